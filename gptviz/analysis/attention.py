@@ -1,0 +1,222 @@
+"""Attention, one step at a time, from the queries, keys and values that a Trace holds.
+
+The model computes scores -> masked -> scaled -> softmax in four lines (`MultiHeadAttention.forward`);
+here scaling comes before masking, as in the paper's formula. Both give the same numbers, because the
+mask is minus infinity on either side of the division.
+
+Shapes in comments: H heads, T tokens, d = head_dim = emb_dim / H.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+
+from gptviz.model import GPTModel
+
+if TYPE_CHECKING:
+    from gptviz.trace import Trace
+
+
+@dataclass(frozen=True)
+class AttentionSteps:
+    """One head's way from queries and keys to its output. Rows are queries, columns keys.
+
+    `scores` and `scaled` (T, T) exist for every pair, also for keys that lie in the future;
+    `masked` has -inf there; `weights` (T, T) is its softmax, row by row; `z` (T, d) is
+    weights @ values. `divisor` is sqrt(d).
+    """
+
+    scores: torch.Tensor
+    divisor: float
+    scaled: torch.Tensor
+    masked: torch.Tensor
+    weights: torch.Tensor
+    z: torch.Tensor
+
+
+@dataclass(frozen=True)
+class SoftmaxRow:
+    """The softmax of one query's scaled scores, keys 0 to query: (query + 1,) each.
+
+    `exp` is e^(scaled - largest): subtracting the row's `largest` changes no weight and keeps the
+    exponentials from overflowing (torch does it too). `weights` = exp / total.
+    """
+
+    scaled: torch.Tensor
+    largest: float
+    exp: torch.Tensor
+    total: float
+    weights: torch.Tensor
+
+
+@dataclass(frozen=True)
+class CellArithmetic:
+    """How one attention weight comes about: `products` (d,) = q * k, their sum `score`, and the row.
+
+    `weight` is None where the causal mask hides the key (key > query); the score exists even then.
+    """
+
+    query: int
+    key: int
+    q: torch.Tensor
+    k: torch.Tensor
+    products: torch.Tensor
+    score: float
+    divisor: float
+    scaled: float
+    row: SoftmaxRow
+    weight: float | None
+
+
+def steps(trace: "Trace", block: int, head: int) -> AttentionSteps:
+    """All the steps of one head. Needs `q`, `k` and `v` of the block in the trace.
+
+    Raises ValueError for a block or head that the model does not have.
+    """
+    _check_head(trace, head)
+    q, k, v = trace["q", block][head], trace["k", block][head], trace["v", block][head]  # (T, d) each
+    divisor = q.shape[-1] ** 0.5
+    scores = q @ k.T  # (T, d) x (d, T) -> (T, T)
+    scaled = scores / divisor
+    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    masked = scaled.masked_fill(future, -torch.inf)
+    weights = torch.softmax(masked, dim=-1)
+    return AttentionSteps(scores, divisor, scaled, masked, weights, weights @ v)
+
+
+def cell(trace: "Trace", block: int, head: int, query: int, key: int) -> CellArithmetic:
+    """The arithmetic behind one cell of a head's attention. Needs `q` and `k` of the block.
+
+    Worked in float64 from the captured float32 queries and keys, so that what is printed adds up.
+    Raises ValueError for a head or a position that does not exist.
+    """
+    _check_head(trace, head)
+    for name, position in (("query", query), ("key", key)):
+        if not 0 <= position < len(trace.tokens):
+            last = len(trace.tokens) - 1
+            raise ValueError(f"{name} is position {position}; the text has positions 0 to {last}")
+    q, k = trace["q", block][head].double(), trace["k", block][head].double()  # (T, d) each
+    divisor = q.shape[-1] ** 0.5
+    products = q[query] * k[key]  # (d,)
+    score = products.sum().item()
+    row = softmax_row(k[: query + 1] @ q[query] / divisor)
+    weight = row.weights[key].item() if key <= query else None
+    return CellArithmetic(
+        query, key, q[query], k[key], products, score, divisor, score / divisor, row, weight
+    )
+
+
+def softmax_row(scaled: torch.Tensor) -> SoftmaxRow:
+    """(n,) scaled scores -> their softmax with every number on the way."""
+    largest = scaled.max().item()
+    exp = torch.exp(scaled - largest)
+    total = exp.sum().item()
+    return SoftmaxRow(scaled, largest, exp, total, exp / total)
+
+
+def weighted_values(trace: "Trace", block: int, head: int, query: int) -> torch.Tensor:
+    """What each key puts into one query's output: weight * value, (query + 1, d). Their sum is z[query]."""
+    _check_head(trace, head)
+    weights = trace["attn", block][head, query, : query + 1]  # (query + 1,)
+    return weights[:, None] * trace["v", block][head, : query + 1]
+
+
+def block_mean(attn: torch.Tensor) -> torch.Tensor:
+    """The average over a block's heads: (H, T, T) -> (T, T). Its rows sum to 1 again."""
+    return attn.mean(dim=0)
+
+
+def without_first(weights: torch.Tensor) -> torch.Tensor:
+    """Attention with the first token left out and every row renormalised to 1: (..., T, T) -> (..., T, T).
+
+    Column 0 becomes NaN, and so does row 0, which has nothing else to look at, and any row that
+    gave the first token all it had. Above the diagonal stays 0.
+    """
+    rest = weights.clone()
+    rest[..., 0] = 0
+    rest = rest / rest.sum(dim=-1, keepdim=True)  # 0 / 0 is NaN: nothing left to show in that row
+    rest[..., 0] = torch.nan
+    return rest
+
+
+def head_write(trace: "Trace", model: GPTModel, block: int, head: int) -> torch.Tensor:
+    """How much a head adds to the residual stream: (T,), the norm at each position.
+
+    The head's `z` times its slice of out_proj's weight, without the bias, which belongs to no head.
+    Needs `z` of the block.
+    """
+    _check_head(trace, head)
+    z = trace["z", block][head]  # (T, d)
+    d = z.shape[-1]
+    weight = model.trf_blocks[block].att.out_proj.weight.detach()[:, head * d : (head + 1) * d]  # (D, d)
+    return torch.linalg.vector_norm(z @ weight.float().cpu().T, dim=-1)  # (T, D) -> (T,)
+
+
+def mean_writes(trace: "Trace", model: GPTModel) -> torch.Tensor:
+    """Each head's mean write over the text, (n_layers, H)."""
+    config = trace.config
+    rows = [
+        torch.stack([head_write(trace, model, b, h).mean() for h in range(config.n_heads)])
+        for b in range(config.n_layers)
+    ]
+    return torch.stack(rows)
+
+
+@dataclass(frozen=True)
+class FirstToken:
+    """How much the first token draws: what answers "why is it always the first token?".
+
+    `mean` is the mean attention it gets from later tokens over all heads, `even` what it would get
+    if every head spread evenly, `heads` how many of the `of` heads give it more than half. For the
+    head asked about: `own`, its mean, `value_norm` of the first token and `other_norms`, the mean
+    over the other tokens. None where the text has only one token.
+    """
+
+    mean: float
+    even: float
+    heads: int
+    of: int
+    own: float
+    value_norm: float
+    other_norms: float
+
+
+def first_token(trace: "Trace", block: int, head: int) -> FirstToken | None:
+    """Measure the pull of the first token. Needs `attn` and `v` of every block."""
+    n_tokens = len(trace.tokens)
+    if n_tokens == 1:
+        return None
+    _check_head(trace, head)
+    blocks = range(trace.config.n_layers)
+    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in blocks])  # (n_layers, H)
+    norms = torch.linalg.vector_norm(trace["v", block][head], dim=-1)  # (T, d) -> (T,)
+    return FirstToken(
+        mean=shares.mean().item(),
+        even=sum(1 / n for n in range(2, n_tokens + 1)) / (n_tokens - 1),
+        heads=int((shares > 0.5).sum()),
+        of=shares.numel(),
+        own=shares[block, head].item(),
+        value_norm=norms[0].item(),
+        other_norms=norms[1:].mean().item(),
+    )
+
+
+def table(weights: torch.Tensor, tokens: list[str]) -> pd.DataFrame:
+    """Attention weights (T, T) as a table: a row a query, a column a key; what the mask hides is missing.
+
+    Columns: position, query, then one for each key, named "0 The". NaN stays missing.
+    """
+    hidden = torch.ones_like(weights, dtype=torch.bool).triu(diagonal=1)
+    cells = weights.masked_fill(hidden, torch.nan).numpy()
+    keys = pd.DataFrame(cells, columns=[f"{i} {token}" for i, token in enumerate(tokens)])
+    keys.insert(0, "position", range(len(tokens)))
+    keys.insert(1, "query", tokens)
+    return keys
+
+
+def _check_head(trace: "Trace", head: int) -> None:
+    if not 0 <= head < trace.config.n_heads:
+        last = trace.config.n_heads - 1
+        raise ValueError(f"there is no head {head}; a block of {trace.name} has heads 0 to {last}")

@@ -1,0 +1,233 @@
+"""What goes into the first block: a row of the token matrix plus a row of the position matrix.
+
+Shapes: T tokens of the prompt, D emb_dim, V vocabulary, C context_length. Everything comes back as
+float32 NumPy arrays or DataFrames; nothing is rounded here.
+
+The book's sections 2.7 (token embeddings) and 2.8 (encoding word positions).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from gptviz.digits import fixed, significant
+from gptviz.trace import Token, Trace
+
+Rows = NDArray[np.float32]
+Measure = Literal["cosine", "dot"]
+
+PARTS = ("token", "position", "sum")
+"""The three rows of the addition, in its order: token + position = sum."""
+
+
+def embedding_parts(trace: Trace) -> Rows:
+    """Token embedding, position embedding and what the model made of the two: (3, T, D).
+
+    Part 2 is the captured input of the first dropout, not an addition done here.
+    """
+    return np.stack([trace[site].numpy() for site in ("tok_emb", "pos_emb", "embed")])
+
+
+def embedding_lengths(trace: Trace) -> pd.DataFrame:
+    """One row a token: the length (Euclidean norm) of each of the three rows, and how they stand.
+
+    Columns: position, token, token_norm, position_norm, sum_norm, cosine (between the token's and the
+    position's row; 0 means at right angles, then sum_norm² = token_norm² + position_norm²).
+    """
+    parts = embedding_parts(trace).astype(np.float64)
+    norms = np.linalg.norm(parts, axis=-1)  # (3, T)
+    inner = np.einsum("td,td->t", parts[0], parts[1])
+    lengths = norms[0] * norms[1]
+    cosine = np.divide(inner, lengths, out=np.zeros_like(inner), where=lengths > 0)
+    return pd.DataFrame(
+        {
+            "position": [token.position for token in trace.tokens],
+            "token": [token.text for token in trace.tokens],
+            "token_norm": norms[0],
+            "position_norm": norms[1],
+            "sum_norm": norms[2],
+            "cosine": cosine,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The range of colours that several pictures share: -limit to +limit, and what lies outside."""
+
+    limit: float
+    largest: float  # the largest magnitude there is
+    outside: int  # how many values are beyond the limit, and so painted in the last colour
+    count: int
+
+    @property
+    def clipped(self) -> bool:
+        return self.outside > 0
+
+
+def scale_words(scale: Scale) -> str:
+    """The sentence that says what the colours mean, and whether any value is beyond them."""
+    end = significant(scale.limit, 2)
+    span = f"One scale for all: −{end} (blue) to {end} (orange), paper at zero."
+    if not scale.clipped:
+        return f"{span} No value lies beyond it."
+    share = significant(100 * scale.outside / scale.count, 2)
+    return (
+        f"{span} {scale.outside:,} of the {scale.count:,} values ({share} %) lie beyond it and have its last "
+        f"colour; the largest is {significant(scale.largest)} from zero. Hover: the true value."
+    )
+
+
+def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
+    """A symmetric range that holds at least `share` of the values, so that a few do not pale the rest.
+
+    If the largest magnitude is less than 1.25 times that, the range holds everything. A range is never
+    empty: for values that are all zero it is -1 to 1.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share is {share}; it must be above 0 and at most 1")
+    magnitudes = np.abs(values).ravel()
+    if magnitudes.size == 0:
+        raise ValueError("there are no values to make a scale for")
+    largest = float(magnitudes.max())
+    limit = float(np.quantile(magnitudes, share, method="higher"))
+    if largest < 1.25 * limit or limit == 0:
+        limit = largest
+    outside = int((magnitudes > limit).sum())
+    return Scale(limit or 1.0, largest, outside, magnitudes.size)
+
+
+def nearest_tokens(
+    matrix: torch.Tensor, token_id: int, k: int = 10, measure: Measure = "cosine"
+) -> pd.DataFrame:
+    """The k other rows of a (V, D) embedding matrix that are most like row `token_id`, best first.
+
+    Columns: rank (from 1), id, cosine, dot; ordered by `measure`, the lower id first among equals. A row
+    of zeros has cosine 0 with everything. Raises ValueError for an id outside the matrix, an
+    unknown measure and k below 1.
+    """
+    vocabulary = matrix.shape[0]
+    if not 0 <= token_id < vocabulary:
+        raise ValueError(f"token id {token_id} is not in the matrix; it has ids 0 to {vocabulary - 1}")
+    if measure not in ("cosine", "dot"):
+        raise ValueError(f'measure is {measure!r}; it must be "cosine" or "dot"')
+    if k < 1:
+        raise ValueError(f"k is {k}; it must be at least 1")
+    weight = matrix.detach().float()
+    dot = weight @ weight[token_id]  # (V,)
+    lengths = weight.norm(dim=1) * weight[token_id].norm()
+    cosine = torch.where(lengths > 0, dot / lengths.clamp_min(torch.finfo(torch.float32).tiny), 0.0)
+    order = torch.argsort(cosine if measure == "cosine" else dot, descending=True, stable=True)
+    best = order[order != token_id][:k]  # itself is always its own nearest: no news
+    return pd.DataFrame(
+        {
+            "rank": range(1, len(best) + 1),
+            "id": best.numpy(),
+            "cosine": cosine[best].numpy(),
+            "dot": dot[best].numpy(),
+        }
+    )
+
+
+def position_similarity(matrix: torch.Tensor) -> Rows:
+    """Cosine of every learned position with every other, for a (C, D) position matrix: (C, C).
+
+    Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
+    """
+    weight = matrix.detach().double()
+    lengths = weight.norm(dim=1, keepdim=True)
+    unit = torch.where(lengths > 0, weight / lengths.clamp_min(1e-300), 0.0)
+    return (unit @ unit.T).clamp(-1, 1).float().numpy()
+
+
+def largest_dimension(parts: Rows, position: int) -> int:
+    """Where the sum is farthest from zero at that token: the dimension to look at first."""
+    return int(np.abs(parts[2, position]).argmax())
+
+
+def window_around(dimension: int, size: int, width: int = 5) -> range:
+    """`width` neighbouring dimensions with `dimension` in the middle, or as near to it as the edge allows."""
+    width = min(width, size)
+    start = min(max(dimension - width // 2, 0), size - width)
+    return range(start, start + width)
+
+
+def thin(similarity: Rows, most: int = 256) -> tuple[Rows, NDArray[np.int64]]:
+    """Every so many-th row and column of a (C, C) square, at most `most`, and which: (n, n), (n,)."""
+    step = -(-len(similarity) // most)
+    positions = np.arange(0, len(similarity), step)
+    return similarity[::step, ::step], positions
+
+
+def similarity_apart(similarity: Rows, distance: int) -> float:
+    """The mean similarity of all pairs of positions that are `distance` apart."""
+    if not 0 <= distance < len(similarity):
+        raise ValueError(
+            f"distance is {distance}; {len(similarity)} positions are 0 to {len(similarity) - 1} apart"
+        )
+    return float(np.diagonal(similarity, distance).mean())
+
+
+def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
+    """The other positions of the prompt at which the token of `position` stands."""
+    return [
+        other.position for other in tokens if other.id == tokens[position].id and other.position != position
+    ]
+
+
+def row_table(parts: Rows, position: int) -> pd.DataFrame:
+    """The three rows of one token, a line a dimension: dimension, token, position, sum."""
+    rows = dict(zip(PARTS, parts[:, position], strict=True))
+    return pd.DataFrame({"dimension": range(parts.shape[2]), **rows})
+
+
+@dataclass(frozen=True)
+class Addition:
+    """One cell of the picture: token + position = sum, at one dimension of one token."""
+
+    token: float
+    position: float
+    sum: float
+    decimals: int
+
+    def written(self) -> tuple[str, str, str]:
+        """The three numbers with as many decimals as it takes for the digits on the screen to add up."""
+        return (
+            fixed(self.token, self.decimals),
+            fixed(self.position, self.decimals),
+            fixed(self.sum, self.decimals),
+        )
+
+
+def addition(parts: Rows, position: int, dimension: int) -> Addition:
+    """The addition at one token and dimension of `embedding_parts`, from (3, T, D).
+
+    Raises ValueError for a position or a dimension that does not exist.
+    """
+    _, tokens, dimensions = parts.shape
+    if not 0 <= position < tokens:
+        raise ValueError(f"position {position} does not exist; the prompt has positions 0 to {tokens - 1}")
+    if not 0 <= dimension < dimensions:
+        raise ValueError(
+            f"dimension {dimension} does not exist; the model has dimensions 0 to {dimensions - 1}"
+        )
+    token, place, total = (float(value) for value in parts[:, position, dimension])
+    return Addition(token, place, total, _decimals_that_add_up(token, place, total))
+
+
+def _decimals_that_add_up(a: float, b: float, c: float) -> int:
+    """Rounding each number by itself can spoil a + b = c in the last digit: four decimals if they hold.
+
+    Else three, where that leaves every number two digits, or more than four.
+    """
+    for decimals in (4, 3, 5, 6, 7):
+        unit = 10**decimals
+        readable = decimals > 3 or min(abs(a), abs(b), abs(c)) >= 0.01
+        if readable and round(a * unit) + round(b * unit) == round(c * unit):
+            return decimals
+    return 4

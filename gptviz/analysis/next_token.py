@@ -1,0 +1,172 @@
+"""What the model expects next, and how surprised it was by what came.
+
+`candidates` follows one row of logits through temperature, top-k, top-p and softmax; `surprises`
+looks back over a prompt. Shapes: T tokens, D emb_dim, V vocabulary.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+
+from gptviz.sampling import Distribution, distribution
+
+CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """How spread out a distribution is: H = -sum p ln p."""
+
+    nats: float
+
+    @property
+    def bits(self) -> float:
+        return self.nats / math.log(2)
+
+    @property
+    def perplexity(self) -> float:
+        """As many equally likely tokens would be as uncertain."""
+        return math.exp(self.nats)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The next token's distribution: some rows of it, and the sum of all the others.
+
+    `table` has the columns rank (from 1, by logit), id, logit, scaled, filter ("kept", "top-k" or
+    "top-p": which filter cut it), probability, and model_probability: what the token has at
+    temperature 1 with no filter. Its probabilities and `rest_probability` sum to 1.
+    """
+
+    table: pd.DataFrame
+    chosen: Distribution
+    rank: torch.Tensor  # (V,), of every token, from 0
+    kept: int  # how many tokens of the vocabulary both filters left
+    rest: int  # how many tokens are not in the table
+    rest_kept: int  # and how many of them both filters left
+    rest_probability: float
+    rest_model_probability: float
+    log_sum: float  # ln of the kept tokens' sum of exp(scaled): probability = exp(scaled - log_sum), T > 0
+    entropy: Entropy
+    model_entropy: Entropy
+
+
+def entropy(probabilities: torch.Tensor) -> Entropy:
+    """Of (V,) probabilities; those that are 0 add nothing."""
+    return Entropy(float(torch.special.entr(probabilities.double()).sum()))
+
+
+def candidates(
+    logits: torch.Tensor,
+    k: int = 10,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    also: int | None = None,
+) -> Candidates:
+    """The `k` largest of (V,) logits through every step; `also` is an id that gets its row at any rank.
+
+    Raises ValueError for k < 1 and for sampling options out of range.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; ask for at least 1 row")
+    chosen = distribution(logits, temperature, top_k, top_p)
+    model = torch.softmax(logits.double(), dim=0)  # (V,)
+    rank = ranks(logits)
+    ids = torch.argsort(rank)[:k]
+    if also is not None and rank[also] >= k:
+        ids = torch.cat([ids, torch.tensor([also])])
+    shown = torch.zeros(len(logits), dtype=torch.bool)
+    shown[ids] = True
+    table = pd.DataFrame(
+        {
+            "rank": (rank[ids] + 1).numpy(),
+            "id": ids.numpy(),
+            "logit": logits[ids].float().numpy(),
+            "scaled": chosen.scaled[ids].numpy(),
+            "filter": filters(chosen, ids),
+            "probability": chosen.probabilities[ids].numpy(),
+            "model_probability": model[ids].numpy(),
+        }
+    )
+    return Candidates(
+        table=table,
+        chosen=chosen,
+        rank=rank,
+        kept=int(chosen.kept.sum()),
+        rest=int((~shown).sum()),
+        rest_kept=int((chosen.kept & ~shown).sum()),
+        rest_probability=float(chosen.probabilities[~shown].sum()),
+        rest_model_probability=float(model[~shown].sum()),
+        log_sum=float(torch.logsumexp(chosen.scaled[chosen.kept].double(), dim=0)),
+        entropy=entropy(chosen.probabilities),
+        model_entropy=entropy(model),
+    )
+
+
+def ranks(logits: torch.Tensor) -> torch.Tensor:
+    """(V,) logits -> (V,) places in falling order from 0; of equal logits the lower id comes first."""
+    order = torch.sort(logits.float(), descending=True, stable=True).indices
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order))
+    return rank
+
+
+def filters(chosen: Distribution, ids: torch.Tensor) -> list[str]:
+    """For each of these ids: kept, or the filter that cut it."""
+    rows = zip(chosen.in_top_k[ids].tolist(), chosen.kept[ids].tolist(), strict=True)
+    return [KEPT if kept else CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K for in_top_k, kept in rows]
+
+
+def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
+    """How likely each token of a prompt was, from what stood before it; one row a token, T rows.
+
+    final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
+    of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id,
+    probability, nats and bits (minus the logarithm of the probability), rank (from 1). The first
+    token has nothing before it: NaN, and <NA> for its rank.
+    """
+    log_p = np.full(len(ids), np.nan)
+    rank = np.zeros(len(ids), dtype=np.int64)
+    for start in range(0, len(ids) - 1, chunk):
+        stop = min(start + chunk, len(ids) - 1)
+        logits = F.linear(final[start:stop].to(head), head).double().cpu()  # (chunk, V)
+        came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
+        own = logits.gather(1, came)
+        log_p[start + 1 : stop + 1] = (own - logits.logsumexp(1, keepdim=True))[:, 0].numpy()
+        ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
+        rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1
+    return pd.DataFrame(
+        {
+            "position": range(len(ids)),
+            "id": list(ids),
+            "probability": np.exp(log_p),
+            "nats": -log_p,
+            "bits": -log_p / math.log(2),
+            "rank": pd.Series(rank, dtype="Int64").mask(rank == 0),
+        }
+    )
+
+
+def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:
+    """The whole vocabulary in falling order, at no more than `points` ranks, closer where they are few.
+
+    `found` belongs to these (V,) logits. Columns: rank (from 1), id, model_probability, probability.
+    """
+    order = torch.empty_like(found.rank)
+    order[found.rank] = torch.arange(len(order))  # (V,) ids
+    places = np.unique(np.geomspace(1, len(order), points).round().astype(int)) - 1
+    ids = order[torch.from_numpy(places)]
+    return pd.DataFrame(
+        {
+            "rank": places + 1,
+            "id": ids.numpy(),
+            "model_probability": torch.softmax(logits.double(), dim=0)[ids].numpy(),
+            "probability": found.chosen.probabilities[ids].numpy(),
+        }
+    )

@@ -1,0 +1,68 @@
+"""The numbers of the Overview's small pictures: the whole way of one prompt, at a glance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
+from gptviz.analysis.norms import through_depth
+from gptviz.trace import Token, Trace
+
+# What the Overview reads of a trace, but for attention, of which it draws every head: see `ui.overview`.
+SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What the small pictures show, for one prompt and one selected token.
+
+    parts (3, T, D): token, position and summed embedding; limit: their common scale, -limit to limit.
+    before, after (N,): the selected token's standard deviation before and after each of the N LayerNorms,
+    in the order of the network. following: the most probable next tokens after the selected one.
+    """
+
+    parts: NDArray[np.float32]
+    limit: float
+    norms: list[str]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    following: pd.DataFrame
+
+
+def glance(trace: Trace, position: int, k: int = 5) -> Glance:
+    """Needs `SITES` in the trace. ValueError for a position that does not exist."""
+    parts = embedding_parts(trace)
+    depth = through_depth(trace.norms(), position)
+    return Glance(
+        parts=parts,
+        limit=shared_scale(parts, share=0.95).limit,
+        norms=depth["norm"].tolist(),
+        before=np.sqrt(depth["variance"].to_numpy(dtype=np.float64)),
+        after=np.sqrt(depth["variance_after"].to_numpy(dtype=np.float64)),
+        following=trace.next_tokens(k=k, position=position),
+    )
+
+
+def around(tokens: list[Token], position: int, most: int = 6) -> list[Token]:
+    """At most `most` neighbouring tokens that have `position` among them, as late as the text allows."""
+    start = max(0, min(position - most + 2, len(tokens) - most))
+    return tokens[start : start + most]
+
+
+def token_table(trace: Trace) -> pd.DataFrame:
+    """One row a token: its id, its embeddings' lengths, its variance before the first and the last norm.
+
+    Columns: position, token, id, token_norm, position_norm, sum_norm, cosine, first_variance,
+    last_variance. Needs `SITES`.
+    """
+    table = embedding_lengths(trace)
+    table.insert(2, "id", [token.id for token in trace.tokens])
+    norms = trace.norms()
+    for column, name in (
+        ("first_variance", norms["norm"].iloc[0]),
+        ("last_variance", norms["norm"].iloc[-1]),
+    ):
+        table[column] = norms.loc[norms["norm"] == name, "variance"].to_numpy()
+    return table

@@ -1,0 +1,203 @@
+"""What the Tokens page shows: a prompt's tokens as a table, other tokenizers on the same text, two puzzles.
+
+Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer_simple`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+import tiktoken
+
+from gptviz.tokenizer import encode, show_token, token_bytes, well_formed
+from gptviz.tokenizer_regex import GPT2_RULES, alternatives
+from gptviz.tokenizer_simple import UNK, CharacterTokenizer, WordTokenizer, split_words
+from gptviz.tokenizer_steps import Piece
+
+# Chapter 1 of "Alice's Adventures in Wonderland" (1865): what the word and character tokenizers learn from.
+CHAPTER = Path(__file__).parent.parent / "assets" / "text" / "alice_chapter_1.txt"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A character of the text whose UTF-8 bytes do not lie in one token, and the tokens that hold them."""
+
+    character: str
+    positions: tuple[int, ...]
+    ids: tuple[int, ...]
+    raws: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A text as one tokenizer cuts it: the tokens as shown, and their ids (None: it has no id for that)."""
+
+    tokenizer: str
+    vocabulary: int
+    tokens: tuple[str, ...]
+    ids: tuple[int | None, ...]
+    unknown: int  # tokens whose text is lost: [UNK], or no id at all
+
+
+def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame:
+    """One row a token: position, id, token (as shown), bytes (hex), characters, part_of.
+
+    `characters` counts the whole characters in the token; `part_of` names a character that the token
+    holds only some bytes of, as "你 U+4F60, bytes 1-2 of 3", and is empty for the others.
+    """
+    raws = [token_bytes(encoding, id) for id in ids]
+    parts = _broken_characters(raws)
+    return pd.DataFrame(
+        {
+            "position": range(len(raws)),
+            "id": list(ids),
+            "token": [show_token(raw) for raw in raws],
+            "bytes": [raw.hex(" ") for raw in raws],
+            "characters": [len(raw.decode("utf-8", "ignore")) for raw in raws],
+            "part_of": [", ".join(parts.get(position, [])) for position in range(len(raws))],
+        }
+    )
+
+
+def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
+    """Position -> the characters that this token holds some, but not all, bytes of."""
+    found: dict[int, list[str]] = {}
+    for character, at, width in _characters_at(b"".join(raws)):
+        start = 0
+        for position, raw in _covering(raws, at, width):
+            held = len(raw)
+            if held < width:
+                name = f"{show_token(character.encode())} U+{ord(character):04X}"
+                place = f"byte {start + 1}" if held == 1 else f"bytes {start + 1}-{start + held}"
+                found.setdefault(position, []).append(f"{name}, {place} of {width}")
+            start += held
+    return found
+
+
+def _characters_at(raw: bytes) -> list[tuple[str, int, int]]:
+    """(character, byte where it starts, number of bytes) for every whole character of more than one."""
+    result, at = [], 0
+    for character in raw.decode("utf-8", "surrogateescape"):
+        width = len(character.encode("utf-8", "surrogateescape"))
+        if width > 1:
+            result.append((character, at, width))
+        at += width
+    return result
+
+
+def _covering(raws: Sequence[bytes], at: int, width: int) -> list[tuple[int, bytes]]:
+    """(position, its bytes of the range) for every token that overlaps the bytes from `at` on."""
+    result, start = [], 0
+    for position, raw in enumerate(raws):
+        held = raw[max(0, at - start) : max(0, at + width - start)]
+        if held:
+            result.append((position, held))
+        start += len(raw)
+        if start >= at + width:
+            break
+    return result
+
+
+def spread_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[Spread]:
+    """The characters of the text that no single token holds, in the order of the text."""
+    raws = [token_bytes(encoding, id) for id in ids]
+    result = []
+    for character, at, width in _characters_at(b"".join(raws)):
+        covering = [position for position, _ in _covering(raws, at, width)]
+        if len(covering) > 1:
+            held = tuple(raws[position] for position in covering)
+            result.append(Spread(character, tuple(covering), tuple(ids[p] for p in covering), held))
+    return result
+
+
+def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:
+    """The same word to a reader, other tokens to the model: with and without a space, in other cases.
+
+    Columns written, tokens (how many), ids, cut (the tokens as shown). Rows that would be written the
+    same as an earlier one (a word without letters has no cases) are left out.
+    """
+    forms = [word, word.lower(), word.capitalize(), word.upper()]
+    written = dict.fromkeys(space + form for form in forms for space in ("", " "))
+    rows = []
+    for text in written:
+        ids = encode(encoding, text)
+        shown = [show_token(token_bytes(encoding, id)) for id in ids]
+        rows.append({"written": show_token(text.encode()), "tokens": len(ids), "ids": ids, "cut": shown})
+    return pd.DataFrame(rows, columns=["written", "tokens", "ids", "cut"])
+
+
+def compare(
+    text: str, encodings: Sequence[tiktoken.Encoding], learnt_from: str, special_tokens: bool = False
+) -> list[Cut]:
+    """The text cut by each encoding, then into words, characters and bytes.
+
+    The word and the character tokenizer know what occurs in `learnt_from`, and nothing else.
+    """
+    text = well_formed(text)
+    cuts = [_cut_by(encoding, text, special_tokens) for encoding in encodings]
+    words, characters = _fitted(learnt_from)
+    word_ids = words.encode(text, special_tokens)
+    unknown = word_ids.count(words.vocabulary.index(UNK))
+    shown = tuple(words.vocabulary[id] for id in word_ids)
+    cuts.append(Cut("words", len(words.vocabulary), shown, tuple(word_ids), unknown))
+
+    known = [characters.known(character) for character in text]
+    ids = tuple(characters.encode(c)[0] if k else None for c, k in zip(text, known, strict=True))
+    shown = tuple(show_token(character.encode()) for character in text)
+    cuts.append(Cut("characters", len(characters.vocabulary), shown, ids, known.count(False)))
+
+    raw = text.encode()
+    cuts.append(Cut("bytes", 256, tuple(f"{byte:02x}" for byte in raw), tuple(raw), 0))
+    return cuts
+
+
+@lru_cache(maxsize=8)
+def _fitted(text: str) -> tuple[WordTokenizer, CharacterTokenizer]:
+    return WordTokenizer.fit(text), CharacterTokenizer(text)
+
+
+def _cut_by(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Cut:
+    ids = encode(encoding, text, special_tokens)
+    shown = tuple(show_token(token_bytes(encoding, id)) for id in ids)
+    return Cut(encoding.name, encoding.n_vocab, shown, tuple(ids), 0)
+
+
+def chapter() -> str:
+    """The text that the word and the character tokenizer learn from, 11,000 characters of Lewis Carroll."""
+    return CHAPTER.read_text(encoding="utf-8")
+
+
+def word_near(text: str, piece: str) -> str:
+    """A word to try spellings of: the piece without its space, or the first word of the text, or "the"."""
+    own = piece.strip()
+    if own.isalpha():
+        return own
+    return next((word for word in split_words(text) if word.isalpha()), "the")
+
+
+def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.DataFrame:
+    """One row a rule of the encoding's regex, in its order: rule, takes, pieces (how many), examples.
+
+    `takes` says in words what the rule is for, where it is one of GPT-2's; `examples` are the first few
+    different pieces of this text.
+    """
+    rows = []
+    for rule in alternatives(encoding._pat_str):
+        own = [show_token(piece.raw) for piece in pieces if piece.rule == rule]
+        examples = "  ".join(list(dict.fromkeys(own))[:8])
+        rows.append(
+            {"rule": rule, "takes": GPT2_RULES.get(rule, ""), "pieces": len(own), "examples": examples}
+        )
+    return pd.DataFrame(rows)
+
+
+def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:
+    """(index of the piece, of the part in it) of the token at `position`; ValueError beyond the last."""
+    at = position
+    for index, piece in enumerate(pieces):
+        if at < len(piece.ids):
+            return index, at
+        at -= len(piece.ids)
+    raise ValueError(f"there is no token at position {position}; the text has {position - at}")

@@ -1,0 +1,15 @@
+"""Where weights come from: one small reader per format, and `recognise`, which says what a path is.
+
+    folder         ours: the layout of the bundled model
+    hugging_face   a GPT2LMHeadModel's folder, in one file or in shards
+    book           torch.save(model.state_dict()) of the book's GPTModel
+    nanogpt        ckpt.pt, with meta.pkl for a character vocabulary
+
+Each has a table of names; `assemble` checks all of it before it copies a number. Files are data: no
+code in them is ever run.
+"""
+
+from gptviz.checkpoints.detect import Checkpoint, recognise
+from gptviz.checkpoints.errors import CheckpointError
+
+__all__ = ["Checkpoint", "CheckpointError", "recognise"]

@@ -1,0 +1,185 @@
+"""From a file's tensors to a GPTModel: every name and shape is checked before the first number is copied."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.tensors import Tensors
+from gptviz.config import GPTConfig
+from gptviz.model import GPTModel
+
+LONGEST_CONTEXT = 32768  # its causal mask alone is 1 GiB
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One tensor of our model (`target`) out of one of the file's (`source`).
+
+    `transposed`: the file keeps the weight as (in, out), torch's Linear as (out, in).
+    `third`: the file has query, key and value as one tensor, 0, 1 and 2 along the output.
+    """
+
+    source: str
+    target: str
+    transposed: bool = False
+    third: int | None = None
+
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
+        turned = tensor.t() if self.transposed else tensor
+        if self.third is None:
+            return turned
+        rows = turned.shape[0] // 3
+        return turned[self.third * rows : (self.third + 1) * rows]
+
+    def source_shape(self, target_shape: tuple[int, ...]) -> tuple[int, ...]:
+        out, *rest = target_shape
+        whole = (out if self.third is None else 3 * out, *rest)
+        return whole[::-1] if self.transposed else whole
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one kind of checkpoint names things.
+
+    `table` lists every tensor of a model with this config, without `head`, the output head, where it is
+    tied. `prefixes` may stand before any name; names that match `ignored` hold no weights (causal masks).
+    """
+
+    name: str
+    table: Callable[[GPTConfig], list[Copy]]
+    head: str
+    prefixes: tuple[str, ...] = ()
+    ignored: re.Pattern[str] = re.compile(r"(?!)")
+
+    def plain(self, name: str) -> str:
+        """The name without its prefixes."""
+        for prefix in self.prefixes:
+            name = name.removeprefix(prefix)
+        return name
+
+    def names(self, tensors: Tensors) -> dict[str, str]:
+        """Plain name to the file's own, for everything that holds weights."""
+        names: dict[str, str] = {}
+        for name in tensors.shapes:
+            plain = self.plain(name)
+            if self.ignored.fullmatch(plain):
+                continue
+            if plain in names:
+                raise CheckpointError(f"{tensors.where(name)} has both {names[plain]} and {name}")
+            names[plain] = name
+        return names
+
+
+def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors) -> GPTModel:
+    """A model with the file's weights, in float32 and eval mode. All of it, or a CheckpointError.
+
+    The numbers are copied: the model does not depend on the file afterwards. Needs the memory of the
+    weights and of the largest tensor beside them.
+    """
+    names = dialect.names(tensors)
+    if config.n_layers > len(names):  # before anything is built as deep as a damaged config says
+        raise CheckpointError(
+            f"{tensors.path} has {len(names)} tensors, too few for the config's {config.n_layers} blocks"
+        )
+    if config.context_length > LONGEST_CONTEXT:
+        raise CheckpointError(
+            f"{tensors.path}: the context length is {config.context_length}; at most {LONGEST_CONTEXT} work"
+        )
+    copies = dialect.table(config)
+    # a tied head may be stored all the same: then it must be the embedding
+    head = names.pop(dialect.head, None) if config.tie_embeddings else None
+    _check_names(tensors, names, {copy.source for copy in copies})
+    try:
+        with torch.device("meta"):  # shapes without memory
+            model = GPTModel(config)
+    except RuntimeError as error:  # a tensor of more bytes than there are numbers for
+        raise CheckpointError(
+            f"{tensors.path}: no model can be as large as the config says: {error}"
+        ) from None
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    _check_shapes(tensors, names, copies, shapes)
+    if head is not None:
+        _check_tied(
+            tensors, head, next(names[copy.source] for copy in copies if copy.target == "tok_emb.weight")
+        )
+    state = dict(_copied(tensors, names, copies, shapes))
+    if config.tie_embeddings:
+        state["out_head.weight"] = state["tok_emb.weight"]
+    model.load_state_dict(state, assign=True)
+    if config.tie_embeddings:  # `assign` made two parameters of it
+        model.out_head.weight = model.tok_emb.weight
+    _make_masks(model, config.context_length)
+    return model.eval()
+
+
+def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) -> None:
+    missing, surplus = sorted(expected - names.keys()), sorted(names.keys() - expected)
+    if not missing and not surplus:
+        return
+    counts = f"({len(missing)} tensors missing, {len(surplus)} too many, {len(expected)} expected)"
+    if missing:
+        raise CheckpointError(f"{tensors.path} lacks {missing[0]} {counts}")
+    name = names[surplus[0]]
+    raise CheckpointError(f"{tensors.where(name)} has {name}, which such a model does not have {counts}")
+
+
+def _check_shapes(
+    tensors: Tensors, names: dict[str, str], copies: list[Copy], shapes: dict[str, tuple[int, ...]]
+) -> None:
+    for copy in copies:
+        name = names[copy.source]
+        found, expected = tensors.shapes[name], copy.source_shape(shapes[copy.target])
+        if found != expected:
+            raise CheckpointError(
+                f"{tensors.where(name)}: {name} has the shape {found}; the config asks for {expected}"
+            )
+
+
+def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
+    if tensors.shares(head, embedding):
+        return
+    found, expected = tensors.shapes[head], tensors.shapes[embedding]
+    same = found == expected
+    if same:
+        first, second = (tensor.clone() for _, tensor in tensors.read([embedding, head]))
+        same = torch.equal(first, second)
+    if not same:
+        raise CheckpointError(
+            f"{tensors.where(head)}: {head} {found} is not the same as {embedding} {expected}, but the "
+            "config says that the output head is tied to the embedding"
+        )
+
+
+def _copied(
+    tensors: Tensors, names: dict[str, str], copies: list[Copy], shapes: dict[str, tuple[int, ...]]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Our names with their own memory, one tensor of the file at a time."""
+    wanted: dict[str, list[Copy]] = {}
+    for copy in copies:
+        wanted.setdefault(names[copy.source], []).append(copy)
+    for name, tensor in tensors.read(wanted):
+        if not tensor.is_floating_point():
+            raise CheckpointError(
+                f"{tensors.where(name)}: {name} holds {tensor.dtype}; expected floating-point numbers"
+            )
+        for copy in wanted[name]:
+            weights = torch.empty(shapes[copy.target], dtype=torch.float32)
+            weights.copy_(copy.take(tensor.detach()))
+            # a finite sum proves that all are finite; only else is a look at each of them needed
+            if not weights.sum().isfinite() and not weights.isfinite().all():
+                raise CheckpointError(
+                    f"{tensors.where(name)}: {name} holds infinity or NaN; expected finite numbers"
+                )
+            yield copy.target, weights
+        del tensor
+        tensors.release(name)
+
+
+def _make_masks(model: GPTModel, context_length: int) -> None:
+    """The causal mask, which no checkpoint holds: one for all blocks, since it is the same in each."""
+    mask = torch.triu(torch.ones(context_length, context_length, dtype=torch.bool), diagonal=1)
+    for block in model.trf_blocks:
+        block.att.mask = mask

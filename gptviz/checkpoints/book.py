@@ -1,0 +1,86 @@
+"""The book's own files: `torch.save(model.state_dict())`, alone or beside an optimizer's state.
+
+The names are ours. What the file does not say is the number of heads; everything else is in the
+shapes. The masks may be there or not; dropout layers, however called, leave no trace in a file.
+"""
+
+import re
+from pathlib import Path
+
+from gptviz.checkpoints.assemble import Copy, Dialect
+from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.tensors import Tensors
+from gptviz.config import GPTConfig, divisors
+
+IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
+SIZES = ("tok_emb.weight", "pos_emb.weight")
+
+
+def table(config: GPTConfig) -> list[Copy]:
+    """Every tensor of our model, under its own name."""
+    names = ["tok_emb.weight", "pos_emb.weight", "final_norm.scale"]
+    names += ["final_norm.shift"] * config.norm_bias
+    names += ["out_head.weight"] * (not config.tie_embeddings)
+    for block in range(config.n_layers):
+        at = f"trf_blocks.{block}."
+        for part in ("att.W_query", "att.W_key", "att.W_value"):
+            names += [f"{at}{part}.weight"] + [f"{at}{part}.bias"] * config.qkv_bias
+        for part in ("att.out_proj", "ff.layers.0", "ff.layers.2"):
+            names += [f"{at}{part}.weight"] + [f"{at}{part}.bias"] * config.linear_bias
+        for part in ("norm1", "norm2"):
+            names += [f"{at}{part}.scale"] + [f"{at}{part}.shift"] * config.norm_bias
+    return [Copy(name, name) for name in names]
+
+
+DIALECT = Dialect(
+    "the book's state dict",
+    table,
+    prefixes=("_orig_mod.",),  # torch.compile's
+    head="out_head.weight",
+    ignored=re.compile(r"trf_blocks\.\d+\.att\.mask"),
+)
+
+
+def is_book(names: set[str]) -> bool:
+    plain = {DIALECT.plain(name) for name in names}
+    return "tok_emb.weight" in plain or any(IN_BLOCK.match(name) for name in plain)
+
+
+def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
+    """The config that the shapes give, with the caller's number of heads. Raises CheckpointError."""
+    names = DIALECT.names(tensors)
+    for name in SIZES:
+        if name not in names:
+            raise CheckpointError(f"{tensors.path} lacks {name}, which gives the model's size")
+        if len(tensors.shapes[names[name]]) != 2:
+            raise CheckpointError(
+                f"{tensors.path}: {name} has the shape {tensors.shapes[names[name]]}; expected two dimensions"
+            )
+    vocab_size, emb_dim = tensors.shapes[names["tok_emb.weight"]]
+    context_length, _ = tensors.shapes[names["pos_emb.weight"]]
+    blocks = {int(found[1]) for name in names if (found := IN_BLOCK.match(name))}
+    if n_heads is None:
+        raise CheckpointError(_ask_for_heads(tensors.path, emb_dim))
+    tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])
+    try:
+        return GPTConfig(
+            vocab_size=vocab_size,
+            context_length=context_length,
+            emb_dim=emb_dim,
+            n_heads=n_heads,
+            n_layers=len(blocks),
+            qkv_bias=any(name.endswith(".att.W_query.bias") for name in names),
+            tie_embeddings=tied,
+            norm_bias="final_norm.shift" in names,
+            linear_bias=any(name.endswith(".att.out_proj.bias") for name in names),
+        )
+    except ValueError as error:
+        raise CheckpointError(f"{tensors.path}: {error}") from None
+
+
+def _ask_for_heads(path: Path, emb_dim: int) -> str:
+    return (
+        f"{path} does not say how many attention heads the model has; say it as the model's config did: "
+        f"gptviz.load({path.name!r}, n_heads=...). {emb_dim} dimensions can be divided among "
+        f"{', '.join(map(str, divisors(emb_dim)))} heads; GPT-2 has 64 dimensions a head"
+    )

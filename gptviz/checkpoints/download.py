@@ -1,0 +1,165 @@
+"""A GPT-2 from the hub into Hugging Face's own cache, where every other program finds it, too.
+
+The library's own `hf_hub_download` throws away what arrived when a download is interrupted, does not
+compare what arrived with its hash, and only warns of a full disk. `transfer` does better; the server's
+protocol, addresses, passwords and the cache's layout remain the library's, and so HF_HOME, HF_ENDPOINT
+and HF_HUB_OFFLINE mean what they always mean.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
+from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
+from gptviz.checkpoints.transfer import Remote, ask, fetch
+
+SPARE_BYTES = 64 * 2**20  # left free on the disk
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a download is: bytes of all its files, and since when; `resumed` bytes were there before."""
+
+    file: str
+    done: int
+    total: int
+    resumed: int
+    seconds: float
+
+    @property
+    def bytes_per_second(self) -> float:
+        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None until a speed is known."""
+        return (self.total - self.done) / self.bytes_per_second if self.bytes_per_second > 0 else None
+
+
+Report = Callable[[Progress], None]
+
+
+def download(repository: str, report: Report | None = None) -> Path:
+    """The folder in the cache with a repository's config, tokenizer and weights, all of one commit.
+
+    `report` is called as bytes arrive; an exception that it raises stops the download, and the next call
+    resumes it. Raises CheckpointError, before anything large is fetched if the model is not a GPT-2
+    that can be read or does not fit on the disk.
+    """
+    cache = _Cache(repository)
+    config = ask(repository, CONFIG, "main")
+    if config is None:
+        raise CheckpointError(f"{repository} has no {CONFIG}: it is not a model that can be read")
+    cache.fetch([config], None)
+    read_config(cache.folder(config) / CONFIG)
+    cache.fetch(_tokenizer(repository, config.commit) + _weights(cache, repository, config.commit), report)
+    cache.point_main_to(config)  # last: until now nothing of this commit passes for a model
+    return cache.folder(config)
+
+
+def _tokenizer(repository: str, commit: str) -> list[Remote]:
+    for names in TOKENIZERS:
+        found = [remote for name in names if (remote := ask(repository, name, commit))]
+        if len(found) == len(names):
+            return found
+    return []
+
+
+def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:
+    for name in WEIGHTS:
+        remote = ask(repository, name, commit)
+        if remote is None:
+            continue
+        if not name.endswith(".json"):
+            return [remote]
+        cache.fetch([remote], None)
+        shards = {name: ask(repository, name, commit) for name in shards_of(cache.folder(remote) / name)}
+        missing = [shard for shard, found in shards.items() if found is None]
+        if missing:
+            raise CheckpointError(f"{repository} lacks {missing[0]}, which its {name} names")
+        return [found for found in shards.values() if found is not None]
+    raise CheckpointError(f"{repository} has no weights: none of {', '.join(WEIGHTS)}")
+
+
+class _Cache:
+    """A repository's part of Hugging Face's cache: blobs by their ETag, and snapshots that link to them."""
+
+    def __init__(self, repository: str):
+        from huggingface_hub import constants
+        from huggingface_hub.file_download import repo_folder_name
+
+        name = repo_folder_name(repo_id=repository, repo_type="model")
+        self.root = Path(constants.HF_HUB_CACHE)
+        self.home = self.root / name
+        self.locks = self.root / ".locks" / name
+
+    def folder(self, remote: Remote) -> Path:
+        return self.home / "snapshots" / remote.commit
+
+    def blob(self, remote: Remote) -> Path:
+        return self.home / "blobs" / remote.etag
+
+    def fetch(self, remotes: list[Remote], report: Report | None) -> None:
+        """Every file, or a CheckpointError."""
+        here = {remote: self._bytes_here(remote) for remote in remotes}
+        total = sum(remote.size or 0 for remote in remotes)
+        self._check_space(total - sum(here.values()))
+        started, resumed = time.monotonic(), sum(here.values())
+
+        def received(remote: Remote, bytes_here: int) -> None:
+            here[remote] = bytes_here
+            if report is not None:
+                report(Progress(remote.name, sum(here.values()), total, resumed, time.monotonic() - started))
+
+        for remote in remotes:
+            lock = self.locks / f"{remote.etag}.lock"
+            fetch(remote, self.blob(remote), lock, partial(received, remote))
+            _link(self.blob(remote), self.folder(remote) / remote.name)
+
+    def point_main_to(self, remote: Remote) -> None:
+        """`main` is this commit from now on."""
+        _write_whole(self.home / "refs" / "main", remote.commit)
+
+    def _bytes_here(self, remote: Remote) -> int:
+        blob = self.blob(remote)
+        for path in (blob, blob.with_name(blob.name + ".gptviz.incomplete")):
+            if path.exists():
+                return path.stat().st_size
+        return 0
+
+    def _check_space(self, needed: int) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.home).free
+        if needed > 0 and needed + SPARE_BYTES > free:
+            raise CheckpointError(
+                f"{needed / 1e9:.2f} GB are to be downloaded to {self.root}, and {free / 1e9:.2f} GB are "
+                "free there: make room, or set HF_HOME to a folder on another disk"
+            )
+
+
+def _link(blob: Path, pointer: Path) -> None:
+    """The file's name in the snapshot: a relative link, or a copy where there are no links."""
+    if pointer.exists():
+        return
+    pointer.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        pointer.symlink_to(os.path.relpath(blob, pointer.parent))
+    except FileExistsError:  # another session was faster
+        return
+    except OSError:
+        unfinished = pointer.with_name(pointer.name + ".incomplete")
+        shutil.copyfile(blob, unfinished)
+        os.replace(unfinished, pointer)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.incomplete")
+    unfinished.write_text(text)
+    os.replace(unfinished, path)

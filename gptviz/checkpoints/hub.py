@@ -1,0 +1,92 @@
+"""What the Hugging Face cache on this machine holds, and which files of a repository are needed.
+
+The library huggingface_hub says where the cache is (HF_HOME, HF_HUB_CACHE) and how it is laid out.
+Nothing here touches a network.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gptviz.checkpoints.hugging_face import WEIGHTS
+from gptviz.checkpoints.tensors import weight_map
+from gptviz.config import GPTConfig
+
+CONFIG = "config.json"
+TOKENIZERS = (("tokenizer.json",), ("vocab.json", "merges.txt"))
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model that can be downloaded by a short name.
+
+    `repositories`: where it is, then the names under which other programs may have put it into the cache.
+    """
+
+    repositories: tuple[str, ...]
+    config: GPTConfig
+    about: str
+
+    @property
+    def download_bytes(self) -> int:
+        """About the size of its weights' file: float32 and, unlike ours, a float32 mask a block."""
+        return 4 * (self.config.parameters + self.config.n_layers * self.config.context_length**2)
+
+
+def _gpt2(repository: str, n_layers: int, n_heads: int, emb_dim: int, about: str) -> HubModel:
+    config = GPTConfig(50257, 1024, emb_dim, n_heads, n_layers, 0.1, qkv_bias=True, tie_embeddings=True)
+    return HubModel((repository, repository.split("/")[1]), config, about)
+
+
+HUB_MODELS = {
+    "gpt2": _gpt2("openai-community/gpt2", 12, 12, 768, "OpenAI's GPT-2 of 2019, small"),
+    "gpt2-medium": _gpt2("openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 of 2019, medium"),
+    "gpt2-large": _gpt2("openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 of 2019, large"),
+    "gpt2-xl": _gpt2("openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 of 2019, XL"),
+    "distilgpt2": _gpt2("distilbert/distilgpt2", 6, 12, 768, "half of GPT-2's blocks, taught by GPT-2 small"),
+}
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name has the form of a repository's: owner/name."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return name.count("/") == 1
+
+
+def cached_folder(repositories: tuple[str, ...]) -> Path | None:
+    """The folder of the first of these repositories that is in the cache as a whole, or None."""
+    return next((folder for name in repositories if (folder := _cached(name)) is not None), None)
+
+
+def _cached(repository: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(repository, CONFIG)
+    if not isinstance(found, str):
+        return None
+    folder = Path(found).parent
+    return folder if missing_weights(folder) == () else None
+
+
+def missing_weights(folder: Path) -> tuple[str, ...] | None:
+    """The files that the folder's weights still need: () when they are all there, None when none is."""
+    for name in WEIGHTS:
+        if (folder / name).is_file():
+            needed = shards_of(folder / name) if name.endswith(".json") else ()
+            return tuple(shard for shard in needed if not (folder / shard).is_file())
+    return None
+
+
+def shards_of(index: Path) -> tuple[str, ...]:
+    """The files that an index of shards names. Raises CheckpointError for a damaged index."""
+    return tuple(sorted(set(weight_map(index).values())))
+
+
+def size_on_disk(folder: Path) -> int:
+    """Bytes of the files of a folder in the cache."""
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

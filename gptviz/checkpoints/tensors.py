@@ -1,0 +1,222 @@
+"""Files of named tensors, read as data and a few tensors at a time.
+
+safetensors files hold nothing but numbers. What `torch.save` writes is a pickle: torch reads it with
+`weights_only=True`, which builds tensors, dicts, lists and numbers and refuses everything else. Files
+are mapped rather than read, so that a tensor nobody asks for (an optimizer's, say) costs nothing.
+"""
+
+import json
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from gptviz.checkpoints.errors import CheckpointError
+
+# A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
+# every group of about this many bytes, and so is never in memory as a whole beside the model.
+GROUP_BYTES = 32 * 2**20
+
+
+class Tensors(ABC):
+    """The tensors of one file, or of several: shapes at once, contents when asked for."""
+
+    def __init__(self, path: Path, shapes: dict[str, tuple[int, ...]]):
+        self.path = path
+        self.shapes = shapes
+
+    @abstractmethod
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+        """The named tensors, in any order. Copy each before the next: it may be a view of the file.
+
+        Raises CheckpointError.
+        """
+
+    def release(self, name: str) -> None:  # noqa: B027
+        """Say that the tensor is not needed again, where it takes memory of its own."""
+
+    def where(self, name: str) -> Path:
+        """The file that holds the tensor."""
+        return self.path
+
+    def shares(self, name: str, other: str) -> bool:
+        """Whether the two names are one and the same tensor in the file, as tied embeddings are."""
+        return False
+
+
+class SafeTensors(Tensors):
+    """A file in the safetensors format: a header in JSON, then nothing but numbers."""
+
+    def __init__(self, path: Path):
+        try:
+            with safe_open(path, "pt") as file:
+                names = list(file.keys())
+                shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
+        except (SafetensorError, OSError, ValueError, OverflowError) as error:
+            raise CheckpointError(
+                f"{path} is not a whole safetensors file ({error}); copy or download it again"
+            ) from None
+        super().__init__(path, shapes)
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+        for name in names:
+            try:
+                with safe_open(self.path, "pt") as file:  # the header is small: each tensor is a group
+                    tensor = file.get_tensor(name)
+            except (SafetensorError, OSError, RuntimeError, AttributeError) as error:
+                raise CheckpointError(f"{self.path}: {name} cannot be read ({error})") from None
+            yield name, tensor
+            del tensor
+
+
+class TorchTensors(Tensors):
+    """A state dict in a file of `torch.save`: all of what was saved, or under `key` of it."""
+
+    def __init__(self, path: Path, saved: object, key: str | None = None):
+        self.key = key
+        # a file of torch before 1.6 cannot be mapped: it is in memory already, and given up bit by bit
+        self._whole = None if _is_zip(path) else self._state_of(path, saved)
+        state = self._state_of(path, saved)
+        super().__init__(path, {name: tuple(tensor.shape) for name, tensor in state.items()})
+        self._bytes = {name: tensor.nbytes for name, tensor in state.items()}
+        self._start = {name: _start(tensor) for name, tensor in state.items()}
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+        for group in self._groups(names):
+            state = self._whole if self._whole is not None else self._open_again()
+            for name in group:
+                yield name, state[name]
+            del state
+
+    def release(self, name: str) -> None:
+        if self._whole is not None:
+            self._whole.pop(name, None)
+
+    def shares(self, name: str, other: str) -> bool:
+        found = (self._start.get(name), self._start.get(other))
+        return None not in found and found[0] == found[1] and self.shapes[name] == self.shapes[other]
+
+    def _open_again(self) -> dict[str, torch.Tensor]:
+        state = self._state_of(self.path, read_pickle(self.path))
+        if {name: tuple(tensor.shape) for name, tensor in state.items()} != self.shapes:
+            raise CheckpointError(f"{self.path} changed while it was being read; try again")
+        return state
+
+    def _state_of(self, path: Path, saved: Any) -> dict[str, torch.Tensor]:
+        state = saved if self.key is None else saved[self.key]
+        what = "the file" if self.key is None else f'"{self.key}"'
+        if not isinstance(state, dict) or not state:
+            raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
+        for name, tensor in state.items():
+            if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
+                raise CheckpointError(
+                    f"{path}: {what} is no state dict: {name!r} holds {type(tensor).__name__}, not a tensor"
+                )
+            if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+                raise CheckpointError(
+                    f"{path}: {name} is a {tensor.layout} tensor of {tensor.dtype} on {tensor.device}; "
+                    "expected plain numbers, saved from a usual tensor"
+                )
+        return dict(state)
+
+    def _groups(self, names: Iterable[str]) -> Iterator[list[str]]:
+        group: list[str] = []
+        for name in names:
+            if group and sum(self._bytes[member] for member in group) + self._bytes[name] > GROUP_BYTES:
+                yield group
+                group = []
+            group.append(name)
+        if group:
+            yield group
+
+
+class ShardedTensors(Tensors):
+    """Several files, and an index in JSON that says which tensor is in which."""
+
+    def __init__(self, index: Path):
+        homes = weight_map(index)
+        self._shards = {file: open_tensors(index.parent / file) for file in sorted(set(homes.values()))}
+        self._homes = homes
+        found = {name: file for file, shard in self._shards.items() for name in shard.shapes}
+        for name, file in homes.items():
+            if name not in self._shards[file].shapes:
+                raise CheckpointError(f"{index.parent / file} lacks {name}, which {index.name} says is in it")
+        surplus = sorted(found.keys() - homes.keys())
+        if surplus:
+            raise CheckpointError(
+                f"{index.parent / found[surplus[0]]} has {surplus[0]}, which {index.name} does not list"
+            )
+        super().__init__(index, {name: self._shards[file].shapes[name] for name, file in homes.items()})
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+        wanted = list(names)
+        for file, shard in self._shards.items():
+            yield from shard.read(name for name in wanted if self._homes[name] == file)
+
+    def release(self, name: str) -> None:
+        self._shards[self._homes[name]].release(name)
+
+    def where(self, name: str) -> Path:
+        return self._shards[self._homes[name]].path
+
+
+def open_tensors(path: Path) -> Tensors:
+    """The tensors of a safetensors file, a state dict saved by torch, or an index of such files."""
+    if not path.is_file():
+        raise CheckpointError(f"{path} is not there")
+    if path.suffix == ".json":
+        return ShardedTensors(path)
+    if path.suffix == ".safetensors":
+        return SafeTensors(path)
+    return TorchTensors(path, read_pickle(path))
+
+
+def read_pickle(path: Path) -> Any:
+    """What `torch.save` wrote, as data. Raises CheckpointError for damage, and for code in the file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+    except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
+        refused = re.search(r"GLOBAL (\S+) was not an allowed global", str(error))
+        if refused or "Unsupported class" in str(error) or "Unsupported operand" in str(error):
+            what = f" ({refused[1].rstrip('`')})" if refused else ""
+            raise CheckpointError(
+                f"{path} is a pickle that would run code{what}, and only data is read here; save the weights "
+                "alone: torch.save(model.state_dict(), ...)"
+            ) from None
+        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise CheckpointError(
+            f"{path} is not a whole file of torch.save ({first}); copy or save it again"
+        ) from None
+
+
+def _is_zip(path: Path) -> bool:
+    """torch writes zip files since version 1.6; these can be mapped."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _start(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
+    return (tensor.data_ptr(), tensor.stride()) if tensor.numel() else None
+
+
+def weight_map(index: Path) -> dict[str, str]:
+    try:
+        homes = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{index} is not an index of shards: {type(error).__name__} {error}") from None
+    if not isinstance(homes, dict) or not homes:
+        raise CheckpointError(f'{index}: "weight_map" must name a file for every tensor')
+    for name, file in homes.items():
+        # a plain name: an index must not lead out of its folder, nor to another index
+        if not isinstance(file, str) or Path(file).name != file or file.endswith(".json") or "\\" in file:
+            raise CheckpointError(
+                f"{index}: {name} is said to be in {file!r}; expected a file beside the index"
+            )
+    return homes

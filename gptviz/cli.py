@@ -1,0 +1,220 @@
+"""Look into GPT-2s from the command line: what is there, what a file is, and what a model computes.
+
+commands:
+  models               list the models that are known: size, memory, and whether they are on this machine
+  download NAME ...    fetch models, and tiktoken's encodings, while there is a network
+  trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
+  info PATH            say what a checkpoint is, and whether it loads
+
+A MODEL is a name that `models` lists, a repository on the Hugging Face hub (owner/name), a folder, or a
+file: the book's torch.save, nanoGPT's ckpt.pt, safetensors.
+
+examples:
+  python -m gptviz download gpt2
+  python -m gptviz trace "The cat sat on the" --model gpt2
+  python -m gptviz trace "The cat sat on the" --json > trace.json
+  python -m gptviz info model_and_optimizer.pth --n-heads 12
+
+environment:
+  HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE    where models are kept, fetched from, and whether they may be
+  TIKTOKEN_CACHE_DIR                      where tiktoken keeps its encodings (else a temporary folder)
+
+The exit status is 0, or 1 where something could not be done: the reason is then on the standard error.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from gptviz.checkpoints import recognise
+from gptviz.checkpoints.download import Progress
+from gptviz.checkpoints.folder import read_config
+from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, size_on_disk
+from gptviz.config import GPTConfig
+from gptviz.loading import ASSETS, KNOWN_MODELS, hub_folder, load, tokenizer_for
+from gptviz.model import GPT_CONFIG_124M
+from gptviz.tokenizer import encoding_names, get_encoding, show_token
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; the exit status."""
+    args = parser().parse_args(arguments)
+    try:
+        return args.run(args)
+    except ValueError as error:  # every error that a person can do something about is one
+        print(f"gptviz: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ngptviz: stopped; a download goes on from here next time", file=sys.stderr)
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    summary, _, rest = (__doc__ or "").partition("\n\n")
+    top = argparse.ArgumentParser(
+        prog="python -m gptviz",
+        description=summary,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="python -m gptviz [-h] COMMAND ...",
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    models = commands.add_parser("models", description="List the models that are known.")
+    models.set_defaults(run=run_models)
+
+    download = commands.add_parser("download", description="Fetch models and tiktoken's encodings.")
+    download.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(HUB_MODELS)}, or owner/name")
+    download.add_argument(
+        "--no-encodings", action="store_true", help="models only, without tiktoken's encodings"
+    )
+    download.set_defaults(run=run_download)
+
+    trace = commands.add_parser("trace", description="Run a text through a model.")
+    trace.add_argument("text", metavar="TEXT", help="at most as many tokens as the model's context holds")
+    trace.add_argument("--model", default="mini", help="a name, a repository, a folder or a file (mini)")
+    trace.add_argument("--top", type=int, default=10, metavar="K", help="how many next tokens (10)")
+    trace.add_argument("--json", action="store_true", help="everything as one JSON object, for programs")
+    _add_hints(trace)
+    trace.set_defaults(run=run_trace)
+
+    info = commands.add_parser("info", description="Say what a checkpoint is, and whether it loads.")
+    info.add_argument("path", metavar="PATH", help="a folder or a file")
+    _add_hints(info)
+    info.set_defaults(run=run_info)
+    return top
+
+
+def _add_hints(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
+    command.add_argument(
+        "--tokenizer", metavar="T", help="an encoding's name or a tokenizer file, where the model has none"
+    )
+
+
+def run_models(args: argparse.Namespace) -> int:
+    rows = [
+        ("mini", read_config(ASSETS / "mini"), "in the package", KNOWN_MODELS["mini"]),
+        (
+            "gpt2-untrained",
+            GPTConfig.from_dict(GPT_CONFIG_124M),
+            "made on the spot",
+            KNOWN_MODELS["gpt2-untrained"],
+        ),
+    ]
+    for name, model in HUB_MODELS.items():
+        folder = cached_folder(model.repositories)
+        where = (
+            f"no, {model.download_bytes / 1e9:.2f} GB" if folder is None else gigabytes(size_on_disk(folder))
+        )
+        rows.append((name, model.config, where, model.about))
+    print(
+        f"{'name':15} {'blocks':>6} {'heads':>5} {'width':>5} {'parameters':>13} {'memory':>8} "
+        f"{'context':>7}  {'on disk':17} what it is"
+    )
+    for name, config, where, about in rows:
+        print(
+            f"{name:15} {config.n_layers:6} {config.n_heads:5} {config.emb_dim:5} {config.parameters:13,} "
+            f"{gigabytes(4 * config.parameters):>8} {config.context_length:7,}  {where:17} {about}"
+        )
+    return 0
+
+
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def run_download(args: argparse.Namespace) -> int:
+    failed = 0
+    for name in args.names:
+        try:
+            folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
+            recognise(folder)
+        except ValueError as error:
+            print(f"gptviz: {error}", file=sys.stderr)
+            failed = 1
+        else:
+            print(f"{name}: {gigabytes(size_on_disk(folder))} in {folder}")
+    return failed if args.no_encodings else _fetch_encodings() or failed
+
+
+def _fetch_encodings() -> int:
+    failed = 0
+    for name in encoding_names():
+        try:
+            get_encoding(name)
+        except ValueError as error:
+            print(f"gptviz: {error}", file=sys.stderr)
+            failed = 1
+    if not failed:
+        where = os.environ.get("TIKTOKEN_CACHE_DIR")
+        if where is None:
+            where = "a temporary folder; TIKTOKEN_CACHE_DIR names a lasting one"
+        print(f"tiktoken's encodings: in {where}")
+    return failed
+
+
+def _show_progress(progress: Progress) -> None:
+    """One line that is written over."""
+    left = "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
+    share = progress.done / progress.total if progress.total else 1.0
+    end = "\n" if progress.done >= progress.total else ""
+    print(
+        f"\r{progress.file}: {share:4.0%} of {gigabytes(progress.total)}, "
+        f"{progress.bytes_per_second / 1e6:.1f} MB/s{left}\033[K",
+        end=end,
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def run_trace(args: argparse.Namespace) -> int:
+    lm = load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
+    trace = lm.trace(args.text, keep=("resid_pre", "resid_mid", "resid_post"))
+    following = trace.next_tokens(args.top)
+    if args.json:
+        print(json.dumps(as_data(trace, following), ensure_ascii=False, allow_nan=False))
+        return 0
+    print(f"{lm.name}: {len(trace.tokens)} tokens")
+    for token in trace.tokens:
+        print(f"{token.position:5} {token.id:6}  {show_token(token.raw)}")
+    print("next")
+    for row in following.itertuples():
+        raw = lm.tokenizer.decode_single_token_bytes(int(row.id))
+        print(f"{row.probability:5.1%} {row.id:6}  {show_token(raw)}")
+    return 0
+
+
+def as_data(trace: Any, following: Any) -> dict[str, Any]:
+    """What `trace --json` prints: tokens, next tokens and LayerNorm statistics."""
+    norms = trace.norms().astype(object)
+    return {
+        "model": trace.name,
+        "config": trace.config.to_dict(),
+        "tokens": [
+            {"position": token.position, "id": token.id, "text": token.text, "bytes": token.raw.hex()}
+            for token in trace.tokens
+        ],
+        "next_tokens": following.to_dict("records"),
+        "norms": norms.where(norms.notna(), None).to_dict("records"),
+    }
+
+
+def run_info(args: argparse.Namespace) -> int:
+    checkpoint = recognise(Path(args.path), args.n_heads)
+    config = checkpoint.config
+    print(f"{checkpoint.path}: {checkpoint.dialect.name}")
+    for name, value in config.to_dict().items():
+        print(f"  {name:15} {value}")
+    print(f"  {'tensors':15} {len(checkpoint.tensors.shapes)}")
+    print(f"  {'parameters':15} {config.parameters:,}")
+    print(f"  {'memory':15} {gigabytes(4 * config.parameters)} in float32")
+    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
+    print(f"  {'tokenizer':15} {encoding.name}, {encoding.n_vocab:,} tokens")
+    started = time.perf_counter()
+    checkpoint.model()
+    print(f"  {'loads':15} yes, in {time.perf_counter() - started:.1f} s")
+    return 0

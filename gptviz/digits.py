@@ -1,0 +1,30 @@
+"""Numbers as a person writes them: the digits that mean something, and a true minus sign."""
+
+import math
+
+
+def fixed(value: float, decimals: int) -> str:
+    """With so many decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
+    text = f"{value:.{decimals}f}"
+    if not math.isfinite(value):
+        return text.replace("-", "−")
+    return text.replace("-", "−") if float(text) else text.lstrip("-")
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """With so many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶.
+
+    Trailing zeros are kept: a 1.00 was measured to two decimals.
+    """
+    if digits < 1:
+        raise ValueError(f"digits is {digits}; it must be at least 1")
+    if value == 0 or not math.isfinite(value):
+        return fixed(value, 0)
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")  # rounding may carry: 9.996 is 1.00e1
+    exponent = int(power)
+    if exponent < -4:
+        return f"{mantissa.replace('-', '−')} × 10{str(exponent).translate(_RAISED)}"
+    return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -1,0 +1,111 @@
+"""The table of sites: every place in a GPTModel whose numbers can be captured or replaced.
+
+It drives the capture, the edits, the documentation and the tests; a site that is not in it does not
+exist. Shapes: T tokens, D emb_dim, H heads.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from gptviz.config import GPTConfig
+
+Key = tuple[str, int | None]  # (site, block); block is None for the sites outside the blocks
+
+
+@dataclass(frozen=True)
+class Site:
+    """One row of the table.
+
+    `module` is a path inside GPTModel, with `{b}` for the block's number; `side` says whether the
+    site is that module's input or its output. `form` is how the tensor is handed out: "rows" (T, D)
+    as it is, "heads" (H, T, D/H), "weights" (H, T, T).
+    """
+
+    name: str
+    module: str
+    side: Literal["input", "output"]
+    form: Literal["rows", "heads", "weights"]
+    shape: str
+    meaning: str
+
+    @property
+    def per_block(self) -> bool:
+        return "{b}" in self.module
+
+    def present(self, value: torch.Tensor, n_heads: int) -> torch.Tensor:
+        """The model's tensor as a Trace hands it out: without the batch of one, split by heads."""
+        if self.form == "weights":
+            return value[0]  # (1, H, T, T) -> (H, T, T)
+        rows = value.reshape(value.shape[-2:])  # (1, T, D) or, for pos_emb, (T, D) -> (T, D)
+        if self.form == "rows":
+            return rows
+        return rows.view(len(rows), n_heads, -1).transpose(0, 1)  # (T, D) -> (T, H, D/H) -> (H, T, D/H)
+
+    def restore(self, shown: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """The reverse of `present`: a tensor of the shape, dtype and device of `like`."""
+        rows = shown.transpose(0, 1) if self.form == "heads" else shown  # (H, T, D/H) -> (T, H, D/H)
+        return rows.reshape(like.shape).to(like)  # back to (1, T, D), (T, D) or (1, H, T, T)
+
+
+_BLOCK = "trf_blocks.{b}."
+
+SITES: dict[str, Site] = {
+    site.name: site
+    for site in (
+        Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
+        Site("pos_emb", "pos_emb", "output", "rows", "(T, D)", "each position's embedding"),
+        Site("embed", "drop_emb", "input", "rows", "(T, D)", "their sum"),
+        Site("resid_pre", _BLOCK + "norm1", "input", "rows", "(T, D)", "the residual stream into the block"),
+        Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
+        Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys"),
+        Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values"),
+        # the softmax is no module of its own, but the book passes it through a dropout: it is that input
+        Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
+        Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),
+        Site("attn_out", _BLOCK + "att", "output", "rows", "(T, D)", "what attention adds"),
+        Site("resid_mid", _BLOCK + "norm2", "input", "rows", "(T, D)", "the stream after attention"),
+        Site("mlp_act", _BLOCK + "ff.layers.1", "output", "rows", "(T, 4D)", "the feed-forward's GELU"),
+        Site("mlp_out", _BLOCK + "ff", "output", "rows", "(T, D)", "what the feed-forward adds"),
+        Site("resid_post", "trf_blocks.{b}", "output", "rows", "(T, D)", "the stream out of the block"),
+        Site("final", "final_norm", "output", "rows", "(T, D)", "after the final LayerNorm"),
+    )
+}
+
+
+def all_keys(config: GPTConfig) -> list[Key]:
+    """Every (site, block) that a model of this size has, in the order of the forward pass."""
+    sites = list(SITES.values())
+    before = [(site.name, None) for site in sites[:3]]
+    blocks = [(site.name, b) for b in range(config.n_layers) for site in sites if site.per_block]
+    return [*before, *blocks, ("final", None)]
+
+
+def check_key(site: str, block: int | None, n_layers: int) -> Key:
+    """The key, if there is such a place; else a ValueError that says what there is."""
+    if site not in SITES:
+        raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
+    if not SITES[site].per_block:
+        if block is not None:
+            raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
+        return site, None
+    if not isinstance(block, int) or isinstance(block, bool) or not 0 <= block < n_layers:
+        raise ValueError(f"site {site!r} needs a block from 0 to {n_layers - 1}, not {block!r}")
+    return site, block
+
+
+def expand(keep: Iterable[str | tuple[str, int]] | None, config: GPTConfig) -> list[Key]:
+    """`keep` as a list of keys: None is every site, a bare name is that site in every block."""
+    if keep is None:
+        return all_keys(config)
+    if isinstance(keep, str):
+        raise ValueError(f"keep is the string {keep!r}; give a list of sites, like [{keep!r}]")
+    keys: dict[Key, None] = {}
+    for wanted in keep:
+        name, block = (wanted, None) if isinstance(wanted, str) else wanted
+        everywhere = isinstance(wanted, str) and name in SITES and SITES[name].per_block
+        blocks = range(config.n_layers) if everywhere else [block]
+        keys |= dict.fromkeys(check_key(name, b, config.n_layers) for b in blocks)
+    return list(keys)

@@ -1,0 +1,68 @@
+"""Where an encoding's regex cuts a text, and which of its rules makes each cut."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import regex
+import tiktoken
+
+# The alternatives of GPT-2's regex in words; the first that matches at a place cuts there.
+GPT2_RULES = {
+    "'(?:[sdmt]|ll|ve|re)": "an English ending with its apostrophe: 's 'd 'm 't 'll 've 're",
+    r" ?\p{L}++": "letters of any script, with one space before them",
+    r" ?\p{N}++": "digits and other numbers, with one space before them",
+    r" ?[^\s\p{L}\p{N}]++": "punctuation, symbols and emoji, with one space before them",
+    r"\s++$": "blanks at the end of the text",
+    r"\s+(?!\S)": "blanks, all but the last one when something follows",
+    r"\s": "a single blank that no word takes along",
+}
+
+
+def cut(pattern: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """(start, piece, rule) for every match of an encoding's regex, as tiktoken's own engine finds them.
+
+    The `regex` module knows a later Unicode than tiktoken's engine: thousands of characters that are
+    letters to the one are unassigned to the other. Those are hidden behind a code point that is
+    unassigned for ever, one for one, so that the places of the cuts are tiktoken's.
+    """
+    rules, compiled = _compiled(pattern)
+    unknown = _unassigned().decode(_unassigned().encode_ordinary(text))
+    shadow = text.translate(dict.fromkeys(map(ord, unknown), "\ufffe")) if unknown else text
+    for found in compiled.finditer(shadow):
+        yield found.start(), text[found.start() : found.end()], rules[found.lastindex - 1]
+
+
+def alternatives(pattern: str) -> list[str]:
+    r"""The rules of a regex: what stands between its outermost `|`.
+
+    >>> alternatives(r"'(?:s|t)| ?\p{L}+|[|]")
+    ["'(?:s|t)", ' ?\\p{L}+', '[|]']
+    """
+    rules, depth, in_set, at = [""], 0, False, 0
+    while at < len(pattern):
+        step = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
+        at += len(step)
+        if step == "|" and depth == 0 and not in_set:
+            rules.append("")
+            continue
+        rules[-1] += step
+        if in_set:
+            in_set = step != "]"
+        else:
+            in_set = step == "["
+            depth += (step == "(") - (step == ")")
+    return rules
+
+
+@lru_cache(maxsize=16)
+def _compiled(pattern: str) -> tuple[list[str], regex.Pattern[str]]:
+    """The rules, and the same regex with each of them as a group, so that a match says which it was."""
+    rules = alternatives(pattern)
+    return rules, regex.compile("|".join(f"({rule})" for rule in rules))
+
+
+@lru_cache(maxsize=1)
+def _unassigned() -> tiktoken.Encoding:
+    """A question to tiktoken's regex engine: `encode` drops all characters but the unassigned ones."""
+    single_bytes = {bytes([byte]): byte for byte in range(256)}
+    return tiktoken.Encoding("unassigned", pat_str=r"\p{Cn}", mergeable_ranks=single_bytes, special_tokens={})

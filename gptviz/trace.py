@@ -1,0 +1,195 @@
+"""Trace: every number that one forward pass of a GPTModel made. `gptviz.capture` makes them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pandas as pd
+import tiktoken
+import torch
+import torch.nn.functional as F
+
+from gptviz.config import GPTConfig
+from gptviz.model import GPTModel, LayerNorm
+from gptviz.sampling import distribution
+from gptviz.sites import Key, check_key
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the prompt. `raw` is its bytes; `text` is them decoded, with U+FFFD where that fails."""
+
+    position: int
+    id: int
+    text: str
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A LayerNorm's weights as a Trace needs them: `scale` and `shift` (D,), and where its input is kept."""
+
+    name: str
+    block: int | None
+    source: Key
+    eps: float
+    scale: torch.Tensor
+    shift: torch.Tensor | None
+
+
+def norms_of(model: GPTModel) -> list[Norm]:
+    """Every LayerNorm of the model, in the order of the forward pass."""
+
+    def norm(name: str, block: int | None, source: Key, module: LayerNorm) -> Norm:
+        shift = None if module.shift is None else module.shift.detach()
+        return Norm(name, block, source, module.eps, module.scale.detach(), shift)
+
+    found = []
+    for b, trf_block in enumerate(model.trf_blocks):
+        found.append(norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1)))
+        found.append(norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2)))
+    return [*found, norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm)]
+
+
+class Trace:
+    """What one forward pass computed. Read it, do not write into it.
+
+    `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
+    what was kept. Tensors are CPU float32. A Trace holds no model: only the output head's and the
+    LayerNorms' own weights (the same tensors, not copies), so that logits and statistics can be
+    worked out where somebody asks for them. `nbytes` is what it holds beyond those.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: GPTConfig,
+        tokens: list[Token],
+        tokenizer: tiktoken.Encoding,
+        values: dict[Key, torch.Tensor],
+        final: torch.Tensor,
+        head: torch.Tensor,
+        norms: list[Norm],
+    ):
+        self.name = name
+        self.config = config
+        self.tokens = tokens
+        self._tokenizer = tokenizer
+        self._values = values
+        self._final = final
+        self._head = head
+        self._norms = norms
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Trace({self.name!r}, {len(self)} tokens, {len(self._values)} sites, {self.nbytes:,} bytes)"
+
+    def __getitem__(self, key: str | tuple[str, int]) -> torch.Tensor:
+        name, block = (key, None) if isinstance(key, str) else key
+        return self._values_of(check_key(name, block, self.config.n_layers))
+
+    def _values_of(self, key: Key) -> torch.Tensor:
+        if key not in self._values:
+            kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
+            raise ValueError(
+                f"{key} was not kept in this trace (it has sites {kept}); trace again and keep it"
+            )
+        return self._values[key]
+
+    def sites(self) -> list[Key]:
+        """The (site, block) pairs that were kept, in the order of the forward pass."""
+        return list(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the captured tensors; two names of one tensor (resid_post 0, resid_pre 1) count once."""
+        storages = [value.untyped_storage() for value in [*self._values.values(), self._final]]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+    def logits(self, position: int = -1) -> torch.Tensor:
+        """(vocab_size,): the row of logits at one position. ValueError if there is no such position."""
+        final = self._final[self._position(position)]
+        return F.linear(final.to(self._head), self._head).float().cpu()  # (D,) x (V, D) -> (V,)
+
+    def next_tokens(
+        self,
+        k: int = 10,
+        position: int = -1,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+    ) -> pd.DataFrame:
+        """The `k` most probable next tokens: rank (from 1), id, token, logit, probability.
+
+        Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
+        rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
+        """
+        if k < 1:
+            raise ValueError(f"k is {k}; ask for at least 1 token")
+        logits = self.logits(position)
+        chosen = distribution(logits, temperature, top_k, top_p)
+        ids = torch.sort(logits, descending=True, stable=True).indices[:k]
+        return pd.DataFrame(
+            {
+                "rank": range(1, len(ids) + 1),
+                "id": ids.numpy(),
+                "token": [_token_text(self._tokenizer, int(i)) for i in ids],
+                "logit": logits[ids].numpy(),
+                "probability": chosen.probabilities[ids].numpy(),
+            }
+        )
+
+    def norms(self) -> pd.DataFrame:
+        """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
+
+        Columns: norm, block (<NA> for the final one), position, token, mean, variance, mean_after,
+        variance_after. "After" is after scale and shift. Needs resid_pre, resid_mid and the last
+        resid_post in the trace.
+        """
+        tables = []
+        for norm in self._norms:
+            before = self._values_of(norm.source)
+            shift = None if norm.shift is None else norm.shift.float().cpu()
+            after = F.layer_norm(
+                before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps
+            )  # (T, D)
+            columns: dict[str, Any] = {
+                "norm": norm.name,
+                "block": pd.array([norm.block] * len(self), dtype="Int64"),
+                "position": range(len(self)),
+                "token": [token.text for token in self.tokens],
+                "mean": before.mean(dim=-1).numpy(),
+                "variance": before.var(dim=-1, unbiased=False).numpy(),
+                "mean_after": after.mean(dim=-1).numpy(),
+                "variance_after": after.var(dim=-1, unbiased=False).numpy(),
+            }
+            tables.append(pd.DataFrame(columns))
+        return pd.concat(tables, ignore_index=True)
+
+    def _position(self, position: int) -> int:
+        if (
+            not isinstance(position, int)
+            or isinstance(position, bool)
+            or not -len(self) <= position < len(self)
+        ):
+            raise ValueError(f"there is no position {position!r}; they go from 0 to {len(self) - 1}")
+        return position % len(self)
+
+
+def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int]) -> list[Token]:
+    """The tokens with their positions, their text and their bytes."""
+    raws = [tokenizer.decode_single_token_bytes(i) for i in ids]
+    return [
+        Token(p, i, raw.decode("utf-8", "replace"), raw)
+        for p, (i, raw) in enumerate(zip(ids, raws, strict=True))
+    ]
+
+
+def _token_text(tokenizer: tiktoken.Encoding, token_id: int) -> str:
+    """A token's text; ids that a padded vocabulary has beyond the tokenizer's are named by their number."""
+    try:
+        return tokenizer.decode_single_token_bytes(token_id).decode("utf-8", "replace")
+    except KeyError:
+        return f"<id {token_id}>"

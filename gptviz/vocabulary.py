@@ -1,0 +1,84 @@
+"""Vocabulary: what a tiktoken.Encoding is made of, fitted to the size of a model.
+
+tiktoken's encodings must be total: a byte that no token covers makes it panic. And every id that a
+model can predict must have bytes, or its probability could not be shown. `encoding` fills both gaps.
+"""
+
+from dataclasses import dataclass, field
+
+import tiktoken
+
+from gptviz.tokenizer import get_encoding
+
+# Models are padded to rounder numbers of tokens than their tokenizer has (50,304 for 50,257);
+# a larger gap means that the two do not belong together.
+MOST_UNUSED = 1024
+GPT2_SIZE = 50257
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A regex that cuts text into pieces, every token's bytes with its id, and the special tokens.
+
+    As in tiktoken, the lower id of two possible merges is merged first.
+    """
+
+    pattern: str
+    ranks: dict[bytes, int]
+    special: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """One more than the highest id."""
+        return max([*self.ranks.values(), *self.special.values()]) + 1
+
+
+def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
+    """The vocabulary of an encoding (by its private attributes, as tiktoken's own README extends one)."""
+    return Vocabulary(encoding._pat_str, encoding._mergeable_ranks, encoding._special_tokens)
+
+
+def is_gpt2(vocabulary: Vocabulary) -> bool:
+    """Whether it is GPT-2's own; GPT-2's is only looked up for one of its size."""
+    return vocabulary.size == GPT2_SIZE and vocabulary == of_encoding(get_encoding("gpt2"))
+
+
+def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encoding:
+    """An encoding for a model that has `vocab_size` tokens.
+
+    Ids of the model that the vocabulary does not use become special tokens `<|unused 50257|>`. Bytes
+    that no token covers get ids from `vocab_size` on, which the model refuses by saying so. Raises
+    ValueError for a vocabulary that is larger than the model, or far smaller.
+    """
+    if vocabulary.size > vocab_size or vocab_size - vocabulary.size > MOST_UNUSED:
+        raise ValueError(
+            f"the tokenizer has {vocabulary.size:,} tokens, the model {vocab_size:,}: "
+            "they do not belong together"
+        )
+    if vocab_size == vocabulary.size and is_gpt2(vocabulary):
+        return get_encoding("gpt2")
+    used = {*vocabulary.ranks.values(), *vocabulary.special.values()}
+    special = dict(vocabulary.special)
+    special.update((f"<|unused {id}|>", id) for id in range(vocab_size) if id not in used)
+    ranks = dict(vocabulary.ranks)
+    for id, token in enumerate(_uncovered(ranks), start=vocab_size):
+        ranks[token] = id
+    return tiktoken.Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special)
+
+
+def _uncovered(ranks: dict[bytes, int]) -> list[bytes]:
+    single = (bytes([value]) for value in range(256))
+    return [token for token in single if token not in ranks]
+
+
+def of_characters(characters: dict[str, int]) -> Vocabulary:
+    """One token a character, as nanoGPT's character models have; pieces are single characters.
+
+    Raises ValueError for a table whose ids are not 0, 1, 2, ... or whose keys are not characters.
+    """
+    if not characters or sorted(characters.values()) != list(range(len(characters))):
+        raise ValueError(f"the {len(characters)} characters must have the ids 0, 1, 2, ..., each once")
+    for character in characters:
+        if len(character) != 1 or 0xD800 <= ord(character) <= 0xDFFF:
+            raise ValueError(f"{character!r} is not one character")
+    return Vocabulary(r"(?s:.)", {character.encode(): id for character, id in characters.items()})

@@ -1,0 +1,120 @@
+"""The steps of a head against what the model itself computed, and against sums written out by hand."""
+
+import math
+
+import pytest
+import torch
+
+from gptviz.analysis import attention
+from gptviz.language_model import LanguageModel
+
+TEXT = "The cat sat on the mat. The cat sat"
+
+
+@pytest.fixture(scope="module")
+def trace(lm: LanguageModel):
+    return lm.trace(TEXT)
+
+
+@pytest.mark.parametrize("block", [0, 1])
+@pytest.mark.parametrize("head", [0, 3])
+def test_the_steps_end_in_what_the_model_computed(trace, block: int, head: int) -> None:
+    steps = attention.steps(trace, block, head)
+    torch.testing.assert_close(steps.weights, trace["attn", block][head], rtol=0, atol=1e-5)
+    torch.testing.assert_close(steps.z, trace["z", block][head], rtol=1e-5, atol=1e-5)
+
+
+def test_each_step_is_its_definition(trace) -> None:
+    steps = attention.steps(trace, 1, 2)
+    q, k = trace["q", 1][2].tolist(), trace["k", 1][2].tolist()
+    for i in range(len(q)):
+        for j in range(len(q)):
+            score = math.fsum(a * b for a, b in zip(q[i], k[j], strict=True))
+            assert steps.scores[i, j].item() == pytest.approx(score, abs=1e-4)
+            assert steps.scaled[i, j].item() == pytest.approx(score / math.sqrt(8), abs=1e-4)
+            assert (steps.masked[i, j].item() == -math.inf) == (j > i)
+    assert steps.divisor == math.sqrt(8)
+    assert (steps.weights.triu(diagonal=1) == 0).all()
+
+
+def test_a_cell_adds_up(trace) -> None:
+    for query, key in ((5, 0), (5, 3), (5, 5), (0, 0)):
+        cell = attention.cell(trace, 0, 1, query, key)
+        assert math.fsum(cell.products.tolist()) == pytest.approx(cell.score, abs=1e-12)
+        assert cell.score / math.sqrt(8) == pytest.approx(cell.scaled, abs=1e-12)
+        assert cell.row.scaled[key].item() == pytest.approx(cell.scaled, abs=1e-12)
+        assert len(cell.row.weights) == query + 1
+        assert cell.row.exp.sum().item() == pytest.approx(cell.row.total, abs=1e-12)
+        assert cell.row.exp.max().item() == 1
+        assert cell.weight == pytest.approx(trace["attn", 0][1, query, key].item(), abs=1e-5)
+
+
+def test_a_cell_behind_the_mask_has_a_score_and_no_weight(trace) -> None:
+    cell = attention.cell(trace, 0, 0, query=2, key=4)
+    assert cell.weight is None
+    assert cell.score == pytest.approx(attention.steps(trace, 0, 0).scores[2, 4].item(), abs=1e-4)
+
+
+def test_the_softmax_survives_scores_that_would_overflow() -> None:
+    row = attention.softmax_row(torch.tensor([2000.0, 1999.0], dtype=torch.float64))
+    assert row.weights.tolist() == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
+
+
+def test_weighted_values_sum_to_z(trace) -> None:
+    for query in (0, 4):
+        parts = attention.weighted_values(trace, 1, 3, query)
+        assert parts.shape == (query + 1, 8)
+        torch.testing.assert_close(parts.sum(dim=0), trace["z", 1][3, query], rtol=1e-5, atol=1e-5)
+
+
+def test_without_the_first_token_rows_sum_to_one_again(trace) -> None:
+    weights = trace["attn", 0][0]
+    rest = attention.without_first(weights)
+    assert rest[:, 0].isnan().all() and rest[0].isnan().all()
+    for i in range(1, len(weights)):
+        row = weights[i].tolist()
+        left = 1 - row[0]
+        assert rest[i, 1:].tolist() == pytest.approx([w / left for w in row[1:]], abs=1e-5)
+    assert not weights.isnan().any(), "the trace itself must stay as it was"
+
+
+def test_a_row_that_gave_the_first_token_everything_has_nothing_left() -> None:
+    rest = attention.without_first(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    assert rest.isnan().all()
+
+
+def test_block_mean_is_a_distribution_again(trace) -> None:
+    mean = attention.block_mean(trace["attn", 1])
+    torch.testing.assert_close(mean.sum(dim=-1), torch.ones(len(mean)))
+    assert mean[4, 2].item() == pytest.approx(sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4)
+
+
+def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm: LanguageModel, trace) -> None:
+    """Adding the heads up one by one gives attn_out, so the norms are of the right vectors."""
+    proj = lm.model.trf_blocks[1].att.out_proj
+    parts = []
+    for head in range(4):
+        part = trace["z", 1][head] @ proj.weight.detach()[:, head * 8 : head * 8 + 8].T
+        torch.testing.assert_close(attention.head_write(trace, lm.model, 1, head), part.norm(dim=-1))
+        parts.append(part)
+    torch.testing.assert_close(sum(parts) + proj.bias.detach(), trace["attn_out", 1], rtol=1e-4, atol=1e-4)
+    writes = attention.mean_writes(trace, lm.model)
+    assert writes.shape == (2, 4)
+    assert writes[1, 3].item() == pytest.approx(parts[3].norm(dim=-1).mean().item(), rel=1e-5)
+
+
+def test_what_does_not_exist_is_refused_by_name(trace) -> None:
+    with pytest.raises(ValueError, match="there is no head 4; a block of random has heads 0 to 3"):
+        attention.steps(trace, 0, 4)
+    with pytest.raises(ValueError, match="block from 0 to 1"):
+        attention.steps(trace, 2, 0)
+    with pytest.raises(ValueError, match="key is position 99"):
+        attention.cell(trace, 0, 0, 0, 99)
+
+
+def test_one_token(lm: LanguageModel) -> None:
+    trace = lm.trace(lm.encode("The")[:1])
+    steps = attention.steps(trace, 0, 0)
+    assert steps.weights.tolist() == [[1.0]]
+    torch.testing.assert_close(steps.z, trace["v", 0][0])
+    assert attention.without_first(steps.weights).isnan().all()

@@ -1,0 +1,136 @@
+"""The embeddings' numbers, against plain definitions written here."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis.embeddings import (
+    addition,
+    embedding_lengths,
+    embedding_parts,
+    nearest_tokens,
+    position_similarity,
+    shared_scale,
+)
+
+
+@pytest.fixture
+def trace(lm):
+    return lm.trace("the cat and the cat", keep=("tok_emb", "pos_emb", "embed"))
+
+
+def test_the_parts_are_rows_of_the_models_own_matrices_and_their_sum(lm, trace):
+    parts = embedding_parts(trace)
+    assert parts.shape == (3, len(trace.tokens), lm.config.emb_dim)
+    for token in trace.tokens:
+        row = lm.model.tok_emb.weight[token.id].detach().numpy()
+        place = lm.model.pos_emb.weight[token.position].detach().numpy()
+        assert np.array_equal(parts[0, token.position], row)
+        assert np.array_equal(parts[1, token.position], place)
+        assert np.array_equal(parts[2, token.position], row + place)
+
+
+def test_lengths_obey_the_law_of_cosines(trace):
+    lengths = embedding_lengths(trace)
+    a, b, c = lengths["token_norm"], lengths["position_norm"], lengths["sum_norm"]
+    assert np.allclose(c**2, a**2 + b**2 + 2 * a * b * lengths["cosine"], rtol=1e-5)
+    assert lengths["token"].tolist() == [token.text for token in trace.tokens]
+    by_hand = math.sqrt(sum(float(x) ** 2 for x in trace["tok_emb"][1]))
+    assert lengths["token_norm"][1] == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_nearest_tokens_agree_with_torch_row_by_row():
+    matrix = torch.randn(50, 8, generator=torch.Generator().manual_seed(1))
+    found = nearest_tokens(matrix, 7, k=5)
+    cosines = [torch.cosine_similarity(matrix[7], row, dim=0).item() for row in matrix]
+    others = sorted((i for i in range(50) if i != 7), key=lambda i: -cosines[i])
+    assert found["id"].tolist() == others[:5]
+    assert found["cosine"].tolist() == pytest.approx([cosines[i] for i in others[:5]], abs=1e-6)
+    assert found["rank"].tolist() == [1, 2, 3, 4, 5]
+    by_dot = nearest_tokens(matrix, 7, k=49, measure="dot")
+    assert (np.diff(by_dot["dot"]) <= 0).all() and 7 not in by_dot["id"].tolist()
+    assert by_dot["dot"].tolist() == pytest.approx(
+        [float(matrix[7] @ matrix[i]) for i in by_dot["id"]], abs=1e-5
+    )
+
+
+def test_nearest_tokens_of_a_small_matrix_and_of_a_row_of_zeros():
+    matrix = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0], [-1.0, 0.0]])
+    found = nearest_tokens(matrix, 0, k=10)
+    assert found["id"].tolist() == [1, 2, 3]
+    assert found["cosine"].tolist() == [1.0, 0.0, -1.0]
+    assert nearest_tokens(matrix, 2)["cosine"].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_what_does_not_exist_is_refused_by_name(trace):
+    matrix = torch.eye(3)
+    with pytest.raises(ValueError, match="token id 3 is not in the matrix; it has ids 0 to 2"):
+        nearest_tokens(matrix, 3)
+    with pytest.raises(ValueError, match="'euclid'"):
+        nearest_tokens(matrix, 0, measure="euclid")
+    with pytest.raises(ValueError, match="k is 0"):
+        nearest_tokens(matrix, 0, k=0)
+    parts = embedding_parts(trace)
+    with pytest.raises(ValueError, match="position 99"):
+        addition(parts, 99, 0)
+    with pytest.raises(ValueError, match="dimension -1"):
+        addition(parts, 0, -1)
+
+
+def test_similarity_of_positions_is_the_cosine_of_every_pair():
+    matrix = torch.randn(9, 6, generator=torch.Generator().manual_seed(2))
+    matrix[4] = 0
+    similarity = position_similarity(matrix)
+    assert similarity.shape == (9, 9)
+    assert np.array_equal(similarity, similarity.T)
+    for i in range(9):
+        for j in range(9):
+            expected = torch.cosine_similarity(matrix[i], matrix[j], dim=0).item()
+            assert similarity[i, j] == pytest.approx(expected, abs=1e-6)
+    assert similarity[4, 4] == 0 and similarity[0, 0] == pytest.approx(1)
+
+
+finite = st.floats(-100, 100, width=32)
+
+
+@given(finite, finite)
+def test_a_cell_adds_up_in_the_digits_that_are_shown(a, b):
+    total = np.float32(a) + np.float32(b)
+    parts = np.array([a, b, total], dtype=np.float32).reshape(3, 1, 1)
+    cell = addition(parts, 0, 0)
+    shown = [float(text.replace("−", "-")) for text in cell.written()]
+    half = 0.5 * 10.0**-cell.decimals
+    for value, digits in zip((cell.token, cell.position, cell.sum), shown, strict=True):
+        assert abs(value - digits) <= half * (1 + 1e-6) + 1e-9
+    assert abs(shown[0] + shown[1] - shown[2]) <= 10.0**-cell.decimals * 1.01
+
+
+def test_digits_that_would_not_add_up_get_one_more():
+    parts = np.array([0.00004, 0.00004, 0.00008], dtype=np.float32).reshape(3, 1, 1)
+    cell = addition(parts, 0, 0)  # with four decimals: 0.0000 + 0.0000 = 0.0001
+    assert cell.written() == ("0.00004", "0.00004", "0.00008")
+
+
+@given(st.lists(finite, min_size=1, max_size=60), st.floats(0.5, 1))
+def test_a_scale_holds_what_it_promises(values, share):
+    values = np.array(values)
+    scale = shared_scale(values, share)
+    assert scale.limit > 0 and scale.count == len(values)
+    assert scale.outside == (np.abs(values) > scale.limit).sum()
+    assert scale.outside <= (1 - share) * len(values) + 1e-9
+    assert scale.clipped == (scale.largest > scale.limit)
+
+
+def test_a_scale_clips_only_what_stands_far_out():
+    assert shared_scale(np.linspace(-1, 1, 1001)).limit == 1
+    lone = np.append(np.linspace(-1, 1, 1001), 40.0)
+    assert shared_scale(lone).limit <= 1 and shared_scale(lone).largest == 40
+    assert shared_scale(np.zeros(5)).limit == 1
+    with pytest.raises(ValueError, match="no values"):
+        shared_scale(np.array([]))
+    with pytest.raises(ValueError, match="share is 0"):
+        shared_scale(np.ones(3), 0)

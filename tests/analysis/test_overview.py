@@ -1,0 +1,61 @@
+"""The Overview's numbers against the trace, and its snippet against both."""
+
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+import gptviz
+from gptviz.analysis.overview import SITES, around, glance, token_table
+from gptviz.ui.snippets.overview import overview
+
+TEXT = 'He said, "Seven green parrots?"'
+
+
+def test_a_glance_is_the_trace(lm):
+    t = lm.trace(TEXT)
+    position = 3
+    seen = glance(lm.trace(TEXT, keep=SITES), position)
+    assert np.array_equal(seen.parts[0] + seen.parts[1], seen.parts[2])
+    assert len(seen.norms) == len(seen.before) == len(seen.after) == 2 * lm.config.n_layers + 1
+    x = t["resid_pre", 0][position].double()
+    assert seen.before[0] == pytest.approx(float(((x - x.mean()) ** 2).mean().sqrt()), rel=1e-5)
+    last = t["final"][position].double()
+    assert seen.after[-1] == pytest.approx(float(((last - last.mean()) ** 2).mean().sqrt()), rel=1e-5)
+    logits = t.logits(position)
+    assert seen.following["id"].tolist() == logits.topk(5).indices.tolist()
+    expected = torch.softmax(logits.double(), 0)[seen.following["id"].tolist()].numpy()
+    assert np.allclose(seen.following["probability"], expected, rtol=1e-5)
+
+
+def test_the_neighbours_hold_the_chosen_one(lm):
+    tokens = lm.trace("a b c d e f g h i j k l", keep=()).tokens
+    for position in range(len(tokens)):
+        near = around(tokens, position)
+        assert tokens[position] in near and len(near) == 6
+        assert [t.position for t in near] == list(range(near[0].position, near[0].position + 6))
+    assert around(tokens[:3], 1) == tokens[:3]
+
+
+def test_a_line_a_token(lm):
+    t = lm.trace(TEXT)
+    table = token_table(lm.trace(TEXT, keep=SITES))
+    assert table["id"].tolist() == [token.id for token in t.tokens]
+    assert np.allclose(table["sum_norm"], t["embed"].norm(dim=-1).numpy(), rtol=1e-5)
+    assert np.allclose(table["first_variance"], t["embed"].var(dim=-1, unbiased=False).numpy(), rtol=1e-4)
+    last = t["resid_post", lm.config.n_layers - 1].var(dim=-1, unbiased=False).numpy()
+    assert np.allclose(table["last_variance"], last, rtol=1e-4)
+
+
+def test_the_snippet_gives_what_is_drawn(tmp_path, mini):
+    file = tmp_path / "snippet.py"
+    file.write_text(overview("mini", TEXT, 3), encoding="utf-8")
+    picture = runpy.run_path(str(file))["picture"]
+    t = gptviz.load("mini").trace(TEXT)
+    assert picture["tokens"] == [token.id for token in t.tokens]
+    assert torch.equal(picture["attention"][2], t["attn", 2])
+    seen = glance(mini.trace(TEXT, keep=SITES), 3)
+    assert np.array_equal(picture["embeddings"].numpy(), seen.parts)
+    assert np.allclose(picture["layernorm"]["variance"] ** 0.5, seen.before)
+    assert picture["next_token"]["id"].tolist() == seen.following["id"].tolist()

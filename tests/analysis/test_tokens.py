@@ -1,0 +1,135 @@
+"""The Tokens page's numbers, against tiktoken and plain Python."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis.tokens import (
+    chapter,
+    compare,
+    place_of,
+    spellings,
+    spread_characters,
+    token_table,
+    word_near,
+)
+from gptviz.tokenizer import encode, get_encoding, well_formed
+from gptviz.tokenizer_steps import show_work
+
+MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
+MIXED = st.text(st.sampled_from([*"ab .'\n\té你好😀\u200d\x00"]), max_size=40)
+
+
+def test_a_table_of_tokens():
+    table = token_table(GPT2, encode(GPT2, "The cat\n"))
+    assert list(table.columns) == ["position", "id", "token", "bytes", "characters", "part_of"]
+    assert table.values.tolist() == [
+        [0, 464, "The", "54 68 65", 3, ""],
+        [1, 3797, "·cat", "20 63 61 74", 4, ""],
+        [2, 198, "⏎", "0a", 1, ""],
+    ]
+    assert token_table(GPT2, []).shape == (0, 6)
+
+
+def test_a_token_that_is_half_a_character_says_of_which():
+    """GPT-2 cuts 你, the bytes e4 bd a0, into e4 bd and a0."""
+    table = token_table(GPT2, encode(GPT2, "你"))
+    assert list(table["bytes"]) == ["e4 bd", "a0"]
+    assert list(table["token"]) == ["\\xe4\\xbd", "\\xa0"]
+    assert list(table["characters"]) == [0, 0]
+    assert list(table["part_of"]) == ["你 U+4F60, bytes 1-2 of 3", "你 U+4F60, byte 3 of 3"]
+
+
+@given(text=MIXED)
+@pytest.mark.parametrize("encoding", [MINI, GPT2], ids=lambda encoding: encoding.name)
+def test_every_byte_of_a_broken_character_is_counted_once(encoding, text):
+    ids = encode(encoding, text)
+    table = token_table(encoding, ids)
+    assert bytes.fromhex(" ".join(table["bytes"])).decode() == text
+    spread = spread_characters(encoding, ids)
+    assert table["characters"].sum() + len(spread) == len(text)
+    for found in spread:
+        assert len(found.positions) > 1
+        assert list(found.positions) == list(range(found.positions[0], found.positions[-1] + 1))
+        assert found.character in b"".join(found.raws).decode("utf-8", "ignore")
+        assert tuple(ids[position] for position in found.positions) == found.ids
+        assert found.character not in [raw.decode("utf-8", "replace") for raw in found.raws]
+        named = f"U+{ord(found.character):04X}"
+        assert all(named in table["part_of"][position] for position in found.positions)
+    assert sum(table["part_of"] != "") == len({position for found in spread for position in found.positions})
+
+
+def test_a_space_and_a_capital_make_another_token():
+    table = spellings(GPT2, "The")
+    assert dict(zip(table["written"], table["ids"], strict=True)) == {
+        "The": [464], "·The": [383], "the": [1169], "·the": [262], "THE": [10970], "·THE": [3336],
+    }  # fmt: skip
+    assert list(spellings(GPT2, "42")["written"]) == ["42", "·42"]
+    for row in spellings(MINI, "Rabbit").itertuples():
+        assert encode(MINI, row.written.replace("·", " ")) == row.ids
+        assert row.tokens == len(row.ids) == len(row.cut)
+
+
+def test_the_word_to_spell_is_the_selected_one_or_the_first():
+    assert word_near("In a hole", " hole") == "hole"
+    assert word_near("In a hole", " ") == "In"
+    assert word_near("42 !", "42") == "the"
+
+
+def cuts(text, learnt_from="the cat", special_tokens=False):
+    return {cut.tokenizer: cut for cut in compare(text, [MINI, GPT2], learnt_from, special_tokens)}
+
+
+def test_the_same_text_in_five_tokenizers():
+    found = cuts("the dog, café")
+    assert list(found) == ["mini", "gpt2", "words", "characters", "bytes"]
+    assert list(found["gpt2"].ids) == GPT2.encode("the dog, café")
+    assert found["words"].tokens == ("the", "[UNK]", "[UNK]", "[UNK]")
+    assert (found["words"].vocabulary, found["words"].unknown) == (2 + 4, 3)
+    assert found["characters"].tokens == tuple("the·dog,·café")
+    assert found["characters"].unknown == len(set("dog,fé"))
+    assert [
+        token
+        for token, id in zip(found["characters"].tokens, found["characters"].ids, strict=True)
+        if id is None
+    ] == [*"dog,fé"]
+    assert bytes(found["bytes"].ids) == "the dog, café".encode()
+    assert found["bytes"].tokens[-2:] == ("c3", "a9")
+
+
+@given(text=st.text(st.characters(categories=None), max_size=60), special_tokens=st.booleans())
+def test_any_text_can_be_compared(text, special_tokens):
+    found = cuts(text, learnt_from=well_formed(text), special_tokens=special_tokens)
+    assert MINI.decode(found["mini"].ids) == GPT2.decode(found["gpt2"].ids) == well_formed(text)
+    assert found["words"].unknown == found["characters"].unknown == 0
+    assert len(found["characters"].ids) == len(well_formed(text))
+    assert all(len(cut.tokens) == len(cut.ids) for cut in found.values())
+    assert all(id is None or 0 <= id < cut.vocabulary for cut in found.values() for id in cut.ids)
+
+
+def test_special_tokens_reach_the_tokenizers_that_have_them():
+    text = "the [EOS] <|endoftext|>"
+    assert MINI.eot_token not in cuts(text)["mini"].ids
+    assert MINI.eot_token in cuts(text, special_tokens=True)["mini"].ids
+    assert cuts(text)["words"].tokens == ("the", "[UNK]", "[UNK]")
+    assert cuts(text, special_tokens=True)["words"].tokens == ("the", "[EOS]", "[UNK]")
+
+
+def test_the_chapter_is_carrolls():
+    text = chapter()
+    assert text.startswith("Alice was beginning to get very tired of sitting by her sister on the bank")
+    assert 10_000 < len(text) < 13_000
+    assert set(text) <= set(string.printable)
+
+
+@given(text=MIXED)
+def test_the_place_of_a_token_is_in_its_piece(text):
+    pieces = show_work(GPT2, text)
+    ids = encode(GPT2, text)
+    for position, id in enumerate(ids):
+        piece, part = place_of(pieces, position)
+        assert pieces[piece].ids[part] == id
+    with pytest.raises(ValueError, match=rf"no token at position {len(ids)}; the text has {len(ids)}"):
+        place_of(pieces, len(ids))

@@ -1,0 +1,243 @@
+"""Downloads from a hub on 127.0.0.1, well-behaved and otherwise."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub import constants
+
+import gptviz
+from gptviz.checkpoints import CheckpointError, download, hub, transfer
+from gptviz.loading import hub_folder
+from tests.checkpoints import makers
+from tests.checkpoints.hub_server import Hub
+
+NAME = "someone/tiny"
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory):
+    """A GPT-2 with GPT-2's vocabulary, 1.6 MB, and its config."""
+    folder = tmp_path_factory.mktemp("repository") / "tiny"
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    return makers.save_hf(truth, folder), truth
+
+
+@pytest.fixture
+def server(repository, tmp_path, monkeypatch):
+    served = Hub(repository[0])
+    monkeypatch.setattr(constants, "ENDPOINT", served.url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", served.url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(transfer, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(transfer, "CHUNK", 4096)
+    yield served
+    served.close()
+
+
+def loose_ends(tmp_path):
+    return list((tmp_path / "cache").rglob("*.incomplete"))
+
+
+def test_a_download_and_what_is_in_the_cache(server, repository, tmp_path):
+    seen = []
+    lm = gptviz.load(NAME, report=seen.append)
+    ids = [1, 50256, 7]
+    with torch.no_grad():
+        expected = repository[1](torch.tensor([ids])).logits[0, -1]
+    torch.testing.assert_close(lm.trace(ids).logits(), expected, atol=1e-4, rtol=0)
+    assert lm.name == NAME
+    assert lm.tokenizer is gptviz.load("gpt2-untrained").tokenizer
+    assert seen[-1].done == seen[-1].total == len(server.files["model.safetensors"])
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert seen[-1].bytes_per_second > 0 and seen[-1].seconds_left == 0
+    # other programs find it, and from now on no network is needed
+    assert huggingface_hub.try_to_load_from_cache(NAME, "model.safetensors")
+    server.close()
+    before = len(server.requests)
+    assert gptviz.load(NAME).config == lm.config
+    assert len(server.requests) == before
+    assert not loose_ends(tmp_path)
+
+
+def test_shards_are_all_fetched(server, tmp_path):
+    truth = makers.hf_model(2)
+    folder = makers.save_hf(truth, tmp_path / "sharded", max_shard_size="8KB")
+    server.files = {file.name: file.read_bytes() for file in folder.iterdir()}
+    found = hub_folder(NAME)
+    assert hub.missing_weights(found) == ()
+    some = next(found.glob("model-*.safetensors"))
+    some.unlink()
+    assert hub.missing_weights(found) == (some.name,)
+    assert hub.cached_folder((NAME,)) is None
+    del server.files[some.name]
+    with pytest.raises(CheckpointError, match=rf"lacks {some.name}"):
+        hub_folder(NAME)
+
+
+def test_a_cut_connection_is_resumed_where_it_broke(server):
+    server.cut_after, server.cuts = 300_000, 3
+    hub_folder(NAME)
+    starts = [asked for _, _, asked in server.gets("/cdn/")]
+    assert starts[0] is None and len(starts) == 4
+    assert all(asked.startswith("bytes=") for asked in starts[1:])
+    assert starts[1] != starts[2] != starts[3]
+
+
+def test_an_interrupted_download_is_resumed_by_the_next_call(server, tmp_path):
+    def stop(progress):
+        if progress.done > 500_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hub_folder(NAME, stop)
+    assert hub.cached_folder((NAME,)) is None
+    (partial,) = loose_ends(tmp_path)
+    had = partial.stat().st_size
+    seen = []
+    hub_folder(NAME, seen.append)
+    assert server.gets("/cdn/")[-1][2] == f"bytes={had}-"
+    assert seen[0].resumed == had
+    assert not loose_ends(tmp_path)
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(server):
+    server.cut_after, server.cuts, server.ignores_ranges = 300_000, 1, True
+    assert hub.missing_weights(hub_folder(NAME)) == ()
+
+
+def test_wrong_bytes_are_named_and_thrown_away(server, tmp_path):
+    server.wrong_bytes = True
+    with pytest.raises(CheckpointError, match=r"arrived damaged.*found [0-9a-f]{64}, expected [0-9a-f]{64}"):
+        hub_folder(NAME)
+    assert hub.cached_folder((NAME,)) is None and not loose_ends(tmp_path)
+    server.wrong_bytes = False
+    assert hub.missing_weights(hub_folder(NAME)) == ()
+
+
+def test_another_size_than_was_said(server):
+    server.size_of["model.safetensors"] = 1000
+    with pytest.raises(CheckpointError, match=r"arrived damaged.*expected 1,000"):
+        hub_folder(NAME)
+
+
+def test_a_connection_that_breaks_every_time(server, tmp_path):
+    server.cut_after, server.cuts = 0, 1000
+    with pytest.raises(CheckpointError, match=r"cannot be reached.*python -m gptviz download someone/tiny"):
+        hub_folder(NAME)
+    assert len(server.gets("/cdn/")) == transfer.RETRIES + 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, "or not for everybody.*HTTP 401"),
+        (403, "or not for everybody.*HTTP 403"),
+        (503, "answered HTTP 503"),
+    ],
+)
+def test_refusals(server, status, message):
+    server.status = status
+    with pytest.raises(CheckpointError, match=message):
+        hub_folder(NAME)
+
+
+def test_a_repository_that_is_not_there(server):
+    with pytest.raises(CheckpointError, match="no repository someone/else"):
+        gptviz.load("someone/else")
+
+
+def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server):
+    values = json.loads(server.files["config.json"])
+    server.files["config.json"] = json.dumps(values | {"architectures": ["LlamaForCausalLM"]}).encode()
+    with pytest.raises(CheckpointError, match="architectures"):
+        gptviz.load(NAME)
+    assert not server.gets("/cdn/")
+    del server.files["config.json"]
+    with pytest.raises(CheckpointError, match=r"has no config\.json"):
+        gptviz.load(NAME)
+
+
+def test_no_answer_is_noticed_in_seconds(server, monkeypatch):
+    monkeypatch.setattr(transfer, "WAIT_SECONDS", 0.3)
+    server.silent_seconds = 3
+    started = time.monotonic()
+    with pytest.raises(CheckpointError, match=r"cannot be reached \(ReadTimeout\)"):
+        hub_folder(NAME)
+    assert time.monotonic() - started < 3
+
+
+def test_nobody_there_is_noticed_in_seconds(server):
+    server.close()
+    started = time.monotonic()
+    with pytest.raises(CheckpointError, match=r"cannot be reached \(ConnectError\)"):
+        hub_folder(NAME)
+    assert time.monotonic() - started < 3
+
+
+def test_a_full_disk_is_noticed_before_anything_large_is_fetched(server, monkeypatch):
+    usage = type("usage", (), {"free": 64 * 2**20 + 500_000})
+    monkeypatch.setattr(download.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(CheckpointError, match=r"0\.00 GB are to be downloaded.*HF_HOME"):
+        hub_folder(NAME)
+    assert not server.gets("/cdn/")
+
+
+def test_the_password_is_not_told_to_the_host_of_the_files(server, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub_folder(NAME)
+    assert server.passwords
+    assert not [path for path, _ in server.passwords if path.startswith("/cdn/")]
+
+
+def test_two_sessions_at_once_download_once(server):
+    server.slow_seconds = 0.002
+    found, seen = [], []
+    threads = [threading.Thread(target=lambda: found.append(hub_folder(NAME, seen.append))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 2 and found[0] == found[1]
+    assert len(server.gets("/cdn/")) == 1
+
+
+SCRIPT = """
+import sys, gptviz
+try:
+    print(gptviz.load("someone/tiny").config.n_layers)
+except ValueError as error:
+    print("ValueError", error)
+"""
+
+
+def test_the_environment_is_obeyed(server, tmp_path):
+    """HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE, in a process of its own."""
+    environment = os.environ | {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": server.url}
+    environment.pop("HF_HUB_CACHE", None)
+
+    def run(**more):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "HF_HUB_OFFLINE forbids" in run(HF_HUB_OFFLINE="1")
+    assert not server.requests
+    assert run() == "1\n"
+    assert (tmp_path / "home" / "hub" / "models--someone--tiny" / "refs" / "main").exists()
+    assert run(HF_HUB_OFFLINE="1") == "1\n"

@@ -1,0 +1,223 @@
+"""Every reader against transformers on the same random weights: logits, attention and hidden states."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+import gptviz
+from gptviz.checkpoints import CheckpointError, recognise
+from tests.checkpoints import makers
+
+CLOSE = {"atol": 1e-4, "rtol": 0}
+IDS = [3, 1, 4, 1, 5, 9, 2, 6, 53, 58, 60, 0]
+
+
+def assert_same_model(path: Path, truth, dialect: str, n_heads: int | None = None) -> gptviz.LanguageModel:
+    """The model at `path` computes what transformers' does, and the reader called `dialect` read it."""
+    assert recognise(path, n_heads).dialect.name == dialect
+    makers.save_meta(path.parent / "characters.pkl", makers.character_meta(truth.config.vocab_size))
+    lm = gptviz.load(path, n_heads=n_heads, tokenizer=path.parent / "characters.pkl")
+    with torch.no_grad():
+        expected = truth(torch.tensor([IDS]), output_attentions=True, output_hidden_states=True)
+        logits = lm.model(torch.tensor([IDS]))
+    trace = lm.trace(IDS)
+    torch.testing.assert_close(logits, expected.logits, **CLOSE)
+    for block in range(truth.config.n_layer):
+        torch.testing.assert_close(trace["attn", block], expected.attentions[block][0], **CLOSE)
+        torch.testing.assert_close(trace["resid_pre", block], expected.hidden_states[block][0], **CLOSE)
+    torch.testing.assert_close(trace["final"], expected.hidden_states[-1][0], **CLOSE)
+    assert not lm.model.training
+    assert all(p.dtype == torch.float32 and p.device.type == "cpu" for p in lm.model.parameters())
+    assert all(block.att.mask.device.type == "cpu" for block in lm.model.trf_blocks)
+    return lm
+
+
+HF = "a Hugging Face GPT-2"
+SHAPES = [
+    {},
+    {"n_head": 1, "n_layer": 3},
+    {"n_head": 8, "n_layer": 1, "vocab_size": 97},
+    {"layer_norm_epsilon": 1e-2},
+    {"activation_function": "gelu"},
+    {"activation_function": "gelu_pytorch_tanh"},
+    {"tie_word_embeddings": False},
+    {"n_inner": 64},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_folder_of_transformers(tmp_path, shape):
+    truth = makers.hf_model(1, **shape)
+    lm = assert_same_model(makers.save_hf(truth, tmp_path / "model"), truth, HF)
+    assert lm.name == "model"
+    assert lm.config.tie_embeddings == shape.get("tie_word_embeddings", True)
+    assert (lm.model.out_head.weight is lm.model.tok_emb.weight) == lm.config.tie_embeddings
+
+
+def test_shards_of_safetensors(tmp_path):
+    truth = makers.hf_model(2)
+    folder = makers.save_hf(truth, tmp_path / "model", max_shard_size="8KB")
+    assert len(list(folder.glob("*.safetensors"))) > 1
+    assert_same_model(folder, truth, HF)
+
+
+@pytest.mark.parametrize("shards", [0, 3])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_older_folders(tmp_path, shards, zipped):
+    truth = makers.hf_model(3)
+    assert_same_model(makers.save_hf_old(truth, tmp_path / "old", shards, zipped), truth, HF)
+
+
+def test_the_weights_of_a_folder_may_be_named_themselves(tmp_path):
+    truth = makers.hf_model(4)
+    folder = makers.save_hf(truth, tmp_path / "model")
+    assert_same_model(folder / "model.safetensors", truth, HF)
+
+
+BOOK = "the book's state dict"
+
+
+@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("wrapped", [True, False])
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_books_file(tmp_path, masks, wrapped, tied):
+    truth = makers.hf_model(5)
+    state = makers.book_state(truth, masks, tied)
+    saved = {"model_state_dict": state, "optimizer_state_dict": {"state": {}}} if wrapped else state
+    torch.save(saved, tmp_path / "model.pth")
+    lm = assert_same_model(tmp_path / "model.pth", truth, BOOK, n_heads=4)
+    assert (lm.config.qkv_bias, lm.config.tie_embeddings) == (True, tied)
+    assert lm.name == "model"
+
+
+def test_the_books_file_without_qkv_bias(tmp_path):
+    truth = makers.without_qkv_bias(makers.hf_model(6))
+    state = {k: v for k, v in makers.book_state(truth).items() if not (".W_" in k and k.endswith("bias"))}
+    torch.save(state, tmp_path / "model_and_optimizer.pth")
+    lm = assert_same_model(tmp_path / "model_and_optimizer.pth", truth, BOOK, n_heads=4)
+    assert lm.config.qkv_bias is False
+
+
+def test_the_books_file_from_a_compiled_model_and_in_half_precision(tmp_path):
+    truth = makers.hf_model(7).half().float()
+    state = {"_orig_mod." + k: v.half() for k, v in makers.book_state(truth).items()}
+    torch.save(state, tmp_path / "model.pth")
+    assert_same_model(tmp_path / "model.pth", truth, BOOK, n_heads=4)
+
+
+def test_the_books_file_asks_for_the_heads(tmp_path):
+    torch.save(makers.book_state(makers.hf_model(8)), tmp_path / "model.pth")
+    with pytest.raises(CheckpointError, match=r"n_heads=.*\b1, 2, 4, 8, 16 heads"):
+        gptviz.load(tmp_path / "model.pth", tokenizer="gpt2")
+    with pytest.raises(CheckpointError, match=r"cannot be divided among 3 heads.*\[1, 2, 4, 8, 16\]"):
+        gptviz.load(tmp_path / "model.pth", n_heads=3)
+
+
+def test_heads_that_contradict_the_checkpoint_are_refused(tmp_path):
+    folder = makers.save_hf(makers.hf_model(9), tmp_path / "model")
+    with pytest.raises(CheckpointError, match="has 4 heads; n_heads=2"):
+        gptviz.load(folder, n_heads=2)
+
+
+NANO = "a nanoGPT checkpoint"
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_nanogpt(tmp_path, compiled, bias):
+    truth = makers.hf_model(10, activation_function="gelu")
+    if not bias:
+        makers.without_bias(truth)
+    torch.save(makers.nanogpt_checkpoint(truth, bias, compiled, masks=compiled), tmp_path / "ckpt.pt")
+    lm = assert_same_model(tmp_path / "ckpt.pt", truth, NANO)
+    assert (lm.model.final_norm.shift is None) == (not bias)
+
+
+def test_nanogpt_characters(tmp_path):
+    truth = makers.hf_model(11, activation_function="gelu")
+    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
+    meta = makers.character_meta(truth.config.vocab_size)
+    makers.save_meta(tmp_path / "meta.pkl", meta)
+    lm = gptviz.load(tmp_path)
+    text = 'é中🙂 !"#\n'
+    assert lm.encode(text) == [meta["stoi"][character] for character in text]
+    assert lm.decode(range(61)) == "".join(meta["itos"].values())
+    assert lm.trace(text).next_tokens(61)["token"].nunique() == 61
+    with pytest.raises(ValueError, match=r"the text has 'ß', which is not among the 61 tokens"):
+        lm.trace("! ß")
+
+
+class Evil:
+    def __reduce__(self):
+        return (Path.touch, (Path("evil-was-here"),))
+
+
+def test_meta_pickles_never_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save(makers.nanogpt_checkpoint(makers.hf_model()), tmp_path / "ckpt.pt")
+    for evil in (Evil(), {"stoi": Evil()}, {"stoi": {"a": 0}, "itos": Evil()}):
+        makers.save_meta(tmp_path / "meta.pkl", evil)
+        with pytest.raises(CheckpointError, match=r"meta\.pkl.*code"):
+            gptviz.load(tmp_path / "ckpt.pt")
+    for wrong in ([1], {"stoi": {"a": "b"}}, {"stoi": {"ab": 0}, "itos": {0: "ab"}}, {"stoi": {"a": 1}}):
+        makers.save_meta(tmp_path / "meta.pkl", wrong)
+        with pytest.raises(CheckpointError, match=r"meta\.pkl is not nanoGPT's table"):
+            gptviz.load(tmp_path / "ckpt.pt")
+    assert not (tmp_path / "evil-was-here").exists()
+
+
+@pytest.mark.parametrize("name", ["model.pth", "ckpt.pt", "pytorch_model.bin"])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_pickles_with_code_are_refused(tmp_path, monkeypatch, name, zipped):
+    monkeypatch.chdir(tmp_path)
+    makers.save_hf(makers.hf_model(), tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save({"model": Evil(), "w": torch.ones(2)}, tmp_path / name, _use_new_zipfile_serialization=zipped)
+    path = tmp_path if name == "pytorch_model.bin" else tmp_path / name
+    with pytest.raises(CheckpointError, match=r"run code.*only data is read"):
+        gptviz.load(path)
+    (tmp_path / "plain.pth").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(CheckpointError, match="run code"):
+        gptviz.load(tmp_path / "plain.pth")
+    assert not (tmp_path / "evil-was-here").exists()
+
+
+def test_a_whole_saved_model_is_refused_with_what_to_do(tmp_path):
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "model.pth")
+    with pytest.raises(CheckpointError, match=r"torch\.save\(model\.state_dict\(\)"):
+        gptviz.load(tmp_path / "model.pth")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_our_own_folder(tmp_path, tied):
+    truth = makers.hf_model(12)
+    config = {
+        "vocab_size": 61,
+        "context_length": 24,
+        "emb_dim": 16,
+        "n_heads": 4,
+        "n_layers": 2,
+        "qkv_bias": True,
+        "tie_embeddings": tied,
+    }
+    folder = makers.save_ours(tmp_path / "ours", config, makers.book_state(truth, masks=False, tied=tied))
+    assert_same_model(folder, truth, "gptviz's own folder")
+    assert_same_model(folder / "model.safetensors", truth, "gptviz's own folder")
+
+
+def test_known_models_load_by_name(mini):
+    assert mini.name == "mini"
+    assert set(gptviz.KNOWN_MODELS) == {"mini", "gpt2-untrained"}
+    with pytest.raises(CheckpointError, match="mini, gpt2-untrained"):
+        gptviz.load("no-such-model")
+
+
+def test_a_model_does_not_depend_on_its_file(tmp_path):
+    truth = makers.hf_model(13)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    lm = assert_same_model(tmp_path / "model.pth", truth, BOOK, n_heads=4)
+    before = lm.trace(IDS).logits()
+    (tmp_path / "model.pth").write_bytes(b"")
+    assert torch.equal(lm.trace(IDS).logits(), before)

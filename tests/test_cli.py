@@ -1,0 +1,136 @@
+"""`python -m gptviz`: what it prints, and how it fails."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from huggingface_hub import constants
+
+from gptviz import cli
+from tests.checkpoints import makers
+from tests.checkpoints.hub_server import Hub
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+
+def run(capsys, *arguments):
+    status = cli.main(list(arguments))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_models(capsys):
+    status, out, _ = run(capsys, "models")
+    rows = {line.split()[0]: line for line in out.splitlines()}
+    assert status == 0
+    assert list(rows) == [
+        "name",
+        "mini",
+        "gpt2-untrained",
+        "gpt2",
+        "gpt2-medium",
+        "gpt2-large",
+        "gpt2-xl",
+        "distilgpt2",
+    ]
+    for name, parameters in (
+        ("gpt2-untrained", "163,009,536"),
+        ("gpt2", "124,439,808"),
+        ("gpt2-medium", "354,823,168"),
+        ("gpt2-large", "774,030,080"),
+        ("gpt2-xl", "1,557,611,200"),
+        ("distilgpt2", "81,912,576"),
+    ):
+        assert parameters in rows[name]
+    assert "no, 0.55 GB" in rows["gpt2"]
+
+
+def test_trace_as_data(capsys, mini):
+    text = "The cat sat on the <|endoftext|> \n mat"
+    status, out, _ = run(capsys, "trace", text, "--json", "--top", "4")
+    data = json.loads(out)
+    trace = mini.trace(text)
+    assert status == 0 and data["model"] == "mini" and data["config"]["n_layers"] == 6
+    assert b"".join(bytes.fromhex(token["bytes"]) for token in data["tokens"]).decode() == text
+    assert [token["id"] for token in data["tokens"]] == mini.encode(text)
+    expected = trace.next_tokens(4)
+    assert [row["id"] for row in data["next_tokens"]] == expected["id"].tolist()
+    torch.testing.assert_close(
+        torch.tensor([row["probability"] for row in data["next_tokens"]]),
+        torch.tensor(expected["probability"].tolist()),
+        atol=1e-5,
+        rtol=0,
+    )
+    assert len(data["norms"]) == 13 * len(trace.tokens)
+    assert data["norms"][-1]["block"] is None and data["norms"][0]["block"] == 0
+
+
+def test_trace_in_words(capsys):
+    status, out, _ = run(capsys, "trace", "The cat")
+    assert status == 0 and "·cat" in out and "%" in out
+
+
+def test_info(capsys, tmp_path):
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    status, out, err = run(capsys, "info", str(tmp_path / "model.pth"))
+    assert (status, out) == (1, "") and "1, 2, 4, 8 heads" in err and "Traceback" not in err
+    status, out, _ = run(capsys, "info", str(tmp_path / "model.pth"), "--n-heads", "2")
+    assert (
+        status == 0 and "the book's state dict" in out and "gpt2, 50,257 tokens" in out and "yes, in" in out
+    )
+    parameters = sum(tensor.numel() for tensor in makers.book_state(truth, masks=False).values())
+    assert f"{parameters:,}" in out
+
+
+def test_errors_are_sentences(capsys):
+    for arguments in (
+        ("trace", ""),
+        ("trace", "x", "--model", "no-such-model"),
+        ("trace", "x", "--top", "-1"),
+        ("info", "nothing-here"),
+        ("trace", "x", "--model", "gpt2"),
+        ("download", "gpt2", "--no-encodings"),
+    ):
+        status, out, err = run(capsys, *arguments)
+        assert status == 1 and out == "" and err.startswith("gptviz: ") and err.count("\n") == 1
+
+
+def test_download(capsys, tmp_path, monkeypatch):
+    folder = makers.save_hf(makers.hf_model(), tmp_path / "tiny")
+    server = Hub(folder)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    asked = []
+    monkeypatch.setattr(cli, "get_encoding", asked.append)
+    status, out, err = run(capsys, "download", "someone/tiny", "someone/missing")
+    server.close()
+    assert status == 1 and "someone/tiny: " in out and "no repository someone/missing" in err
+    assert "100% of " in err
+    assert "cl100k_base" in asked
+
+
+def test_help_reads_like_a_manual_page():
+    done = subprocess.run(
+        [sys.executable, "-m", "gptviz", "--help"], capture_output=True, text=True, check=True
+    )
+    for word in (
+        "commands:",
+        "models",
+        "download NAME",
+        "trace TEXT",
+        "info PATH",
+        "examples:",
+        "environment:",
+    ):
+        assert word in done.stdout
+    assert all(len(line) <= 110 for line in done.stdout.splitlines())

@@ -1,0 +1,44 @@
+"""How numbers are written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.digits import fixed, significant
+
+
+def test_a_minus_is_a_minus_and_zero_has_none():
+    assert fixed(-0.25, 2) == "−0.25"
+    assert fixed(-0.001, 2) == "0.00"
+    assert fixed(float("-inf"), 2) == "−inf"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (34.21, "34.2"),
+        (0.011723, "0.0117"),
+        (1234.5, "1230"),
+        (9.996, "10.0"),
+        (0.99996, "1.00"),
+        (-0.5, "−0.500"),
+        (0.0, "0"),
+        (3.14e-6, "3.14 × 10⁻⁶"),
+        (-1e-12, "−1.00 × 10⁻¹²"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_significant_digits(value, text):
+    assert significant(value) == text
+
+
+@given(st.floats(1e-4, 1e9), st.integers(1, 8))
+def test_what_is_written_is_near_what_is_meant(value, digits):
+    read = float(significant(value, digits))
+    assert abs(read - value) <= 0.5000001 * 10.0 ** (1 - digits) * 10 * value
+    assert significant(-value, digits) == "−" + significant(value, digits)
+
+
+def test_no_digits_is_no_number():
+    with pytest.raises(ValueError, match="digits is 0"):
+        significant(1.0, 0)

@@ -1,0 +1,93 @@
+"""The rules of the house: which room may import which, and that nothing unfinished is lying about."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "gptviz"
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"])
+
+# each room may import from itself and from those below it
+FLOORS = [
+    {"pages", "app", "cli", "__main__"},
+    {"ui"},
+    {"figures", "analysis", "training"},
+    {"loading"},
+    {"language_model", "generate"},
+    {"checkpoints"},
+    {"capture"},
+    {"trace"},
+    {"tokenizer_files"},
+    {"vocabulary"},
+    {
+        "edits",
+        "sampling",
+        "tokenizer",
+        "tokenizer_download",
+        "tokenizer_regex",
+        "tokenizer_simple",
+        "tokenizer_steps",
+    },
+    {"sites"},
+    {"config", "model", "digits"},
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(ROOT)
+    if relative.parts[0] != "gptviz":
+        return relative.parts[0].removesuffix(".py")
+    return relative.parts[1].removesuffix(".py")
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    room = room_of(path)
+    if room == "__init__":
+        return
+    assert room in FLOOR, f"{room} is a new room: give it a floor"
+    for name in imports(path):
+        top, _, rest = name.partition(".")
+        if top == "streamlit":
+            assert room in {"ui", "pages", "app"}, f"{room} imports streamlit"
+        if top == "plotly":
+            assert room == "figures", f"{room} imports plotly"
+        if top == "gptviz" and rest:
+            target = rest.split(".")[0]
+            if target in FLOOR:
+                assert FLOOR[target] >= FLOOR[room], f"{room} imports {target}, which is above it"
+
+
+def test_the_model_can_be_read_alone():
+    assert {name.split(".")[0] for name in imports(PACKAGE / "model.py")} == {"torch"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_fit_in_one_reading_and_are_finished(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    assert not re.search(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", text)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ExceptHandler):
+            assert not all(isinstance(step, ast.Pass) for step in node.body), (
+                f"{path}:{node.lineno} swallows an error"
+            )
+
+
+def test_pages_are_short():
+    for page in (ROOT / "pages").glob("*.py"):
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= 150, page.name

@@ -1,0 +1,251 @@
+"""The model is the book's: its printed numbers, its parameter counts, and transformers' GPT-2."""
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from gptviz.config import GPTConfig
+from gptviz.model import (
+    GELU,
+    GPT_CONFIG_124M,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+)
+
+# "Your journey starts with one step", the book's chapter 3
+INPUTS = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+SMALL = {
+    "vocab_size": 97,
+    "context_length": 24,
+    "emb_dim": 32,
+    "n_heads": 4,
+    "n_layers": 3,
+    "drop_rate": 0.0,
+    "qkv_bias": True,
+}
+
+
+@pytest.fixture(scope="module")
+def book_model() -> GPTModel:
+    torch.manual_seed(123)
+    return GPTModel(GPT_CONFIG_124M).eval()
+
+
+def test_attention_gives_the_numbers_of_chapter_3():
+    torch.manual_seed(123)
+    batch = torch.stack((INPUTS, INPUTS), dim=0)
+    attention = MultiHeadAttention(d_in=3, d_out=2, context_length=6, dropout=0.0, num_heads=2)
+    printed = torch.tensor(
+        [
+            [0.3190, 0.4858],
+            [0.2943, 0.3897],
+            [0.2856, 0.3593],
+            [0.2693, 0.3873],
+            [0.2639, 0.3928],
+            [0.2575, 0.4028],
+        ]
+    )
+    assert torch.allclose(attention(batch), torch.stack((printed, printed)), atol=5e-5)
+
+
+def test_feed_forward_and_block_keep_the_shape_of_chapter_4():
+    torch.manual_seed(123)
+    x = torch.rand(2, 4, 768)
+    assert TransformerBlock(GPT_CONFIG_124M)(x).shape == (2, 4, 768)
+    assert FeedForward(GPT_CONFIG_124M)(torch.rand(2, 3, 768)).shape == (2, 3, 768)
+
+
+def test_parameters_are_those_of_the_seeds(book_model):
+    assert sum(p.numel() for p in book_model.parameters()) == 163_009_536
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"tie_embeddings": True}, 124_412_160),
+        ({"tie_embeddings": False, "qkv_bias": True}, 163_037_184),
+    ],
+)
+def test_parameters_of_the_variants(changes, expected):
+    with torch.device("meta"):
+        model = GPTModel(GPT_CONFIG_124M | changes)
+    assert sum(p.numel() for p in model.parameters()) == expected
+
+
+def test_logits_of_the_book():
+    # chapter 4 runs the model with dropout on (it never calls eval), after the same seed
+    torch.manual_seed(123)
+    model = GPTModel(GPT_CONFIG_124M)
+    batch = torch.tensor(
+        [[6109, 3626, 6100, 345], [6109, 1110, 6622, 257]]
+    )  # "Every effort moves you", "Every day holds a"
+    with torch.no_grad():
+        out = model(batch)
+    assert out.shape == (2, 4, 50257)
+    printed = torch.tensor(
+        [
+            [
+                [0.3613, 0.4222, -0.0711, 0.3483, 0.4661, -0.2838],
+                [-0.1792, -0.5660, -0.9485, 0.0477, 0.5181, -0.3168],
+                [0.7120, 0.0332, 0.1085, 0.1018, -0.4327, -0.2553],
+                [-1.0076, 0.3418, -0.1190, 0.7195, 0.4023, 0.0532],
+            ],
+            [
+                [-0.2564, 0.0900, 0.0335, 0.2659, 0.4454, -0.6806],
+                [0.1230, 0.3653, -0.2074, 0.7705, 0.2710, 0.2246],
+                [1.0558, 1.0318, -0.2800, 0.6936, 0.3205, -0.3178],
+                [-0.1565, 0.3926, 0.3288, 1.2630, -0.1858, 0.0388],
+            ],
+        ]
+    )  # the first three and the last three of each row
+    assert torch.allclose(torch.cat((out[..., :3], out[..., -3:]), dim=-1), printed, atol=1e-4)
+
+
+def test_greedy_continuation_of_the_book(book_model):
+    idx = torch.tensor([[15496, 11, 314, 716]])  # "Hello, I am"
+    for _ in range(6):
+        with torch.no_grad():
+            logits = book_model(idx)[:, -1, :]
+        idx = torch.cat((idx, logits.argmax(dim=-1, keepdim=True)), dim=1)
+    assert idx[0].tolist() == [15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267]
+
+
+def test_fused_kernels_equal_the_formulas_of_the_book():
+    torch.manual_seed(0)
+    x = torch.randn(3, 5, 48) * 3 + 1
+    norm = LayerNorm(48)
+    torch.nn.init.normal_(norm.scale)
+    torch.nn.init.normal_(norm.shift)
+    assert torch.allclose(norm(x), norm.formula(x), atol=1e-5)
+    assert torch.allclose(GELU()(x), GELU().formula(x), atol=1e-6)
+
+
+def test_a_norm_without_shift_only_scales():
+    norm = LayerNorm(8, bias=False)
+    x = torch.randn(2, 8)
+    assert torch.allclose(norm(x), norm.formula(x), atol=1e-6)
+    assert [name for name, _ in norm.named_parameters()] == ["scale"]
+
+
+def test_the_mask_is_in_no_checkpoint_and_a_checkpoint_that_has_it_loads():
+    model = GPTModel(SMALL)
+    state = model.state_dict()
+    assert not [name for name in state if "mask" in name]
+    with_masks = dict(state)
+    for b in range(SMALL["n_layers"]):
+        with_masks[f"trf_blocks.{b}.att.mask"] = torch.triu(torch.ones(24, 24), diagonal=1)
+    GPTModel(SMALL).load_state_dict(with_masks)  # strict
+    assert "trf_blocks.0.att.mask" in with_masks  # the caller's dict is left alone
+
+
+def test_dict_and_config_build_the_same_model():
+    torch.manual_seed(7)
+    from_dict = GPTModel(SMALL)
+    torch.manual_seed(7)
+    from_config = GPTModel(GPTConfig.from_dict(SMALL))
+    for (name, a), (_, b) in zip(
+        from_dict.state_dict().items(), from_config.state_dict().items(), strict=True
+    ):
+        assert torch.equal(a, b), name
+
+
+def test_dropout_and_training_mode():
+    model = GPTModel(SMALL | {"drop_rate": 0.5})
+    ids = torch.randint(0, 97, (1, 8))
+    assert not torch.equal(model(ids), model(ids))
+    model.eval()
+    assert torch.equal(model(ids), model(ids))
+
+
+@pytest.mark.parametrize(
+    ("ids", "sentence"),
+    [
+        (torch.zeros(1, 25, dtype=torch.long), "25 tokens do not fit the context length of 24"),
+        (torch.tensor([[0, 97]]), "ids 0 to 96"),
+        (torch.tensor([[-1, 3]]), "from -1 to 3"),
+        (torch.zeros(4, dtype=torch.long), r"\(batch, tokens\), got torch.int64 of shape \(4,\)"),
+        (torch.zeros(1, 4), "torch.float32"),
+        ([[1, 2]], "list"),
+    ],
+)
+def test_wrong_input_is_a_sentence(ids, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GPTModel(SMALL)(ids)
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ValueError, match="n_heads"):
+        GPTModel(SMALL | {"n_heads": 5})
+    with pytest.raises(ValueError, match=r"one of \[1, 2, 4, 8, 16, 32\]"):
+        GPTConfig.from_dict(SMALL | {"n_heads": 5})
+    with pytest.raises(ValueError, match="activation"):
+        GPTModel(SMALL | {"activation": "relu"})
+
+
+def to_hugging_face(model: GPTModel, cfg: dict) -> GPT2LMHeadModel:
+    """transformers' GPT-2 with our weights, copied name by name (its Conv1D stores them transposed)."""
+    theirs = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=cfg["vocab_size"],
+            n_positions=cfg["context_length"],
+            n_embd=cfg["emb_dim"],
+            n_head=cfg["n_heads"],
+            n_layer=cfg["n_layers"],
+            activation_function="gelu_new" if cfg.get("activation", "gelu_tanh") == "gelu_tanh" else "gelu",
+            layer_norm_epsilon=cfg.get("norm_eps", 1e-5),
+            tie_word_embeddings=False,
+            attn_implementation="eager",
+        )
+    ).eval()
+    ours = model.state_dict()
+    state = {"wte.weight": ours["tok_emb.weight"], "wpe.weight": ours["pos_emb.weight"]}
+    state |= {"ln_f.weight": ours["final_norm.scale"], "ln_f.bias": ours["final_norm.shift"]}
+    for b in range(cfg["n_layers"]):
+        p, o = f"trf_blocks.{b}.", f"h.{b}."
+        for kind in ("weight", "bias"):
+            parts = [ours[f"{p}att.W_{part}.{kind}"] for part in ("query", "key", "value")]
+            state[f"{o}attn.c_attn.{kind}"] = torch.cat(parts).t()
+            state[f"{o}attn.c_proj.{kind}"] = ours[f"{p}att.out_proj.{kind}"].t()
+            state[f"{o}mlp.c_fc.{kind}"] = ours[f"{p}ff.layers.0.{kind}"].t()
+            state[f"{o}mlp.c_proj.{kind}"] = ours[f"{p}ff.layers.2.{kind}"].t()
+        for n in (1, 2):
+            state[f"{o}ln_{n}.weight"] = ours[f"{p}norm{n}.scale"]
+            state[f"{o}ln_{n}.bias"] = ours[f"{p}norm{n}.shift"]
+    full = {f"transformer.{name}": value for name, value in state.items()} | {
+        "lm_head.weight": ours["out_head.weight"]
+    }
+    theirs.load_state_dict(full)
+    return theirs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"n_heads": 1, "n_layers": 1},
+        {"activation": "gelu", "norm_eps": 1e-3},
+        {"emb_dim": 48, "n_heads": 6},
+    ],
+)
+def test_agrees_with_transformers_on_the_same_random_weights(changes):
+    cfg = SMALL | changes
+    torch.manual_seed(1)
+    model = GPTModel(cfg).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    ids = torch.randint(0, 97, (2, 17))
+    with torch.no_grad():
+        theirs = to_hugging_face(model, cfg)(ids, output_attentions=True).logits
+        assert torch.allclose(model(ids), theirs, atol=1e-4)

@@ -1,0 +1,172 @@
+"""`distribution` against transformers' own logits processors, its limits, and its identities."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from gptviz.sampling import distribution, draw, nucleus_size, seeded
+
+SETTINGS = settings(deadline=None, max_examples=150)
+rows = st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=40).map(torch.tensor)
+temperatures = st.floats(0.01, 50)
+ks = st.none() | st.integers(1, 60)
+ps = st.none() | st.floats(0, 1, exclude_min=True)
+
+
+@SETTINGS
+@given(rows, st.just(0.0) | st.floats(5e-324, 1e300), ks, ps)
+def test_it_is_a_distribution_over_the_whole_vocabulary(logits, temperature, top_k, top_p):
+    d = distribution(logits, temperature, top_k, top_p)
+    assert d.probabilities.shape == d.scaled.shape == d.kept.shape == logits.shape
+    assert abs(d.probabilities.sum().item() - 1) < 1e-12
+    assert (d.probabilities >= 0).all()
+    assert (d.probabilities[~d.kept] == 0).all()
+    assert (d.in_top_k | ~d.kept).all(), "what was kept is among the top k"
+    assert d.kept.sum() >= 1
+
+
+@SETTINGS
+@given(rows, temperatures, ks, ps)
+def test_a_larger_logit_never_gets_less(logits, temperature, top_k, top_p):
+    d = distribution(logits, temperature, top_k, top_p)
+    order = torch.sort(logits, descending=True, stable=True).indices
+    assert (d.probabilities[order].diff() <= 1e-15).all()
+    assert (d.kept[order].int().diff() <= 0).all()
+
+
+@SETTINGS
+@given(st.integers(0, 2**31), st.integers(2, 300), temperatures, ks, ps)
+def test_it_is_what_transformers_does(seed, size, temperature, top_k, top_p):
+    logits = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * 3
+    assume(len(logits.unique()) == size)  # transformers keeps every token that ties with the k-th
+    scores = TemperatureLogitsWarper(temperature)(None, logits.double()[None])
+    if top_k is not None:
+        scores = TopKLogitsWarper(top_k)(None, scores)
+    if top_p is not None and top_p < 1:
+        masses = scores.softmax(-1).sort(descending=True).values.cumsum(-1)
+        assume((masses - top_p).abs().min() > 1e-9)  # where rounding decides, either answer is right
+        scores = TopPLogitsWarper(top_p)(None, scores)
+    d = distribution(logits, temperature, top_k, top_p)
+    assert torch.equal(d.kept, torch.isfinite(scores[0]))
+    assert torch.allclose(d.probabilities, scores[0].softmax(-1), atol=1e-12, rtol=1e-9)
+    assert torch.equal(d.scaled, logits.double() / temperature)
+
+
+@SETTINGS
+@given(rows)
+def test_the_limits_of_the_temperature(logits):
+    plain = distribution(logits)
+    assert torch.allclose(plain.probabilities, logits.double().softmax(0), atol=1e-12)
+    greedy = distribution(logits, temperature=0)
+    assert greedy.probabilities[(logits == logits.max()).nonzero()[0, 0]] == 1
+    assert torch.equal(greedy.scaled, logits.double())
+    cold = distribution(logits, temperature=1e-300)  # mass only where nothing is larger
+    assert (cold.probabilities[logits < logits.max()] == 0).all()
+    hot = distribution(logits, temperature=1e300)
+    assert torch.allclose(hot.probabilities, torch.full_like(hot.probabilities, 1 / len(logits)))
+
+
+def entropy(d):
+    return -(d.probabilities * d.probabilities.clamp_min(1e-300).log()).sum().item()
+
+
+@SETTINGS
+@given(rows, temperatures, temperatures)
+def test_heat_spreads_the_mass(logits, one, other):
+    cold, hot = sorted((one, other))
+    assert entropy(distribution(logits, cold)) <= entropy(distribution(logits, hot)) + 1e-9
+
+
+@SETTINGS
+@given(rows, ks, ps)
+def test_the_nucleus_is_the_smallest_that_reaches_p(logits, top_k, top_p):
+    assume(top_p is not None and top_p < 1)
+    wide = distribution(logits, 1.0, top_k)
+    kept = distribution(logits, 1.0, top_k, top_p).kept
+    mass = wide.probabilities[kept].sum().item()
+    assert mass >= top_p - 1e-12
+    smallest = wide.probabilities[kept].min().item()
+    assert kept.sum() == 1 or mass - smallest < top_p + 1e-12
+
+
+def test_of_equal_logits_the_lowest_ids_are_kept():
+    logits = torch.tensor([1.0, 2.0, 1.0, 2.0, 1.0, 1.0])
+    assert distribution(logits, top_k=3).kept.tolist() == [True, True, False, True, False, False]
+    assert distribution(logits, top_k=3).in_top_k.sum() == 3
+    assert distribution(torch.zeros(5), top_p=0.5).kept.tolist() == [True, True, True, False, False]
+    assert distribution(logits, temperature=0).probabilities.tolist() == [0, 1, 0, 0, 0, 0]
+
+
+def test_top_p_looks_at_what_top_k_left():
+    logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
+    # of the two that top-k keeps the first has 0.4 / 0.7 = 0.571
+    assert distribution(logits, top_k=2, top_p=0.57).kept.tolist() == [True, False, False, False]
+    assert distribution(logits, top_k=2, top_p=0.58).kept.tolist() == [True, True, False, False]
+    assert distribution(logits, top_p=0.58).kept.tolist() == [True, True, False, False]
+    assert distribution(logits, top_p=0.71).kept.tolist() == [True, True, True, False]
+
+
+def test_top_p_of_one_keeps_a_tail_too_small_to_add_up():
+    logits = torch.tensor([0.0, -80.0, -200.0])
+    assert distribution(logits, top_p=1.0).kept.all()
+    assert nucleus_size(torch.tensor([1.0, 0.0]), 0.5) == 1
+
+
+def test_a_kept_token_keeps_its_tiny_probability():
+    d = distribution(torch.tensor([0.0, -20.0]), temperature=0.05)
+    assert d.probabilities[1].item() == pytest.approx(math.exp(-400))
+
+
+def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
+    d = distribution(torch.tensor([0.0, -torch.inf, 1.0]), temperature=0.5)
+    assert d.probabilities[1] == 0
+    assert abs(d.probabilities.sum().item() - 1) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"temperature": -0.1}, "temperature is -0.1"),
+        ({"temperature": math.nan}, "temperature is nan"),
+        ({"temperature": math.inf}, "temperature is inf"),
+        ({"top_k": 0}, "top_k is 0"),
+        ({"top_k": 2.5}, "top_k is 2.5"),
+        ({"top_p": 0}, "top_p is 0"),
+        ({"top_p": 1.01}, "top_p is 1.01"),
+        ({"top_p": math.nan}, "top_p is nan"),
+    ],
+)
+def test_an_option_out_of_range_is_refused_in_a_sentence(options, words):
+    with pytest.raises(ValueError, match=words):
+        distribution(torch.zeros(4), **options)
+
+
+@pytest.mark.parametrize("logits", [torch.tensor([0.0, torch.nan]), torch.tensor([0.0, torch.inf])])
+def test_logits_that_make_no_distribution_are_refused(logits):
+    with pytest.raises(ValueError, match="no distribution"):
+        distribution(logits)
+
+
+def test_only_one_row_is_taken():
+    with pytest.raises(ValueError, match=r"\(2, 3\)"):
+        distribution(torch.zeros(2, 3))
+
+
+def test_draws_come_as_often_as_their_probability_says():
+    probabilities = torch.tensor([0.5, 0.3, 0.0, 0.2], dtype=torch.float64)
+    generator = seeded(1)
+    counts = torch.bincount(torch.tensor([draw(probabilities, generator) for _ in range(8000)]), minlength=4)
+    assert counts[2] == 0
+    # four standard deviations of a binomial of 8000 are at most 179
+    assert (counts - probabilities * 8000).abs().max() < 180
+
+
+def test_a_seed_is_a_seed_and_none_is_a_fresh_one():
+    before = torch.get_rng_state()
+    assert seeded(7).initial_seed() == 7
+    assert seeded(None).initial_seed() != seeded(None).initial_seed()
+    assert torch.equal(torch.get_rng_state(), before)
