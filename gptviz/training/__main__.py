@@ -1,0 +1,142 @@
+"""The command line that made the bundled model: `python -m gptviz.training --help`."""
+
+import argparse
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from gptviz.config import GPTConfig
+from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
+from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.recipe import Recipe
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parser().parse_args(arguments)
+    args.run(args)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m gptviz.training", description=__doc__)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    tokenizer = commands.add_parser("tokenizer", help="learn a byte-level BPE and write tokenizer.tiktoken")
+    _add_corpus(tokenizer)
+    tokenizer.add_argument("--vocab-size", type=int, default=8192, help="entries, <|endoftext|> included")
+    tokenizer.add_argument("--out", type=Path, required=True, help=f"folder for {TOKENIZER_FILE}")
+    tokenizer.set_defaults(run=run_tokenizer)
+
+    model = commands.add_parser("model", help="train a GPTModel, or resume the run in --work")
+    _add_corpus(model)
+    _add_training(model)
+    model.set_defaults(run=run_model)
+
+    export = commands.add_parser("export", help="write the folder that gptviz.load reads")
+    export.add_argument("--work", type=Path, required=True, help="the run's folder")
+    export.add_argument("--out", type=Path, required=True, help="folder for config, weights and tokenizer")
+    export.add_argument("--preliminary", action="store_true", help="allow a run that is not finished")
+    export.set_defaults(run=run_export)
+
+    evaluate = commands.add_parser("evaluate", help="measure an exported model on the held-out books")
+    _add_corpus(evaluate)
+    evaluate.add_argument("--model", type=Path, required=True, help="the exported folder")
+    evaluate.add_argument("--limit", type=int, help="only this many tokens of each book, for a quick look")
+    evaluate.add_argument("--json", type=Path, help="write everything measured to this file")
+    evaluate.set_defaults(run=run_evaluate)
+
+    card = commands.add_parser("card", help="write the model card from a run and its evaluation")
+    card.add_argument("--model", type=Path, required=True, help="the exported folder")
+    card.add_argument("--work", type=Path, required=True, help="the run's folder")
+    card.add_argument("--evaluation", type=Path, required=True, help="what `evaluate --json` wrote")
+    card.add_argument("--machine", default="", help='where it was trained, in words, like "two CPU cores"')
+    card.add_argument("--out", type=Path, required=True, help="the Markdown file")
+    card.set_defaults(run=run_card)
+    return top
+
+
+def _add_corpus(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--text", type=Path, required=True, help="gzip of books separated by <|endoftext|>")
+    command.add_argument("--table", type=Path, required=True, help="TSV: author, title, year, characters")
+    command.add_argument(
+        "--held-out", nargs="+", default=HELD_OUT, metavar="TITLE", help="books that are never trained on"
+    )
+
+
+def _add_training(model: argparse.ArgumentParser) -> None:
+    model.add_argument("--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}")
+    model.add_argument(
+        "--work", type=Path, required=True, help="folder for checkpoints and the encoded corpus"
+    )
+    model.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    model.add_argument("--compile", action="store_true", help="torch.compile the step, which makes it faster")
+    model.add_argument("--stop-at", type=int, help="stop (and save) at this step; resume later")
+    model.add_argument("--validate-every", type=int, default=250, metavar="STEPS", help="and save")
+    for name, default in (("emb-dim", 256), ("n-heads", 8), ("n-layers", 6), ("context-length", 256)):
+        model.add_argument(f"--{name}", type=int, default=default)
+    for option in fields(Recipe):
+        flag = "--" + option.name.replace("_", "-")
+        model.add_argument(flag, type=type(option.default), default=option.default)
+
+
+def run_tokenizer(args: argparse.Namespace) -> None:
+    from gptviz.training.bpe import save_ranks, train_ranks
+
+    training, _ = split_books(read_books(args.text, args.table), args.held_out)
+    args.out.mkdir(parents=True, exist_ok=True)
+    ranks = train_ranks((book.text for book in training), args.vocab_size)
+    save_ranks(ranks, args.out / TOKENIZER_FILE)
+    print(f"{len(ranks)} ranks and <|endoftext|> in {args.out / TOKENIZER_FILE}")
+
+
+def run_model(args: argparse.Namespace) -> None:
+    from gptviz.training.loop import Run
+
+    training_ids, held_out_ids, vocab_size = encoded_corpus(
+        args.text, args.table, args.tokenizer, args.work, args.held_out
+    )
+    config = GPTConfig(
+        vocab_size=vocab_size,
+        context_length=args.context_length,
+        emb_dim=args.emb_dim,
+        n_heads=args.n_heads,
+        n_layers=args.n_layers,
+        tie_embeddings=True,
+    )
+    recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
+    run = Run.start(config, recipe, args.work, args.device)
+    windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
+    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)
+    run.train(
+        batches, validation, compiled=args.compile, validate_every=args.validate_every, stop_at=args.stop_at
+    )
+    print(json.dumps(run.curve[-1]))
+
+
+def run_export(args: argparse.Namespace) -> None:
+    from gptviz.training.export import export
+
+    metadata = export(args.work, args.out, args.preliminary)
+    print(f"step {metadata['step']}, validation loss {metadata['validation_loss']}: written to {args.out}")
+
+
+def run_evaluate(args: argparse.Namespace) -> None:
+    from gptviz.training.evaluate import evaluate, report
+
+    result = evaluate(args.model, args.text, args.table, args.held_out, args.limit)
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(report(result))
+
+
+def run_card(args: argparse.Namespace) -> None:
+    from gptviz.training.card import write_card
+
+    evaluation = json.loads(args.evaluation.read_text(encoding="utf-8"))
+    card = write_card(args.model, args.work, evaluation, args.machine)
+    args.out.write_text(card, encoding="utf-8")
+    print(f"{args.out}: {len(card.splitlines())} lines")
+
+
+if __name__ == "__main__":
+    main()

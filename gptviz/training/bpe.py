@@ -1,0 +1,76 @@
+"""Train a byte-level BPE with the `tokenizers` library and write it as tiktoken ranks."""
+
+import base64
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers.pre_tokenizers import ByteLevel
+
+
+def byte_of_unicode() -> dict[str, int]:
+    """GPT-2's stand-in character for each byte, read back: stand-in -> byte.
+
+    Radford et al., 2019: bytes that print stand for themselves, the others for code points from
+    256 on, in order (so that a vocabulary can be written as text).
+    """
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(256 + index): byte for index, byte in enumerate(others)}
+
+
+def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
+    """Learn a vocabulary of `vocab_size` entries; return tiktoken's ranks, token bytes -> rank.
+
+    The ranks hold `vocab_size - 1` tokens: the last id is left for `<|endoftext|>`. Raises ValueError
+    when `vocab_size` leaves no room for a merge, or the text has too few.
+    """
+    return ranks_of(train_tokenizer(texts, vocab_size))
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """The library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
+    if vocab_size < 258:
+        raise ValueError(
+            f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need at least 258"
+        )
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - 1, initial_alphabet=ByteLevel.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator(_paragraphs(texts), trainer)
+    if tokenizer.get_vocab_size() != vocab_size - 1:
+        learnt = tokenizer.get_vocab_size() + 1
+        raise ValueError(f"the text is too small for {vocab_size} tokens: it gave only {learnt}")
+    return tokenizer
+
+
+def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
+    """Token bytes -> rank: the 256 single bytes first, then every merge in the order it was learnt."""
+    to_byte = byte_of_unicode()
+    learnt = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    tokens = [bytes(to_byte[character] for character in text) for text, _ in learnt]
+    merged = [token for token in tokens if len(token) > 1]
+    return {token: rank for rank, token in enumerate([bytes([byte]) for byte in range(256)] + merged)}
+
+
+def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
+    """Books in pieces, for the trainer's parallel work: no token reaches over an empty line."""
+    for text in texts:
+        head = ""
+        for paragraph in text.split("\n\n"):
+            yield head + paragraph
+            head = "\n\n"
+
+
+def save_ranks(ranks: dict[bytes, int], path: Path) -> None:
+    """Write tiktoken's own file format: a line a token, base64 of its bytes, a space, its rank."""
+    in_order = sorted(ranks.items(), key=lambda item: item[1])
+    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in in_order]
+    path.write_bytes(b"".join(lines))

@@ -1,0 +1,102 @@
+"""The training text: a gzip of books separated by `<|endoftext|>`, and the table that names them."""
+
+import csv
+import gzip
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tiktoken
+
+from gptviz.tokenizer import END_OF_TEXT, encoding_from_ranks
+from gptviz.training.datasets import Ids
+
+SEPARATOR = f"\n{END_OF_TEXT}\n"
+TOKENIZER_FILE = "tokenizer.tiktoken"
+
+# Never trained on, by the tokenizer either: five authors, whole books, from 1818 to 1911.
+# "The Wind in the Willows" is its author's only book in the corpus.
+HELD_OUT = (
+    "Ethan Frome",
+    "Persuasion",
+    "The Hound of the Baskervilles",
+    "The Time Machine",
+    "The Wind in the Willows",
+)
+
+
+@dataclass(frozen=True)
+class Book:
+    author: str
+    title: str
+    year: int
+    text: str
+
+
+def read_books(text_path: Path, table_path: Path) -> list[Book]:
+    """Every book of the corpus, in the order of the text.
+
+    The table is in another order and has no numbers; the count of characters tells which row is
+    whose. Raises ValueError where that does not match one to one.
+    """
+    with gzip.open(text_path, "rt", encoding="utf-8") as file:
+        texts = file.read().removesuffix("\n").split(SEPARATOR)
+    with open(table_path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    by_length = {int(row["characters"]): row for row in rows}
+    lengths = sorted(len(text) for text in texts)
+    if len(by_length) != len(rows) or sorted(by_length) != lengths:
+        raise ValueError(
+            f"{table_path.name} has {len(rows)} rows with {len(by_length)} different numbers of characters, "
+            f"{text_path.name} holds {len(texts)} books; the numbers must match one to one"
+        )
+    found = [(by_length[len(text)], text) for text in texts]
+    return [Book(row["author"], row["title"], int(row["year"]), text) for row, text in found]
+
+
+def split_books(books: list[Book], held_out: Iterable[str] = HELD_OUT) -> tuple[list[Book], list[Book]]:
+    """(training books, held-out books); raises ValueError for a held-out title that is not there."""
+    titles = set(held_out)
+    missing = titles - {book.title for book in books}
+    if missing:
+        raise ValueError(f"held-out books not in the corpus: {', '.join(sorted(missing))}")
+    return [book for book in books if book.title not in titles], [
+        book for book in books if book.title in titles
+    ]
+
+
+def encode_books(encoding: tiktoken.Encoding, books: Iterable[Book]) -> Ids:
+    """One row of ids, each book followed by the separator token; 16 bits an id where they are enough."""
+    kind = np.uint16 if encoding.n_vocab <= 2**16 else np.uint32
+    end = encoding.encode_single_token(END_OF_TEXT)
+    parts = [np.array([*encoding.encode_ordinary(book.text), end], dtype=kind) for book in books]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
+
+
+def encoded_corpus(
+    text_path: Path, table_path: Path, tokenizer: Path, work: Path, held_out: Iterable[str] = HELD_OUT
+) -> tuple[Ids, Ids, int]:
+    """(ids of the training books, of the held-out books, size of the vocabulary), encoded once into `work`.
+
+    `tokenizer` is the folder of a rank file, which is copied into `work`, beside the ids that it
+    made. Raises ValueError if `work` holds the ids of another tokenizer or of another split.
+    """
+    encoding = encoding_from_ranks(tokenizer / TOKENIZER_FILE)
+    own_ranks, own_split = work / TOKENIZER_FILE, work / "held_out.json"
+    cached = work / "training.npy", work / "held_out.npy"
+    split = sorted(held_out)
+    if not all(path.exists() for path in (*cached, own_ranks, own_split)):
+        work.mkdir(parents=True, exist_ok=True)
+        for path, books in zip(cached, split_books(read_books(text_path, table_path), split), strict=True):
+            np.save(path, encode_books(encoding, books))
+        shutil.copyfile(tokenizer / TOKENIZER_FILE, own_ranks)
+        own_split.write_text(json.dumps(split, indent=1) + "\n", encoding="utf-8")
+    if own_ranks.read_bytes() != (tokenizer / TOKENIZER_FILE).read_bytes():
+        raise ValueError(f"{work} holds a corpus encoded with another tokenizer; give another --work folder")
+    if json.loads(own_split.read_text(encoding="utf-8")) != split:
+        raise ValueError(f"{work} holds a corpus with other held-out books; give another --work folder")
+    training, held_out_ids = (np.load(path, mmap_mode="r") for path in cached)
+    return training, held_out_ids, encoding.n_vocab

@@ -1,0 +1,95 @@
+"""Sliding windows over token ids, as in the book, and the batches that training draws from them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+Ids = np.ndarray  # one-dimensional, unsigned 16 or 32 bits
+SHORTEST_PASSAGE = 8  # tokens of a passage that is repeated, where the window is long enough
+
+
+class GPTDatasetV1(Dataset):
+    """The book's sliding windows: item i is (ids[s : s+max_length], ids[s+1 : s+max_length+1]), s = i*stride.
+
+    The same items in the same order as the book's class of that name, which takes the text and a
+    tokenizer and stores every window twice; ours takes the ids and cuts a window when it is asked
+    for, so that 28 million tokens stay 56 MB.
+    """
+
+    def __init__(self, token_ids: Ids, max_length: int, stride: int):
+        if max_length < 1 or stride < 1:
+            raise ValueError(f"max_length is {max_length} and stride {stride}; both must be at least 1")
+        self.token_ids = np.asarray(token_ids)
+        self.max_length = max_length
+        self.starts = range(0, len(self.token_ids) - max_length, stride)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        window = self.window(index)
+        return window[:-1], window[1:]
+
+    def window(self, index: int) -> torch.Tensor:
+        """(max_length + 1,): the input and, one to the right, its targets."""
+        start = self.starts[index]
+        return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batch number n is a pure function of (seed, n): a resumed run sees what an unbroken one sees.
+
+    Every epoch goes through all windows once, in an order of its own, but for the last ones that fill
+    no batch. About `repeat_share` of the
+    windows are replaced by a passage of theirs that is followed by itself; in `shuffle_share` of
+    those the passage's tokens are in random order, so that nothing but copying can predict them.
+    """
+
+    dataset: GPTDatasetV1
+    batch_size: int
+    seed: int
+    repeat_share: float = 0.1
+    shuffle_share: float = 0.25
+
+    def __post_init__(self) -> None:
+        if len(self.dataset) < self.batch_size:
+            raise ValueError(
+                f"the text gives {len(self.dataset)} windows, fewer than one batch of {self.batch_size}"
+            )
+
+    def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets of one step, (batch_size, max_length) each."""
+        rng = np.random.default_rng((self.seed, step))
+        windows = torch.stack([self._vary(self.dataset.window(i), rng) for i in self._indices(step)])
+        return windows[:, :-1], windows[:, 1:]
+
+    def _indices(self, step: int) -> list[int]:
+        steps_per_epoch = len(self.dataset) // self.batch_size
+        epoch, within = divmod(step, steps_per_epoch)
+        order = self._order(epoch)
+        return order[within * self.batch_size : (within + 1) * self.batch_size].tolist()
+
+    def _order(self, epoch: int) -> np.ndarray:
+        # the epoch's order is drawn again for each batch rather than kept: a millisecond, and no state
+        return np.random.default_rng((self.seed, epoch, 1)).permutation(len(self.dataset))
+
+    def _vary(self, window: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+        if rng.random() >= self.repeat_share:
+            return window
+        shuffled = rng.random() < self.shuffle_share
+        longest = len(window) // 2
+        length = int(rng.integers(min(SHORTEST_PASSAGE, longest), longest + 1))
+        return repeat_passage(window, length, rng if shuffled else None)
+
+
+def repeat_passage(
+    window: torch.Tensor, length: int, shuffle: np.random.Generator | None = None
+) -> torch.Tensor:
+    """The window's first `length` tokens, again and again, to the window's own length. (N,) -> (N,)."""
+    passage = window[:length]
+    if shuffle is not None:
+        passage = passage[torch.from_numpy(shuffle.permutation(length))]
+    return passage.repeat(-(-len(window) // length))[: len(window)]

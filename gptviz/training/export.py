@@ -1,0 +1,86 @@
+"""From a training run's checkpoint to the folder that `gptviz.load` reads."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+
+from gptviz.config import GPTConfig
+from gptviz.training.corpus import TOKENIZER_FILE
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+TIED = "out_head.weight"  # the same tensor as tok_emb.weight: stored once
+
+
+def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
+    """Write config.json, model.safetensors (float16) and tokenizer.tiktoken; return the weights' metadata.
+
+    Each file appears whole or not at all, so that a folder can be written over while somebody
+    reads it. Raises FileNotFoundError without a checkpoint, and ValueError for a run that has not
+    come to its last step (the learning rate has not come down yet) unless `preliminary`, and for
+    weights that float16 cannot hold.
+    """
+    saved = read_checkpoint(work)
+    steps = saved["recipe"]["steps"]
+    if saved["step"] < steps and not preliminary:
+        raise ValueError(
+            f"the run in {work} is at step {saved['step']} of {steps}; finish it, or say --preliminary "
+            "for what there is"
+        )
+    config = GPTConfig.from_dict(saved["config"])
+    metadata = describe(saved, config)
+    out.mkdir(parents=True, exist_ok=True)
+    _replace(out / CONFIG, lambda path: path.write_text(json.dumps(config.to_dict(), indent=2) + "\n"))
+    _replace(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
+    weights = half_weights(saved["model"], config)
+    _replace(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
+    return metadata
+
+
+def read_checkpoint(work: Path) -> dict[str, Any]:
+    """The checkpoint of the run in `work`, as `loop.Run.save` wrote it, on the CPU."""
+    path = work / "checkpoint.pt"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path} is not there: `python -m gptviz.training model --work {work} ...` writes it"
+        )
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def describe(saved: dict[str, Any], config: GPTConfig) -> dict[str, str]:
+    """What the weights are, as safetensors metadata (text to text): how far, by which recipe, how good."""
+    recipe, last = saved["recipe"], saved["curve"][-1]
+    return {
+        "format": "pt",
+        "made_by": "python -m gptviz.training",
+        "step": str(saved["step"]),
+        "tokens": str(saved["step"] * recipe["batch_size"] * config.context_length),
+        "validation_loss": str(last["validation"]),
+        "recipe": json.dumps(recipe),
+    }
+
+
+def half_weights(state: dict[str, torch.Tensor], config: GPTConfig) -> dict[str, torch.Tensor]:
+    """The state dict in float16, without the output head where it is the token embedding."""
+    half = {
+        name: tensor.to(torch.float16).contiguous()
+        for name, tensor in state.items()
+        if not (config.tie_embeddings and name == TIED)
+    }
+    overflown = [name for name, tensor in half.items() if not tensor.isfinite().all()]
+    if overflown:
+        names = ", ".join(overflown)
+        raise ValueError(f"float16 reaches 65504; these weights do not fit or are not numbers: {names}")
+    return half
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make the file under another name, and give it its own name only when it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    os.replace(partial, path)

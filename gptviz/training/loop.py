@@ -1,0 +1,209 @@
+"""The training loop: bf16 autocast, clipping, warm-up and decay, validation, checkpoints, exact resume."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from tqdm import tqdm
+
+from gptviz.config import GPTConfig
+from gptviz.model import GPTModel
+from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.recipe import Recipe
+
+LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def init_weights(model: GPTModel, n_layers: int, seed: int) -> None:
+    """GPT-2's initialisation (Radford et al., 2019): every matrix from normal(0, 0.02), biases 0.
+
+    The two projections of a block into the residual stream get 0.02 / sqrt(2 n_layers), so that the
+    stream's variance does not grow with depth. LayerNorms stay at scale 1, shift 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2:
+            into_residual = name.endswith(("out_proj.weight", "ff.layers.2.weight"))
+            std = 0.02 / (2 * n_layers) ** 0.5 if into_residual else 0.02
+            nn.init.normal_(parameter, std=std, generator=generator)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
+
+
+def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for embeddings, norms and biases."""
+    hidden = [p for p in model.trf_blocks.parameters() if p.dim() == 2]
+    ids = {id(p) for p in hidden}
+    others = [p for p in model.parameters() if id(p) not in ids]
+    adam_options: dict[str, Any] = {"betas": (0.9, 0.95), "weight_decay": recipe.weight_decay}
+    optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(others, lr=recipe.other_lr, **adam_options)]
+    if recipe.hidden_optimizer == "muon":
+        optimizers.append(torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay))
+    else:
+        optimizers.append(torch.optim.AdamW(hidden, lr=recipe.hidden_lr, **adam_options))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["peak_lr"] = group["lr"]
+    return optimizers
+
+
+def make_loss(model: GPTModel, device: torch.device, compiled: bool) -> LossFunction:
+    """Mean cross-entropy in nats a token, the forward pass in bf16 where the hardware multiplies it."""
+
+    def loss(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            logits = model(inputs)  # (b, T, V)
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())  # (b*T, V), (b*T,)
+
+    return torch.compile(loss) if compiled else loss
+
+
+@dataclass
+class Run:
+    """A training run: the model, its optimizers, how far it is, and what was measured on the way."""
+
+    model: GPTModel
+    config: GPTConfig
+    recipe: Recipe
+    device: torch.device
+    folder: Path
+    optimizers: list[torch.optim.Optimizer]
+    step: int = 0
+    seconds: float = 0.0
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, config: GPTConfig, recipe: Recipe, folder: Path, device: str = "cpu") -> "Run":
+        """A new run, or the one whose checkpoint lies in `folder`, from the step where it was saved.
+
+        The recipe of a resumed run may have other `steps` and `decay_share` (that is how a run is
+        made longer, or brought to its end early); anything else raises ValueError.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        model = GPTModel(config)
+        init_weights(model, config.n_layers, recipe.seed)
+        model.to(device)
+        run = cls(model, config, recipe, torch.device(device), folder, make_optimizers(model, recipe))
+        if run.checkpoint.exists():
+            run._resume()
+        return run
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint.pt"
+
+    def _resume(self) -> None:
+        saved = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        free = {"steps": self.recipe.steps, "decay_share": self.recipe.decay_share}
+        if saved["config"] != self.config.to_dict() or saved["recipe"] | free != self.recipe.to_dict():
+            raise ValueError(
+                f"{self.checkpoint} was made with {saved['config']} and {saved['recipe']}; it can only be "
+                "resumed with the same, apart from --steps and --decay-share"
+            )
+        self.model.load_state_dict(saved["model"])
+        for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        self.step, self.seconds, self.curve = saved["step"], saved["seconds"], saved["curve"]
+
+    def save(self) -> None:
+        """Write the checkpoint whole or not at all: a killed run leaves the one before."""
+        state = {
+            "config": self.config.to_dict(),
+            "recipe": self.recipe.to_dict(),
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "step": self.step,
+            "seconds": self.seconds,
+            "curve": self.curve,
+        }
+        partial = self.checkpoint.with_suffix(".partial")
+        torch.save(state, partial)
+        os.replace(partial, self.checkpoint)
+        (self.folder / "curve.json").write_text(json.dumps(self.curve, indent=1))
+
+    def train(
+        self,
+        batches: Batches,
+        validation: GPTDatasetV1,
+        *,
+        compiled: bool = False,
+        validate_every: int = 250,
+        stop_at: int | None = None,
+        progress: bool = True,
+    ) -> None:
+        """Go on to the recipe's last step, or to `stop_at`; validate and save every `validate_every` steps.
+
+        Raises ValueError when the held-out text has no window to validate on.
+        """
+        if not len(validation):
+            raise ValueError(
+                f"the held-out books have {len(validation.token_ids)} tokens; "
+                f"validation needs at least {validation.max_length + 1}"
+            )
+        loss_function = make_loss(self.model, self.device, compiled)
+        last = min(self.recipe.steps, stop_at if stop_at is not None else self.recipe.steps)
+        recent: list[float] = []
+        began, before = time.monotonic(), self.seconds
+        with tqdm(total=self.recipe.steps, initial=self.step, unit="step", disable=not progress) as bar:
+            while self.step < last:
+                recent.append(self._one_step(loss_function, batches))
+                self.step += 1
+                self.seconds = before + time.monotonic() - began
+                bar.update()
+                if self.step % validate_every == 0 or self.step == last:
+                    self._note(float(np.mean(recent)), validation, loss_function)
+                    bar.set_postfix(train=self.curve[-1]["train"], validation=self.curve[-1]["validation"])
+                    recent.clear()
+                    self.save()
+
+    def _one_step(self, loss_function: LossFunction, batches: Batches) -> float:
+        self.model.train()
+        factor = self.recipe.lr_factor(self.step)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak_lr"] * factor
+        inputs, targets = (ids.to(self.device) for ids in batches[self.step])
+        loss = loss_function(inputs, targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    def _note(self, train_loss: float, validation: GPTDatasetV1, loss_function: LossFunction) -> None:
+        self.model.eval()
+        loss = validation_loss(loss_function, validation, self.recipe.batch_size, self.device)
+        point = {
+            "step": self.step,
+            "tokens": self.step * self.recipe.batch_size * validation.max_length,
+            "train": round(train_loss, 4),
+            "validation": round(loss, 4),
+            "seconds": round(self.seconds, 1),
+        }
+        self.curve.append(point)
+
+
+@torch.no_grad()
+def validation_loss(
+    loss_function: LossFunction,
+    dataset: GPTDatasetV1,
+    batch_size: int,
+    device: torch.device,
+    batches: int = 8,
+) -> float:
+    """Mean loss on `batches` batches spread evenly over the held-out windows, the same ones every time."""
+    chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int).reshape(batches, batch_size)
+    losses = []
+    for indices in chosen:
+        windows = torch.stack([dataset.window(i) for i in indices]).to(device)
+        losses.append(loss_function(windows[:, :-1], windows[:, 1:]).item())
+    return float(np.mean(losses))

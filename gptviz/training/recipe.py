@@ -1,0 +1,44 @@
+"""Recipe: every choice of a training run, as it is stored in its checkpoints and printed in the card."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every choice but the model's sizes. Raises ValueError for choices that no run can have.
+
+    Learning rates rise linearly for `warmup` steps, hold, and fall linearly to 0 over the last
+    `decay_share` of the steps.
+    """
+
+    steps: int = 12_000
+    batch_size: int = 16
+    stride: int = 256
+    seed: int = 123
+    warmup: int = 200
+    decay_share: float = 0.3
+    hidden_optimizer: str = "muon"  # for the blocks' matrices; "adamw" for the same everywhere
+    hidden_lr: float = 0.02
+    other_lr: float = 2e-3  # embeddings, LayerNorms, biases: always AdamW
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    repeat_share: float = 0.1
+    shuffle_share: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.hidden_optimizer not in ("muon", "adamw"):
+            raise ValueError(f'hidden_optimizer is {self.hidden_optimizer!r}; it must be "muon" or "adamw"')
+        if self.steps < 1 or not 0 <= self.decay_share <= 1:
+            raise ValueError(
+                f"steps {self.steps} must be at least 1, decay_share {self.decay_share} between 0 and 1"
+            )
+
+    def lr_factor(self, step: int) -> float:
+        """What the learning rates are multiplied by at a step, counted from 0."""
+        rise = (step + 1) / self.warmup if self.warmup else 1.0
+        fall = (self.steps - step) / max(1.0, self.steps * self.decay_share) if self.decay_share else 1.0
+        return min(1.0, rise, fall)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,60 @@
+"""A corpus of six tiny books, written for the tests: small enough to train on within seconds."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gptviz.training.corpus import SEPARATOR, Book
+
+HELD_OUT = ("The Fox at Home", "A Long Walk")
+TITLES = ("One Morning", "The Fox at Home", "Snow", "A Long Walk", "The Café", "Letters")
+
+
+@dataclass(frozen=True)
+class TinyCorpus:
+    text: Path
+    table: Path
+    books: list[Book]
+
+    def options(self) -> list[str]:
+        """The command line's corpus options."""
+        return ["--text", str(self.text), "--table", str(self.table), "--held-out", *HELD_OUT]
+
+
+def prose(seed: int, sentences: int) -> str:
+    """Sentences of a small grammar, in paragraphs, with quotation marks and a few letters beyond ASCII."""
+    rng = np.random.default_rng(seed)
+
+    def one(*words: str) -> str:
+        return str(rng.choice(words))
+
+    def name() -> str:
+        return "".join(one("ba", "lin", "tor", "mi", "shu", "rek") for _ in range(3)).title()
+
+    def sentence() -> str:
+        who = one("the fox", "the old man", "Mary", "a crow", "his sister", "Zoë", name())
+        did = one("walked to", "looked at", "was afraid of", "came from", "remembered")
+        what = one("the house", "the river", "the café", "a stone", "the 12 trees", "nothing")
+        said = one("", "", ', and said "never"', '; "oh!" cried the crow', ", slowly")
+        return f"{who} {did} {what}{said}."
+
+    paragraphs = [" ".join(sentence() for _ in range(int(rng.integers(2, 6)))) for _ in range(sentences // 4)]
+    return "\n\n".join(paragraphs)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TinyCorpus:
+    folder = tmp_path_factory.mktemp("corpus")
+    books = [
+        Book(f"Author {chr(65 + i)}", title, 1800 + 7 * i, prose(i, 60 + 10 * i))
+        for i, title in enumerate(TITLES)
+    ]
+    text, table = folder / "books.txt.gz", folder / "books.tsv"
+    with gzip.open(text, "wt", encoding="utf-8") as file:
+        file.write(SEPARATOR.join(book.text for book in books) + "\n")
+    rows = [f"{book.author}\t{book.title}\t{book.year}\t{len(book.text)}" for book in reversed(books)]
+    table.write_text("\n".join(["author\ttitle\tyear\tcharacters", *rows]) + "\n", encoding="utf-8")
+    return TinyCorpus(text, table, books)

@@ -1,0 +1,182 @@
+"""The command line, end to end on a tiny corpus: tokenizer, model, export, evaluate, card."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+
+import gptviz
+from gptviz.training.__main__ import main
+from gptviz.training.card import write_card
+from gptviz.training.corpus import split_books
+from tests.training.conftest import HELD_OUT
+
+SIZES = ["--emb-dim", "32", "--n-heads", "2", "--n-layers", "2", "--context-length", "256"]
+CHOICES = [
+    "--batch-size",
+    "4",
+    "--stride",
+    "64",
+    "--warmup",
+    "4",
+    "--hidden-lr",
+    "0.03",
+    "--validate-every",
+    "10",
+]
+
+
+@pytest.fixture(scope="module")
+def made(corpus, tmp_path_factory):
+    """A folder in which all five commands have been run, the training in two parts."""
+    folder = tmp_path_factory.mktemp("made")
+    train = [
+        "model",
+        *corpus.options(),
+        "--tokenizer",
+        str(folder / "tokenizer"),
+        "--work",
+        str(folder / "work"),
+    ]
+    train += [*SIZES, *CHOICES, "--steps", "80"]
+    main(["tokenizer", *corpus.options(), "--vocab-size", "350", "--out", str(folder / "tokenizer")])
+    main([*train, "--stop-at", "10"])
+    main(train)
+    main(["export", "--work", str(folder / "work"), "--out", str(folder / "tiny")])
+    evaluation = ["--json", str(folder / "evaluation.json")]
+    main(["evaluate", *corpus.options(), "--model", str(folder / "tiny"), *evaluation])
+    main([*card_command(folder), "--machine", "a kitchen table"])
+    return folder
+
+
+def card_command(folder, evaluation="evaluation.json"):
+    return [
+        *("card", "--model", str(folder / "tiny"), "--work", str(folder / "work")),
+        *("--evaluation", str(folder / evaluation), "--out", str(folder / "MODEL_CARD.md")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def evaluation(made):
+    return json.loads((made / "evaluation.json").read_text(encoding="utf-8"))
+
+
+def test_the_model_loads_and_has_learnt(made):
+    lm = gptviz.load(made / "tiny")
+    assert (lm.config.vocab_size, lm.config.n_layers, lm.config.tie_embeddings) == (350, 2, True)
+    curve = json.loads((made / "work" / "curve.json").read_text())
+    assert [point["step"] for point in curve] == list(range(10, 90, 10))
+    assert math.log(350) > curve[0]["validation"] > curve[-1]["validation"]
+    assert lm.trace("the fox walked to")["attn", 1].shape[0] == 2
+
+
+def test_held_out_books_are_scored_whole(corpus, made, evaluation):
+    lm = gptviz.load(made / "tiny")
+    _, held_out = split_books(corpus.books, HELD_OUT)
+    scores = evaluation["held_out"]["books"]
+    for book, score in zip(held_out, scores, strict=True):
+        assert score["title"] == book.title
+        assert score["bytes"] == len(book.text.encode())
+        assert score["tokens"] == len(lm.encode(book.text))
+        for name, nats in score["nats_per_token"].items():
+            bits = nats * score["tokens"] / math.log(2) / score["bytes"]
+            assert score["bits_per_byte"][name] == pytest.approx(bits)
+    together = evaluation["held_out"]["together"]
+    total = sum(score["nats_per_token"]["model"] * score["tokens"] for score in scores)
+    assert together["nats_per_token"]["model"] == pytest.approx(total / together["tokens"])
+
+
+def test_predictors_are_in_the_order_of_what_they_know(evaluation):
+    nats = evaluation["held_out"]["together"]["nats_per_token"]
+    assert nats["bigram"] < nats["unigram"] < math.log(350)
+    assert nats["model"] < nats["unigram"]
+
+
+def test_training_books_are_the_others(corpus, evaluation):
+    names = {part: [book["title"] for book in books] for part, books in evaluation["books"].items()}
+    assert sorted(names["held_out"]) == sorted(HELD_OUT)
+    assert sorted(names["training"] + names["held_out"]) == sorted(book.title for book in corpus.books)
+
+
+def test_every_head_is_measured_and_the_samples_are_the_models_own(made, evaluation):
+    assert [(head["block"], head["head"]) for head in evaluation["heads"]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(
+        0 <= head[score] <= 1 for head in evaluation["heads"] for score in ("induction", "previous_token")
+    )
+    lm = gptviz.load(made / "tiny")
+    for sample in evaluation["samples"]:
+        assert sample["text"].startswith("Once upon a time")
+        written = len(lm.encode(sample["text"])) - len(lm.encode("Once upon a time"))
+        assert 0 < written <= 60 + 60  # tokens that were written may merge or split when read again
+
+
+def test_the_card_says_what_was_measured(corpus, made, evaluation):
+    card = (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\{[a-z_0-9]+\}", card)  # nothing left to fill in
+    for book in corpus.books:
+        line = f"- {book.author}, *{book.title}*, {book.year}" + " — **held out**" * (book.title in HELD_OUT)
+        assert f"\n{line}\n" in card
+    together = evaluation["held_out"]["together"]
+    for name in ("model", "model_sliding", "bigram", "unigram"):
+        assert f"{together['nats_per_token'][name]:.3f} / {together['bits_per_byte'][name]:.3f}" in card
+    induction = max(evaluation["heads"], key=lambda head: head["induction"])
+    assert f"{induction['induction']:.3f} (block {induction['block']}, head {induction['head']})" in card
+    for words in (
+        "a kitchen table",
+        "80 steps of 4 windows",
+        "--hidden-lr 0.03",
+        "--steps 80",
+        "MIT licence",
+    ):
+        assert words in card
+    assert "--seed" not in card  # a default
+    assert evaluation["weights"]["sha256"][:16] in card
+    assert "A quick look" not in card
+
+
+def test_the_cards_commands_are_commands(made):
+    """Every line of the recipe parses: an option that is renamed must be renamed in the card."""
+    from gptviz.training.__main__ import parser
+
+    text = (made / "MODEL_CARD.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m gptviz.training")]
+    assert [line[0] for line in lines] == ["evaluate", "tokenizer", "model", "export", "evaluate", "card"]
+    parsed = [parser().parse_args(line) for line in lines]
+    assert (parsed[2].steps, parsed[2].emb_dim, parsed[2].hidden_lr, parsed[2].stride) == (80, 32, 0.03, 64)
+
+
+def test_a_card_is_never_of_other_weights(made, evaluation):
+    other = evaluation | {"weights": evaluation["weights"] | {"sha256": "0" * 64}}
+    (made / "other.json").write_text(json.dumps(other))
+    with pytest.raises(ValueError, match="the evaluation is of other weights"):
+        main(card_command(made, "other.json"))
+
+
+def test_a_card_is_never_of_another_step_of_the_run(made, evaluation, tmp_path):
+    later = torch.load(made / "work" / "checkpoint.pt", weights_only=True)
+    torch.save(later | {"step": 90}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ValueError, match=r"holds step 80, the checkpoint in .* is at 90"):
+        write_card(made / "tiny", tmp_path, evaluation)
+
+
+def test_a_quick_look_says_so(corpus, made, capsys):
+    quick = made / "quick.json"
+    main(
+        ["evaluate", *corpus.options(), "--model", str(made / "tiny"), "--limit", "40", "--json", str(quick)]
+    )
+    shown = capsys.readouterr().out
+    held_out = json.loads(quick.read_text(encoding="utf-8"))["held_out"]
+    assert held_out["together"]["tokens"] == 40 * len(HELD_OUT) and held_out["limit"] == 40
+    assert f"{held_out['together']['nats_per_token']['bigram']:.3f}" in shown and "Once upon a time" in shown
+    main(card_command(made, "quick.json"))
+    assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in ("tokenizer", "model", "export", "evaluate", "card"))

@@ -1,0 +1,86 @@
+"""From a checkpoint to the folder that gptviz.load reads."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+import gptviz
+from gptviz.config import GPTConfig
+from gptviz.training.bpe import save_ranks, train_ranks
+from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.export import export, half_weights
+from gptviz.training.loop import Run
+from gptviz.training.recipe import Recipe
+from tests.training.conftest import prose
+
+VOCAB = 300
+
+
+def make_run(folder, tie=True, stop_at=None):
+    config = GPTConfig(VOCAB, 16, 32, 2, 2, tie_embeddings=tie)
+    ids = np.random.default_rng(0).integers(0, VOCAB, 400).astype(np.uint16)
+    run = Run.start(config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), folder)
+    run.train(
+        Batches(GPTDatasetV1(ids, 16, 16), 4, 0), GPTDatasetV1(ids, 16, 16), progress=False, stop_at=stop_at
+    )
+    save_ranks(train_ranks([prose(0, 100)], VOCAB), folder / "tokenizer.tiktoken")
+    return run
+
+
+@pytest.mark.parametrize("tie", [True, False])
+def test_what_was_trained_is_what_is_loaded(tmp_path, tie):
+    run = make_run(tmp_path / "work", tie)
+    export(tmp_path / "work", tmp_path / "out")
+    lm = gptviz.load(tmp_path / "out")
+    assert lm.config == run.config and (lm.model.out_head.weight is lm.model.tok_emb.weight) == tie
+    loaded = lm.model.state_dict()
+    for name, tensor in run.model.state_dict().items():
+        assert torch.equal(loaded[name], tensor.half().float()), name
+    ids = torch.arange(16)[None]
+    with torch.no_grad():
+        assert torch.allclose(lm.model(ids), run.model(ids), atol=2e-3)
+    assert lm.decode(lm.encode("the fox, Zoë")) == "the fox, Zoë"
+
+
+@pytest.mark.parametrize("tie", [True, False])
+def test_the_file_is_float16_and_holds_a_tied_weight_once(tmp_path, tie):
+    run = make_run(tmp_path / "work", tie)
+    export(tmp_path / "work", tmp_path / "out")
+    with safe_open(tmp_path / "out" / "model.safetensors", framework="pt") as file:
+        names, metadata = set(file.keys()), file.metadata()
+        assert {file.get_tensor(name).dtype for name in names} == {torch.float16}
+    assert names == set(run.model.state_dict()) - ({"out_head.weight"} if tie else set())
+    assert metadata["step"] == "4" and metadata["tokens"] == str(4 * 4 * 16)
+    assert json.loads(metadata["recipe"]) == run.recipe.to_dict()
+    assert float(metadata["validation_loss"]) == run.curve[-1]["validation"]
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config == run.config.to_dict()
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.tiktoken",
+    }
+
+
+def test_an_unfinished_run_is_exported_only_as_preliminary(tmp_path):
+    make_run(tmp_path / "work", stop_at=2)
+    with pytest.raises(ValueError, match=r"is at step 2 of 4; finish it, or say --preliminary"):
+        export(tmp_path / "work", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert export(tmp_path / "work", tmp_path / "out", preliminary=True)["step"] == "2"
+    assert gptviz.load(tmp_path / "out").config.n_layers == 2
+
+
+def test_no_checkpoint_is_said_in_a_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"`python -m gptviz\.training model --work"):
+        export(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("value", [1e6, float("nan")])
+def test_weights_beyond_float16_are_refused_by_name(value):
+    config = GPTConfig(8, 4, 4, 1, 1)
+    with pytest.raises(ValueError, match=r"do not fit or are not numbers: bad$"):
+        half_weights({"good": torch.ones(2), "bad": torch.tensor([value])}, config)

@@ -1,0 +1,203 @@
+"""The loop: initial weights, optimizers, exact resume, safe saves, and that it learns."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gptviz.config import GPTConfig
+from gptviz.model import GPTModel
+from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.loop import Run, init_weights, make_loss, make_optimizers, validation_loss
+from gptviz.training.recipe import Recipe
+
+CONFIG = GPTConfig(
+    vocab_size=64, context_length=16, emb_dim=32, n_heads=2, n_layers=2, qkv_bias=True, tie_embeddings=True
+)
+RECIPE = Recipe(steps=6, batch_size=4, stride=16, warmup=2, decay_share=0.5)
+IDS = np.random.default_rng(0).integers(0, 64, 900).astype(np.uint16)
+
+
+def train(folder, recipe=RECIPE, config=CONFIG, ids=IDS, **options):
+    run = Run.start(config, recipe, folder)
+    windows = GPTDatasetV1(ids, config.context_length, recipe.stride)
+    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    run.train(batches, windows, progress=False, **{"validate_every": 2} | options)
+    return run
+
+
+def saved(folder):
+    return torch.load(folder / "checkpoint.pt", weights_only=True)
+
+
+def same(one, other):
+    """Equal to the last bit, through dicts and lists."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    return one == other
+
+
+def test_initial_weights_have_gpt2s_spread():
+    config = GPTConfig(2000, 128, 128, 4, 8, qkv_bias=True, tie_embeddings=True)
+    model = GPTModel(config)
+    for parameter in model.parameters():
+        torch.nn.init.constant_(parameter, 7.0)
+    with torch.no_grad():  # LayerNorms are left as GPTModel makes them
+        for name, parameter in model.named_parameters():
+            if "norm" in name:
+                parameter.fill_(1.0 if name.endswith("scale") else 0.0)
+    init_weights(model, config.n_layers, seed=1)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2:
+            into_residual = "att.out_proj" in name or "ff.layers.2" in name
+            expected = 0.02 / math.sqrt(16) if into_residual else 0.02
+            error = expected / math.sqrt(2 * parameter.numel())  # of a standard deviation that is estimated
+            assert abs(parameter.std().item() - expected) < 5 * error, name
+            assert abs(parameter.mean().item()) < 5 * expected / math.sqrt(parameter.numel()), name
+        else:
+            assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("scale")))), name
+
+
+def test_an_untrained_model_is_as_good_as_a_guess():
+    model = GPTModel(CONFIG)
+    init_weights(model, CONFIG.n_layers, 0)
+    row = torch.from_numpy(IDS[:17].astype(np.int64))[None]
+    loss = make_loss(model, torch.device("cpu"), compiled=False)(row[:, :-1], row[:, 1:])
+    assert loss.item() == pytest.approx(math.log(64), abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["muon", "adamw"])
+def test_every_parameter_has_one_optimizer_and_muon_only_the_blocks_matrices(name):
+    model = GPTModel(CONFIG)
+    adam, hidden = make_optimizers(model, Recipe(hidden_optimizer=name, hidden_lr=0.03, other_lr=0.004))
+    of_hidden, of_adam = (
+        {id(p) for group in o.param_groups for p in group["params"]} for o in (hidden, adam)
+    )
+    assert not of_hidden & of_adam
+    assert of_hidden | of_adam == {id(p) for p in model.parameters()}
+    assert of_hidden == {id(p) for p in model.trf_blocks.parameters() if p.dim() == 2}
+    assert type(hidden).__name__.lower() == name and type(adam).__name__ == "AdamW"
+    assert hidden.param_groups[0]["peak_lr"] == 0.03 and adam.param_groups[0]["peak_lr"] == 0.004
+
+
+def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit(tmp_path):
+    whole = train(tmp_path / "whole", validate_every=3)
+    train(tmp_path / "parts", validate_every=3, stop_at=3)
+    assert saved(tmp_path / "parts")["step"] == 3
+    torch.manual_seed(999)  # nothing may hang on the global generator
+    torch.rand(5)
+    resumed = train(tmp_path / "parts", validate_every=3)
+    a, b = saved(tmp_path / "whole"), saved(tmp_path / "parts")
+    assert same(a["model"], b["model"]) and same(a["optimizers"], b["optimizers"])
+    assert whole.step == resumed.step == 6
+    assert [{**p, "seconds": 0} for p in whole.curve] == [{**p, "seconds": 0} for p in resumed.curve]
+
+
+def test_a_finished_run_does_nothing_more(tmp_path):
+    train(tmp_path)
+    before = saved(tmp_path)
+    train(tmp_path)
+    assert same(before, saved(tmp_path))
+
+
+def test_a_run_can_be_made_longer(tmp_path):
+    train(tmp_path)
+    longer = train(tmp_path, Recipe(**RECIPE.to_dict() | {"steps": 8, "decay_share": 0.25}))
+    assert longer.step == 8 and longer.curve[-1]["step"] == 8
+    assert saved(tmp_path)["recipe"]["steps"] == 8
+
+
+@pytest.mark.parametrize(
+    "change", [{"batch_size": 8}, {"seed": 1}, {"hidden_lr": 0.1}, {"repeat_share": 0.5}]
+)
+def test_another_recipe_cannot_resume(tmp_path, change):
+    train(tmp_path, stop_at=2)
+    with pytest.raises(ValueError, match="can only be resumed with the same"):
+        Run.start(CONFIG, Recipe(**RECIPE.to_dict() | change), tmp_path)
+
+
+def test_another_model_cannot_resume(tmp_path):
+    train(tmp_path, stop_at=2)
+    with pytest.raises(ValueError, match="can only be resumed with the same"):
+        Run.start(GPTConfig.from_dict(CONFIG.to_dict() | {"n_layers": 1}), RECIPE, tmp_path)
+
+
+def test_a_save_that_is_killed_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    run = train(tmp_path, stop_at=2)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def killed(state, path):
+        path.write_bytes(b"half of a chec")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "save", killed)
+    run.step = 4
+    with pytest.raises(KeyboardInterrupt):
+        run.save()
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert Run.start(CONFIG, RECIPE, tmp_path).step == 2
+
+
+def test_the_curve_says_what_was_measured(tmp_path):
+    run = train(tmp_path, stop_at=5)
+    assert [point["step"] for point in run.curve] == [2, 4, 5]  # every second step, and the last one
+    assert [point["tokens"] for point in run.curve] == [step * 4 * 16 for step in (2, 4, 5)]
+    assert json.loads((tmp_path / "curve.json").read_text()) == run.curve
+    windows = GPTDatasetV1(IDS, 16, 16)
+    loss = validation_loss(make_loss(run.model, run.device, False), windows, 4, run.device)
+    assert run.curve[-1]["validation"] == pytest.approx(loss, abs=1e-4)
+
+
+def test_validation_loss_is_the_mean_over_windows():
+    windows = GPTDatasetV1(np.arange(32 * 20 + 1, dtype=np.uint16), 20, 20)
+
+    def counted(inputs, targets):
+        return F.mse_loss(inputs.float(), targets.float() * 0)  # any function of the batch
+
+    # 8 batches of 4 take all 32 windows
+    truth = np.mean([(np.arange(start, start + 20) ** 2).mean() for start in windows.starts])  # its inputs
+    assert validation_loss(counted, windows, 4, torch.device("cpu")) == pytest.approx(truth)
+
+
+def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
+    """Eight random tokens, four times: only looking back predicts the last three, and nothing the first."""
+
+    def passages(seed, count):
+        rng = np.random.default_rng(seed)
+        return np.concatenate([np.tile(rng.permutation(24)[:8], 4) for _ in range(count)]).astype(np.uint16)
+
+    config = GPTConfig(24, 32, 32, 2, 2, tie_embeddings=True)
+    recipe = Recipe(
+        steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01, repeat_share=0
+    )
+    run = Run.start(config, recipe, tmp_path)
+    batches = Batches(GPTDatasetV1(passages(0, 1000), 32, 32), 16, 0, repeat_share=0)
+    run.train(batches, GPTDatasetV1(passages(1, 130), 32, 32), progress=False, validate_every=50)
+    # a window's 32 targets: 7 tokens drawn from the 23, 22, ... left, copies of all, another passage's first
+    best_possible = (sum(math.log(24 - drawn) for drawn in range(1, 8)) + math.log(24)) / 32
+    assert best_possible == pytest.approx(0.75, abs=0.01)
+    assert best_possible < run.curve[-1]["validation"] < 1.0
+    assert run.curve[-1]["validation"] < run.curve[0]["validation"]
+
+
+def test_dropout_is_off_while_validating(tmp_path):
+    config = GPTConfig.from_dict(CONFIG.to_dict() | {"drop_rate": 0.5})
+    run = train(tmp_path, config=config, stop_at=2)
+    windows = GPTDatasetV1(IDS, 16, 16)
+    run.model.eval()
+    loss = validation_loss(make_loss(run.model, run.device, False), windows, 4, run.device)
+    assert run.curve[-1]["validation"] == pytest.approx(loss, abs=1e-4)
+
+
+def test_too_little_to_validate_on_is_said_before_training(tmp_path):
+    run = Run.start(CONFIG, RECIPE, tmp_path)
+    with pytest.raises(ValueError, match="held-out books have 16 tokens; validation needs at least 17"):
+        run.train(Batches(GPTDatasetV1(IDS, 16, 16), 4, 0), GPTDatasetV1(IDS[:16], 16, 16), progress=False)
+    assert run.step == 0
