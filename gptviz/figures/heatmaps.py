@@ -1,0 +1,89 @@
+"""Signed numbers as colour, blue below zero, paper at zero, orange above; and likeness of positions.
+
+Every picture of signed numbers takes its scale and its colour bar from here.
+"""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from gptviz.digits import significant
+from gptviz.figures.theme import Mode, finish, palette
+
+Floats = NDArray[np.floating]
+
+
+def signed_axis(limit: float, mode: Mode, right: float, lift: int = 4) -> dict[str, object]:
+    """The shared signed scale; its bar lies `lift` pixels above the paper and ends at `right` of it."""
+    end = significant(limit, 2)
+    return {
+        "colorscale": palette(mode).signed,
+        "cmin": -limit,
+        "cmax": limit,
+        "colorbar": {
+            "orientation": "h", "x": right, "xanchor": "right", "y": 1, "yanchor": "bottom", "len": 0.3,
+            "thickness": 8, "outlinewidth": 0,
+            "tickvals": [-limit, 0, limit], "ticktext": [f"−{end}", "0", end],
+            "ticks": "", "tickfont": {"size": 12}, "ypad": lift, "xpad": 0,
+            "ticklabelposition": "outside top",
+        },
+    }  # fmt: skip
+
+
+def axis_names(number: int, letter: str) -> tuple[str, str]:
+    """How a trace and the layout call the same axis: ("x3", "xaxis3"); the first has no number."""
+    suffix = "" if number == 1 else str(number)
+    return letter + suffix, f"{letter}axis{suffix}"
+
+
+def similarity_matrix(
+    similarity: Floats, positions: NDArray[np.integer], position: int, mode: Mode
+) -> go.Figure:
+    """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
+    colors = palette(mode)
+    fig = go.Figure(
+        go.Heatmap(
+            z=similarity.astype(np.float32),
+            x=positions,
+            y=positions,
+            coloraxis="coloraxis",
+            hovertemplate="positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
+        )
+    )
+    fig.update_layout(
+        coloraxis=signed_axis(1.0, mode, 0.97),
+        xaxis={"title": "position", "constrain": "domain", "showgrid": False},
+        yaxis={"title": "position", "autorange": "reversed", "scaleanchor": "x", "constrain": "domain"},
+    )
+    line = {"color": colors.accent, "width": 1.5, "dash": "dot"}
+    fig.add_hline(position, line=line)
+    fig.add_vline(position, line=line)
+    return finish(fig, mode, height=430)
+
+
+def similarity_curve(row: Floats, position: int, used: int, mode: Mode) -> go.Figure:
+    """One position's cosine with every position of the context, (C,); the prompt's `used` ones are shaded."""
+    colors = palette(mode)
+    fig = go.Figure(
+        go.Scatter(
+            x=np.arange(len(row), dtype=np.int32),
+            y=row.astype(np.float32),
+            mode="lines",
+            line={"color": colors.accent, "width": 2},
+            hovertemplate=f"position {position} and position %{{x}}: cosine %{{y:.3f}}<extra></extra>",
+        )
+    )
+    fig.add_vrect(-0.5, used - 0.5, fillcolor=colors.panel, line_width=0, layer="below")
+    fig.add_hline(0, line={"color": colors.quiet, "width": 1})
+    fig.add_trace(
+        go.Scatter(
+            x=[position], y=[float(row[position])], mode="markers+text", text=[f"position {position}"],
+            textposition="middle right" if position < len(row) * 0.7 else "middle left",
+            marker={"color": colors.accent, "size": 10}, hoverinfo="skip", cliponaxis=False,
+        )
+    )  # fmt: skip
+    fig.update_layout(
+        xaxis={"title": "position", "range": [-0.5, len(row) - 0.5]},
+        yaxis={"title": f"cosine with position {position}", "range": [-1.05, 1.1]},
+    )
+    return finish(fig, mode, height=430)

@@ -1,0 +1,118 @@
+"""The next token's distribution in words and pictures."""
+
+import math
+from html import escape
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from gptviz.digits import significant
+from gptviz.figures.theme import Mode, Palette, finish, palette
+
+
+def probability_text(p: float) -> str:
+    """A probability with the digits that mean something, however small, and never 0 or 1 by rounding.
+
+    >>> [probability_text(p) for p in (0.1172, 0.00412, 3.71e-6, 0.99996, 0.0, 1.0)]
+    ['0.117', '0.00412', '3.71 × 10⁻⁶', '0.99996', '0', '1']
+    """
+    if p in (0, 1):
+        return f"{p:.0f}"
+    if p >= 0.9995:  # as many nines as it has (a float's precision ends at the fifteenth), and one digit
+        nines = min(15, math.floor(-math.log10(max(1 - p, 1e-15))))
+        return f"{p:.{nines + 1}f}"
+    return significant(p)
+
+
+def mixed(low: str, high: str, share: float) -> str:
+    """The colour at `share` (0 to 1) of the way from `low` to `high`, both `#rrggbb`."""
+    pairs = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
+    share = min(max(share, 0.0), 1.0)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def surprise_color(bits: float, most: float, mode: Mode) -> str:
+    """Paper for what was certain, orange for `most` bits or more; flat grey for what nobody could expect."""
+    colors = palette(mode)
+    if math.isnan(bits):
+        return colors.masked
+    _, orange = colors.signed[3]  # not the deepest one: the token's own letters must stay readable on it
+    return mixed(colors.paper, orange, bits / most)
+
+
+def vocabulary_curve(
+    table: pd.DataFrame, tokens: list[str], kept: int, mode: Mode, came: tuple[int, str] | None = None
+) -> go.Figure:
+    """Probability by rank over the whole vocabulary, both axes logarithmic: the model's own, and as set.
+
+    `table` is `analysis.next_token.curve` and `tokens` its tokens for the screen; `kept` is how many
+    tokens the filters left; `came` is the rank and token that follows in the prompt, if one does.
+    """
+    colors = palette(mode)
+    size = int(table["rank"].iloc[-1])  # a curve ends at the last rank of the vocabulary
+    left = table[table["probability"] > 0]
+    shapes, notes = [], []
+    if kept < size:
+        band = {"x0": kept + 0.5, "x1": size * 1.2, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 0}}
+        shapes.append(band | {"type": "rect", "fillcolor": colors.masked, "opacity": 0.35})
+        notes.append(_note(kept + 0.5, f"rank {kept + 1:,} on: cut", 0.98, colors))
+    if came is not None:
+        rank, token = came
+        stroke = {"color": colors.accent, "width": 2, "dash": "dot"}
+        shapes.append(
+            {"type": "line", "x0": rank, "x1": rank, "y0": 0, "y1": 1, "yref": "paper", "line": stroke}
+        )
+        notes.append(_note(rank, f"{token} came: rank {rank:,}", 0.1, colors))
+    lowest = max(float(table["model_probability"].min()), 1e-12)
+    own = _line(table["rank"], table["model_probability"], tokens, "the model gives it")
+    chosen = _line(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
+    fig = go.Figure(
+        data=[
+            own | {"line": {"color": colors.quiet, "width": 2}},
+            chosen | {"line": {"color": colors.output, "width": 4}},
+        ],
+        layout={
+            "shapes": shapes,
+            "annotations": notes,
+            "xaxis": {"type": "log", "title": "rank", "range": [-0.08, math.log10(size * 1.2)], "dtick": 1},
+            "yaxis": {
+                "type": "log",
+                "title": "probability",
+                "range": [math.log10(lowest) - 0.3, 0.2],
+                "dtick": 2,
+                "exponentformat": "power",
+            },
+        },
+    )
+    return finish(fig, mode, height=300)
+
+
+def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> dict[str, Any]:
+    hover = [
+        f"`{token}` is rank {r}: {verb} {probability_text(p)}"
+        for token, r, p in zip(tokens, rank, probability, strict=True)
+    ]
+    return {
+        "type": "scatter",
+        "x": rank.to_numpy(),
+        "y": probability.to_numpy(),
+        "mode": "lines+markers" if len(rank) < 3 else "lines",
+        "text": [escape(sentence) for sentence in hover],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _note(x: float, words: str, height: float, colors: Palette) -> dict[str, Any]:
+    """Words to the right of a vertical line."""
+    return {
+        "x": math.log10(x),
+        "y": height,
+        "yref": "paper",
+        "text": escape(words),
+        "xanchor": "left",
+        "xshift": 6,
+        "showarrow": False,
+        "bgcolor": colors.paper,
+        "font": {"color": colors.quiet, "size": 13},
+    }

@@ -1,0 +1,212 @@
+"""LayerNorm before and after: over all norms and tokens, through the depth, and inside one norm.
+
+Shapes: N norms in the order of the network, T tokens, D dimensions. A variance is drawn by its
+logarithm, so that the scale's middle, the paper, is a variance of exactly 1.
+"""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from gptviz.digits import significant
+from gptviz.figures.heatmaps import Floats, axis_names, signed_axis
+from gptviz.figures.theme import Mode, finish, palette
+
+LABELLED_COLUMNS = 40  # tokens along half a page; above it positions are written
+CLICKABLE = 4000  # cells a side that get an invisible point for the click
+QUANTITIES = ("variance", "mean")
+
+
+def norm_grids(
+    before: Floats,
+    after: Floats,
+    names: Sequence[str],
+    labels: Sequence[str],
+    quantity: str,
+    limit: float,
+    norm: int,
+    position: int,
+    mode: Mode,
+) -> go.Figure:
+    """Two heatmaps (N, T) side by side on one scale: a row a norm, first on top; a column a token.
+
+    For "variance" the colour is log10 and `limit` counts powers of ten: 2 runs from 0.01 to 100. The
+    cell of `norm` and `position` is framed. Curves 1 and 3 are an invisible point a cell (x the
+    position, y the norm), for the clicks that a heatmap does not report; above CLICKABLE cells a side
+    they would weigh more than the picture, and are left out.
+    """
+    if quantity not in QUANTITIES:
+        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
+    rows, tokens = before.shape
+    if after.shape != before.shape or (len(names), len(labels)) != before.shape:
+        raise ValueError(
+            f"{len(names)} norms and {len(labels)} tokens do not fit {before.shape} and {after.shape}"
+        )
+    colors = palette(mode)
+    shown = [html.escape(label, quote=False) for label in labels]
+    clickable = rows * tokens <= CLICKABLE
+    hovers = _grid_hovers(before, after, names, shown, quantity) if clickable else []
+    fig = go.Figure()
+    for number, (grid, title) in enumerate(((before, "before"), (after, "after")), start=1):
+        x, y = axis_names(number, "x"), axis_names(number, "y")
+        fig.add_trace(_cells(grid, quantity, title, clickable, x[0], y[0]))
+        if clickable:
+            fig.add_trace(_cell_points(rows, tokens, hovers, x[0], y[0]))
+        fig.update_layout(
+            {
+                x[1]: {
+                    "domain": [0, 0.485] if number == 1 else [0.515, 1],
+                    "anchor": y[0],
+                    "range": [-0.5, tokens - 0.5],
+                    **_column_labels(shown),
+                },
+                y[1]: {
+                    "range": [rows - 0.5, -0.5],
+                    "anchor": x[0],
+                    "tickvals": np.arange(rows),
+                    "ticktext": names,
+                    "showticklabels": number == 1,
+                    "tickfont": {"size": 14 if rows <= 16 else 11},
+                },
+            }
+        )
+        fig.add_annotation(
+            text=f"<b>{quantity} {title}</b>", x=x_start(number), y=1, xref="paper", yref="paper",
+            xanchor="left", yanchor="bottom", showarrow=False,
+        )  # fmt: skip
+        fig.add_shape(
+            type="rect", x0=position - 0.5, x1=position + 0.5, y0=norm - 0.5, y1=norm + 0.5, xref=x[0],
+            yref=y[0], line={"color": colors.accent, "width": 2.5},
+        )  # fmt: skip
+    fig.update_xaxes(showgrid=False, fixedrange=True, ticks="")
+    fig.update_yaxes(showgrid=False, fixedrange=True, ticks="")
+    fig.update_layout(coloraxis=_grid_scale(limit, quantity, mode), clickmode="event+select")
+    return finish(fig, mode, height=max(140 + rows * (20 if rows <= 16 else 14), 280))
+
+
+def x_start(number: int) -> float:
+    return 0.0 if number == 1 else 0.515
+
+
+def _log10(variance: Floats) -> Floats:
+    return np.log10(np.maximum(variance, 1e-12))  # a variance of 0 has no logarithm; this is as deep a blue
+
+
+def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
+    scale = signed_axis(limit, mode, 0.985, lift=24)
+    bar = dict(scale["colorbar"])  # type: ignore[call-overload]
+    bar["len"] = 0.35
+    if quantity == "variance":
+        powers = np.arange(-np.floor(limit), np.floor(limit) + 1)
+        bar["tickvals"], bar["ticktext"] = powers, [significant(10.0**power, 1) for power in powers]
+    return {**scale, "colorbar": bar}
+
+
+def _grid_hovers(
+    before: Floats, after: Floats, names: Sequence[str], labels: Sequence[str], quantity: str
+) -> list[str]:
+    """A sentence a cell, row by row."""
+    return [
+        f"{name} at `{label}` (position {position}):<br>{quantity} {significant(before[row, position])} "
+        f"before, {significant(after[row, position])} after"
+        for row, name in enumerate(names)
+        for position, label in enumerate(labels)
+    ]
+
+
+def _cells(grid: Floats, quantity: str, when: str, clickable: bool, x: str, y: str) -> go.Heatmap:
+    """The heatmap; its own hover speaks only where there are no points that do."""
+    own: dict[str, object] = {"hoverinfo": "skip"}
+    if not clickable:
+        own = {
+            "customdata": grid.astype(np.float32),
+            "hovertemplate": f"%{{y}} at position %{{x}}:<br>{quantity} %{{customdata:.3g}} {when}"
+            "<extra></extra>",
+        }
+    return go.Heatmap(
+        z=_log10(grid) if quantity == "variance" else grid,
+        coloraxis="coloraxis",
+        xaxis=x,
+        yaxis=y,
+        xgap=1 if grid.shape[1] <= LABELLED_COLUMNS else 0,
+        ygap=1,
+        **own,
+    )
+
+
+def _cell_points(rows: int, tokens: int, hovers: Sequence[str], x: str, y: str) -> go.Scatter:
+    return go.Scatter(
+        x=np.tile(np.arange(tokens, dtype=np.int32), rows),
+        y=np.repeat(np.arange(rows, dtype=np.int32), tokens),
+        mode="markers",
+        marker={"size": 12, "symbol": "square", "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=hovers,
+        hovertemplate="%{customdata}<extra></extra>",
+        xaxis=x,
+        yaxis=y,
+    )
+
+
+def _column_labels(labels: Sequence[str]) -> dict[str, object]:
+    if len(labels) <= LABELLED_COLUMNS:
+        return {
+            "tickvals": np.arange(len(labels)),
+            "ticktext": labels,
+            "tickangle": -60 if len(labels) > 5 else 0,
+        }
+    return {"tickmode": "linear", "tick0": 0, "dtick": 10 if len(labels) <= 128 else 32, "title": "position"}
+
+
+def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: Mode) -> go.Figure:
+    """One token through the depth: a norm after the other, `quantity` before and after.
+
+    `curve` is `through_depth`: its columns norm, `quantity` and `quantity`_after. Variances stand on a
+    logarithmic axis.
+    """
+    if quantity not in QUANTITIES:
+        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
+    colors = palette(mode)
+    names = curve["norm"].tolist()
+    steps = np.arange(len(names))
+    fig = go.Figure()
+    lines = (
+        ("before", quantity, colors.quiet, "dash"),
+        ("after", f"{quantity}_after", colors.accent, "solid"),
+    )
+    for when, column, color, dash in lines:
+        values = curve[column].to_numpy(dtype=np.float64)
+        fig.add_trace(
+            go.Scatter(
+                x=steps, y=values, mode="lines+markers", name=when, customdata=names,
+                meta=f"`{html.escape(label, quote=False)}`",
+                line={"color": color, "width": 3, "dash": dash}, marker={"size": 8},
+                hovertemplate=f"%{{customdata}}: {quantity} of %{{meta}} {when} it is %{{y:.4g}}"
+                "<extra></extra>",
+            )
+        )  # fmt: skip
+        fig.add_annotation(
+            x=steps[-1], y=_axis_place(values[-1], quantity), text=f"<b>{when}</b>", showarrow=False,
+            xanchor="left", xshift=10, font={"color": color, "size": 15},
+        )  # fmt: skip
+    wanted = 1.0 if quantity == "variance" else 0.0
+    fig.add_hline(wanted, line={"color": colors.quiet, "width": 1})
+    fig.add_vline(norm, line={"color": colors.accent, "width": 1, "dash": "dot"})
+    fig.update_layout(
+        xaxis={"tickvals": steps, "ticktext": names, "range": [-0.4, len(names) - 0.2], "tickangle": -40},
+        yaxis={"title": quantity},
+    )
+    if quantity == "variance":
+        fig.update_yaxes(type="log", dtick=1)
+    finish(fig, mode, height=380)
+    fig.update_layout(margin={"r": 60})  # room for the words at the lines' ends
+    return fig
+
+
+def _axis_place(value: float, quantity: str) -> float:
+    """Annotations on a logarithmic axis are placed by the logarithm."""
+    return float(np.log10(max(value, 1e-12))) if quantity == "variance" else value

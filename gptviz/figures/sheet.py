@@ -1,0 +1,92 @@
+"""Every head of every block as one small picture: rows are blocks, columns are heads.
+
+A sheet is an indexed PNG: one byte a pixel, and of the 256 colours of its palette the last two are
+what the causal mask hides and the paper between the heads. It weighs about as much as its numbers.
+"""
+
+import io
+from collections.abc import Iterable
+
+import numpy as np
+from PIL import Image
+
+from gptviz.figures.theme import Mode, Scale, palette
+
+STEPS = 254  # colours from attention 0 to attention 1
+MASKED = 254  # the palette's entry for what the mask hides
+PAPER = 255  # and for the gaps
+
+THUMBNAIL_PX = 96  # a head of a long text is pooled down to at most this many pixels across
+GAP_PX = 6
+
+
+def mosaic(attn: np.ndarray | Iterable[np.ndarray], mode: Mode, cell_px: int | None = None) -> bytes:
+    """All heads in one PNG: (n_layers, H, T, T) attention weights from 0 to 1 -> the file's bytes.
+
+    `attn` may also be the blocks one after the other, (H, T, T) each, so that a long text's weights
+    need never be in memory together. `cell_px` is the size of one weight in pixels; without it a
+    head is about 96 pixels across. More than 96 tokens are pooled, each pixel showing the largest
+    weight below it, so that a thin diagonal stays visible.
+    """
+    rows = []
+    for block in attn:
+        thumbs = [_indexed(head) for head in np.asarray(block)]
+        scale = cell_px or max(1, round(THUMBNAIL_PX / thumbs[0].shape[0]))
+        thumbs = [thumb.repeat(scale, axis=0).repeat(scale, axis=1) for thumb in thumbs]
+        gap = np.full((thumbs[0].shape[0], GAP_PX), PAPER, dtype=np.uint8)
+        row = np.concatenate([part for thumb in thumbs for part in (gap, thumb)][1:], axis=1)
+        rows += [np.full((GAP_PX, row.shape[1]), PAPER, dtype=np.uint8), row]
+    return _png(np.concatenate(rows[1:], axis=0), mode)
+
+
+def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[bytes, int]:
+    """The same without gaps or enlargement, for a canvas that draws its own grid: (PNG, pixels a head)."""
+    rows = [np.concatenate([_indexed(head) for head in np.asarray(block)], axis=1) for block in attn]
+    return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]
+
+
+def pool(weights: np.ndarray, size: int = THUMBNAIL_PX) -> np.ndarray:
+    """(T, T) -> (at most size, at most size): the largest weight in each of about equal squares."""
+    n_tokens = weights.shape[-1]
+    if n_tokens <= size:
+        return weights
+    starts = np.linspace(0, n_tokens, size, endpoint=False).astype(int)
+    return np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=0), starts, axis=1)
+
+
+def _indexed(weights: np.ndarray) -> np.ndarray:
+    """(T, T) weights -> palette entries (t, t), uint8. A pooled pixel is masked where all of it is."""
+    small = pool(np.asarray(weights, dtype=np.float32))
+    entries = np.rint(np.clip(small, 0, 1) * (STEPS - 1)).astype(np.uint8)
+    entries[np.triu_indices(len(small), k=1)] = MASKED
+    return entries
+
+
+def _png(entries: np.ndarray, mode: Mode) -> bytes:
+    image = Image.fromarray(entries, mode="P")
+    image.putpalette(colour_table(mode).tobytes())
+    file = io.BytesIO()
+    image.save(file, format="PNG", optimize=False)
+    return file.getvalue()
+
+
+def colour_table(mode: Mode) -> np.ndarray:
+    """The sheet's 256 colours, (256, 3) uint8: attention 0 to 1, then masked, then paper."""
+    colors = palette(mode)
+    table = np.empty((256, 3), dtype=np.uint8)
+    table[:STEPS] = sample(colors.attention, np.linspace(0, 1, STEPS))
+    table[MASKED] = _rgb(colors.masked)
+    table[PAPER] = _rgb(colors.paper)
+    return table
+
+
+def sample(scale: Scale, values: np.ndarray) -> np.ndarray:
+    """A colour scale at values from 0 to 1: (n,) -> (n, 3) uint8, straight in RGB as Plotly draws it."""
+    stops = np.array([stop for stop, _ in scale])
+    channels = np.array([_rgb(color) for _, color in scale], dtype=float)  # (stops, 3)
+    mixed = np.stack([np.interp(values, stops, channels[:, c]) for c in range(3)], axis=-1)
+    return np.rint(mixed).astype(np.uint8)
+
+
+def _rgb(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)

@@ -1,0 +1,138 @@
+"""One palette for everything that is drawn, in the browser's light and dark.
+
+Colour means the same everywhere: query blue, key red, value green, output purple; attention runs
+from paper to purple; signed values run blue - paper - orange, centred on zero; what the causal mask
+hides is flat grey. Every figure of the package goes through `finish`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import plotly.graph_objects as go
+
+Mode = Literal["light", "dark"]
+Scale = list[tuple[float, str]]  # a Plotly colour scale
+
+
+@dataclass(frozen=True)
+class Palette:
+    paper: str
+    panel: str
+    ink: str
+    quiet: str  # secondary text, axis lines
+    grid: str
+    accent: str
+    query: str
+    key: str
+    value: str
+    output: str
+    positive: str
+    negative: str
+    masked: str
+    attention: Scale
+    signed: Scale
+    positions: tuple[str, ...]  # a chip's colour by its position, in turn
+
+
+PALETTES: dict[Mode, Palette] = {
+    "light": Palette(
+        paper="#fbfaf7",
+        panel="#f1eee7",
+        ink="#23202b",
+        quiet="#6d6878",
+        grid="#e4e0d8",
+        accent="#5b35a5",
+        query="#2563c9",
+        key="#c23b36",
+        value="#1f7f4c",
+        output="#6a3fb5",
+        positive="#d9690f",
+        negative="#1f5fbf",
+        masked="#d8d5ce",
+        attention=[(0.0, "#fbfaf7"), (0.15, "#e6dcf4"), (0.4, "#b99ede"), (0.7, "#7a4db8"), (1.0, "#3b1470")],
+        signed=[(0.0, "#164a9c"), (0.25, "#8db3e6"), (0.5, "#fbfaf7"), (0.75, "#f4b072"), (1.0, "#c2570a")],
+        positions=(
+            "#e6dcf4",
+            "#d3e5f7",
+            "#d5eddc",
+            "#fae7c8",
+            "#f9d9d6",
+            "#dfe3f6",
+            "#d0ecea",
+            "#ecebc8",
+            "#f6dcec",
+            "#e4e0d8",
+        ),
+    ),
+    "dark": Palette(
+        paper="#16151b",
+        panel="#23212b",
+        ink="#ece9f1",
+        quiet="#a39eb0",
+        grid="#34323d",
+        accent="#b79cff",
+        query="#7fb0ff",
+        key="#ff8e87",
+        value="#6fd39b",
+        output="#bfa3ff",
+        positive="#ffb066",
+        negative="#7fb0ff",
+        masked="#3a3843",
+        attention=[(0.0, "#16151b"), (0.15, "#33264f"), (0.4, "#6643ac"), (0.7, "#a482ee"), (1.0, "#f3ecff")],
+        signed=[(0.0, "#8dbaff"), (0.25, "#2f568f"), (0.5, "#16151b"), (0.75, "#8a5018"), (1.0, "#ffb366")],
+        positions=(
+            "#43346b",
+            "#26466b",
+            "#28503a",
+            "#5e4a22",
+            "#63332f",
+            "#343d6b",
+            "#215250",
+            "#505024",
+            "#5c3350",
+            "#45424f",
+        ),
+    ),
+}
+
+
+def palette(mode: Mode) -> Palette:
+    return PALETTES[mode]
+
+
+def position_color(position: int, mode: Mode) -> str:
+    """The colour of a token's chip: it depends on the position alone, so it is the same on every page."""
+    colors = PALETTES[mode].positions
+    return colors[position % len(colors)]
+
+
+def visible(text: str) -> str:
+    """A token as the screen shows it: spaces as `·`, newlines as `⏎`, tabs as `⇥`."""
+    return text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥")
+
+
+def finish(fig: go.Figure, mode: Mode, height: int) -> go.Figure:
+    """The house's layout: paper, ink, one font, no decoration. Returns the same figure."""
+    colors = PALETTES[mode]
+    fig.update_layout(
+        template="none",
+        height=height,
+        margin={"l": 8, "r": 8, "t": 28, "b": 8},
+        paper_bgcolor=colors.paper,
+        plot_bgcolor=colors.paper,
+        font={"family": "Source Sans, sans-serif", "size": 14, "color": colors.ink},
+        hoverlabel={
+            "bgcolor": colors.panel,
+            "bordercolor": colors.grid,
+            "font": {"color": colors.ink, "size": 15},
+        },
+        showlegend=False,
+        dragmode=False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
+    )
+    fig.update_xaxes(
+        title_font_size=14, automargin=True, zeroline=False, gridcolor=colors.grid, linecolor=colors.grid
+    )
+    fig.update_yaxes(
+        title_font_size=14, automargin=True, zeroline=False, gridcolor=colors.grid, linecolor=colors.grid
+    )
+    return fig

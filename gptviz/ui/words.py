@@ -1,0 +1,46 @@
+"""Pieces of prose that pages share."""
+
+import re
+
+import pandas as pd
+
+from gptviz import LanguageModel
+from gptviz.digits import significant
+from gptviz.tokenizer import show_token, token_bytes
+
+
+def as_code(label: str) -> str:
+    """A token in a sentence of Markdown: as code, whatever signs it is made of.
+
+    The fence is one backtick longer than any run of them in the label; blanks keep apart a fence and a
+    label that begins or ends with a backtick, as CommonMark has it.
+    """
+    longest = max((len(run) for run in re.findall(r"`+", label)), default=0)
+    fence = "`" * (longest + 1)
+    gap = " " if label.startswith("`") or label.endswith("`") or not label.strip() else ""
+    return f"{fence}{gap}{label}{gap}{fence}"
+
+
+def show_id(lm: LanguageModel, token_id: int) -> str:
+    """A token of the vocabulary as the screen shows it.
+
+    A model's matrix may be padded with rows that its tokenizer has no token for: they go by their number.
+    """
+    if token_id > lm.tokenizer.max_token_value:
+        return f"<id {token_id}>"
+    return show_token(token_bytes(lm.tokenizer, token_id))
+
+
+def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:
+    """A small table as Markdown: numbers with `digits` that mean something, 0 where only rounding is left.
+
+    Its texts are our own words, not a person's: nothing in them is escaped.
+    """
+    rows = [list(table.columns), ["---"] * len(table.columns)]
+    for _, row in table.iterrows():
+        rows.append([value if isinstance(value, str) else _number(float(value), digits) for value in row])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _number(value: float, digits: int) -> str:
+    return "0" if abs(value) < 1e-12 else significant(value, digits)

@@ -1,0 +1,200 @@
+"""A real server and a real Chromium for tests/browser.
+
+`open_page("attention", text="Hi", token=0)` gives a Playwright page that is loaded and at rest. When
+the test ends it fails if the page logged an error, threw, or asked anybody but our server for anything.
+Without Chromium or Playwright the tests are skipped, with the reason; with GPTVIZ_REQUIRE_BROWSER=1
+in the environment that is a failure.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+# On a deep link Streamlit's own client looks for its server below the page's path first.
+PROBES = ("/_stcore/health", "/_stcore/host-config")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def missing(reason: str) -> None:
+    if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"{reason}, and GPTVIZ_REQUIRE_BROWSER=1", pytrace=False)
+    pytest.skip(reason)
+
+
+def chromium() -> str | None:
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))),
+        None,
+    )
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("Playwright is not installed")
+    if chromium() is None:
+        missing("there is no Chromium on the PATH")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
+        yield instance
+        instance.close()
+
+
+def start_server(home: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
+    """`streamlit run app.py` in a home where nobody has ever run Streamlit; waits until it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (home / "server.log").open("wb")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "streamlit", "run", "app.py"),
+            *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"HOME": str(home), "BROWSER": "true"},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
+            return process, url
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.1)
+    stop_server(process)
+    pytest.fail(f"the server did not start:\n{(home / 'server.log').read_text()}", pytrace=False)
+
+
+def stop_server(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one server for all tests, "http://127.0.0.1:…"."""
+    process, url = start_server(tmp_path_factory.mktemp("home"), "--server.headless", "true")
+    yield url
+    stop_server(process)
+
+
+class Watch:
+    """What went wrong in a page, as sentences."""
+
+    def __init__(self, page: Any):
+        self.faults: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
+        page.on("request", self._request)
+
+    def _console(self, message: Any) -> None:
+        if message.type == "error" and not message.location.get("url", "").endswith(PROBES):
+            self.faults.append(f"console: {message.text} ({message.location.get('url')})")
+
+    def _request(self, request: Any) -> None:
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https", "ws", "wss") and address.hostname != "127.0.0.1":
+            self.faults.append(f"a request left the machine: {request.url}")
+
+
+OpenPage = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
+    """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", **query) -> Page.
+
+    Every call has a browser context of its own: another person, as far as the server can tell.
+    """
+    contexts, watches = [], []
+
+    def open_(
+        path: str = "",
+        *,
+        base: str | None = None,
+        viewport: tuple[int, int] = (1280, 800),
+        color_scheme: str = "light",
+        **query: object,
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": viewport[0], "height": viewport[1]}, color_scheme=color_scheme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        watches.append(Watch(page))
+        page.set_default_timeout(90_000)
+        page.goto(f"{base or server}/{path}" + (f"?{urlencode(query)}" if query else ""))
+        # The first run may be over before the browser has fetched and drawn the components.
+        page.get_by_test_id("chips").or_(page.get_by_test_id("stAlert")).first.wait_for()
+        return settled(page)
+
+    yield open_
+    for context in contexts:
+        context.close()
+    faults = [fault for watch in watches for fault in watch.faults]
+    assert not faults, "\n".join(faults)
+
+
+def settled(page: Any) -> Any:
+    """Wait until Streamlit has finished the run that the last action caused; gives the page back."""
+    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", state="attached")
+    # An action reaches the server a moment later: let the run begin before waiting for its end.
+    page.wait_for_timeout(250)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", state="attached")
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')")
+    page.wait_for_timeout(50)
+    return page
+
+
+@pytest.fixture(name="settled")
+def settled_fixture() -> Callable[[Any], Any]:
+    return settled
+
+
+def type_prompt(page: Any, text: str) -> Any:
+    """Replace the prompt and run it."""
+    box = page.get_by_role("textbox", name="Prompt")
+    box.fill(text)
+    box.press("Control+Enter")
+    return settled(page)
+
+
+@pytest.fixture(name="type_prompt")
+def type_prompt_fixture() -> Callable[[Any, str], Any]:
+    return type_prompt

@@ -1,0 +1,48 @@
+"""Reading and touching a Plotly figure in a page, by the key of its chart."""
+
+from typing import Any
+
+import numpy as np
+
+# _fullData: there Plotly has decoded the typed arrays
+READ = """([key, curve, field]) => {
+  const value = document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData[curve][field];
+  const isList = (part) => part && typeof part === 'object' && part.length !== undefined;
+  const plain = (part) => (isList(part) ? Array.from(part, plain) : part);
+  return plain(value);
+}"""
+
+PLACE = """([key, xaxis, yaxis, x, y]) => {
+  const plot = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  plot.scrollIntoView({ block: 'center' });
+  const box = plot.getBoundingClientRect();
+  const [across, down] = [plot._fullLayout[xaxis], plot._fullLayout[yaxis]];
+  return [box.left + across._offset + across.l2p(x), box.top + down._offset + down.l2p(y)];
+}"""
+
+
+def values(page: Any, key: str, curve: int, field: str) -> np.ndarray:
+    """One field (x, y, z, customdata ...) of one trace, as the browser holds it."""
+    page.wait_for_selector(f".st-key-{key} .js-plotly-plot .main-svg")
+    return np.array(page.evaluate(READ, [key, curve, field]))
+
+
+def place(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> list[float]:
+    """Where the point (x, y) of these axes is on the screen, scrolled into view."""
+    page.wait_for_selector(f".st-key-{key} .js-plotly-plot .main-svg")
+    return page.evaluate(PLACE, [key, xaxis, yaxis, x, y])
+
+
+def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
+    """The sentence that appears over the point."""
+    left, top = place(page, key, x, y, xaxis, yaxis)
+    page.mouse.move(left - 1, top)
+    page.mouse.move(left, top)
+    label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
+    label.first.wait_for()
+    return " ".join(label.all_text_contents())
+
+
+def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> None:
+    hover(page, key, x, y, xaxis, yaxis)
+    page.mouse.click(*place(page, key, x, y, xaxis, yaxis))

@@ -1,0 +1,134 @@
+"""The Attention page in a real browser: click a head, a cell, a token; follow the link; read the numbers."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import gptviz
+
+TEXT = "The cat sat on the mat. The cat sat on the mat."
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return gptviz.load("mini").trace(TEXT)
+
+
+def by_id(name: str) -> str:
+    return f'[data-testid="{name}"]'
+
+
+def click_cell(page: Any, panel: str, row: int, column: int, n_tokens: int, hover: bool = False) -> None:
+    """Click (or only point at) a cell of a matrix, by where it lies on its canvas."""
+    cells = page.locator(by_id(f"cells-{panel}")).first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    x, y = box["width"] * (column + 0.5) / n_tokens, box["height"] * (row + 0.5) / n_tokens
+    act = cells.hover if hover else cells.click
+    act(position={"x": x, "y": y})
+
+
+def number(page: Any, testid: str) -> float:
+    return float(page.locator(by_id(testid)).get_attribute("data-value"))
+
+
+def shown_matrix(page: Any, name: str = "head") -> tuple[str | None, str | None]:
+    matrix = page.locator(by_id(f"matrix-{name}"))
+    return matrix.get_attribute("data-query"), matrix.get_attribute("data-key")
+
+
+def test_from_a_thumbnail_to_a_cell_and_through_a_link(open_page, settled, trace) -> None:
+    n = len(trace.tokens)
+    page = open_page("attention", text=TEXT)
+    page.locator(by_id("head-1-2")).click()
+    settled(page)
+    assert page.locator(by_id("head-1-2")).get_attribute("aria-pressed") == "true"
+    assert "block=1" in page.url and "head=2" in page.url
+
+    click_cell(page, "weights", 8, 3, n)
+    settled(page)
+    assert shown_matrix(page) == ("8", "3")
+    assert "token=8" in page.url and "key=3" in page.url
+    assert number(page, "says-head") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-6)
+    assert page.locator('[data-testid="chip"][data-position="8"]').get_attribute("aria-pressed") == "true"
+
+    # the same four numbers under the steps
+    q, k = trace["q", 1][2, 8], trace["k", 1][2, 3]
+    score = (q @ k).item()
+    assert number(page, "value-scores") == pytest.approx(score, rel=1e-4, abs=1e-4)
+    assert number(page, "value-scaled") == pytest.approx(score / len(q) ** 0.5, rel=1e-4, abs=1e-4)
+    assert number(page, "value-masked") == pytest.approx(score / len(q) ** 0.5, rel=1e-4, abs=1e-4)
+    assert number(page, "value-weights") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-5)
+
+    other = open_page(urlsplit(page.url).path.strip("/") + "?" + urlsplit(page.url).query)
+    assert other.locator(by_id("head-1-2")).get_attribute("aria-pressed") == "true"
+    assert shown_matrix(other) == ("8", "3")
+    assert number(other, "says-head") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-6)
+
+
+def test_pointing_says_the_number_and_the_mask_says_masked(open_page, trace) -> None:
+    n = len(trace.tokens)
+    page = open_page("attention", text=TEXT, block=0, head=1)
+    says = page.locator(by_id("says-head"))
+    click_cell(page, "weights", 6, 2, n, hover=True)
+    assert number(page, "says-head") == pytest.approx(trace["attn", 0][1, 6, 2].item(), abs=1e-6)
+    assert "(position 6) attends" in says.inner_text() and "(position 2)" in says.inner_text()
+    click_cell(page, "weights", 2, 6, n, hover=True)
+    assert "cannot see" in says.inner_text() and says.get_attribute("data-value") is None
+    assert page.locator(by_id("masked")).first.inner_text() == "masked"
+
+
+def test_tokens_and_keys_are_chosen_by_their_labels_and_the_keyboard(open_page, settled, trace) -> None:
+    page = open_page("attention", text=TEXT, block=0, head=1)
+    matrix = page.locator(by_id("matrix-head"))
+    matrix.locator(".label.row[data-index='5']:not(.focus)").click()
+    settled(page)
+    assert shown_matrix(page)[0] == "5" and "token=5" in page.url
+    matrix.locator(".plot").focus()
+    strongest = int(trace["attn", 0][1, 5].argmax())
+    assert shown_matrix(page)[1] == str(strongest)
+    page.keyboard.press("ArrowUp" if strongest < 5 else "ArrowLeft")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert shown_matrix(page) == (("4", str(strongest)) if strongest < 5 else ("5", "4"))
+
+
+def test_options_change_what_is_shown(open_page, settled, trace) -> None:
+    n = len(trace.tokens)
+    page = open_page("attention", text=TEXT, block=1, head=0, token=7, key=2)
+    page.get_by_text("Average over the block's heads").click()
+    settled(page)
+    mean = trace["attn", 1].mean(dim=0)
+    assert number(page, "says-head") == pytest.approx(mean[7, 2].item(), abs=1e-6)
+    page.get_by_text("Hide attention to the first token").click()
+    settled(page)
+    left = (mean[7, 2] / mean[7, 1:].sum()).item()
+    assert number(page, "says-head") == pytest.approx(left, abs=1e-5)
+    click_cell(page, "weights", 7, 0, n, hover=True)
+    assert "hidden" in page.locator(by_id("says-head")).inner_text()
+    assert "average=true" in page.url and "hide_first=true" in page.url
+
+
+def test_the_picture_can_be_taken_away(open_page) -> None:
+    page = open_page("attention", text=TEXT, block=1, head=0)
+    for place in ("sheet", "matrix-head", "matrix-steps"):
+        for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
+            with page.expect_download() as download:
+                page.locator(f"{by_id(place)} {by_id('save-' + kind)}").click()
+            content = Path(download.value.path()).read_bytes()
+            assert content.startswith(start) and len(content) > 1000, place
+
+
+@pytest.mark.parametrize("text", ["T", "word and more " * 200])
+def test_the_shortest_and_the_longest_prompt(open_page, text: str) -> None:
+    page = open_page("attention", text=text)
+    assert page.locator(by_id("matrix-head")).is_visible()
+    assert page.locator(by_id("head-0-0")).is_visible()
+
+
+def test_nothing_is_wider_than_a_phone(open_page) -> None:
+    page = open_page("attention", text=TEXT, viewport=(390, 800))
+    page.locator(by_id("matrix-head")).scroll_into_view_if_needed()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,127 @@
+"""The Next token page in a real browser: what its bars say against `lm.trace`, and every way to go on."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+
+
+def bars(page):
+    """What the rows carry: id, rank, logit, probability, filter."""
+    read = "rows => rows.map(r => ({...r.dataset}))"
+    return page.get_by_test_id("candidate").evaluate_all(read)
+
+
+def prompt_of(page):
+    return page.get_by_role("textbox", name="Prompt").input_value()
+
+
+def address(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def check(page, mini, text, position=-1, **options):
+    page.get_by_test_id("candidate").first.wait_for()  # after a reload the component comes a moment later
+    rows = bars(page)
+    table = mini.trace(text, keep=[]).next_tokens(10, position, **options)
+    top = [row for row in rows if int(row["rank"]) <= 10]
+    assert [int(row["id"]) for row in top] == table["id"].tolist()
+    assert np.allclose([float(row["logit"]) for row in top], table["logit"], atol=1e-5)
+    assert np.allclose([float(row["probability"]) for row in top], table["probability"], atol=1e-6)
+    rest = float(page.get_by_test_id("rest").get_attribute("data-probability"))
+    assert sum(float(row["probability"]) for row in rows) + rest == pytest.approx(1)
+
+
+def test_a_link_opens_what_its_sender_saw(open_page, mini):
+    options = {"temperature": 0.7, "top_k": 8, "top_p": 0.9}
+    page = open_page("next_token", text=TEXT, token=6, **options)
+    check(page, mini, TEXT, 6, **options)
+    assert [row["filter"] for row in bars(page)].count("kept") < 8
+    # the widths of the bars are the probabilities, to the scale that stands above them
+    scale = float(page.get_by_test_id("candidates").get_attribute("data-scale"))
+    page.wait_for_timeout(300)  # bars grow for a moment
+    first = page.get_by_test_id("candidate").first
+    share = first.locator(".fill").bounding_box()["width"] / first.locator(".bar").bounding_box()["width"]
+    assert share == pytest.approx(float(bars(page)[0]["probability"]) / scale, abs=0.02)
+
+
+def test_moving_a_slider_changes_bars_and_address(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT)
+    check(page, mini, TEXT)
+    page.get_by_role("slider", name="Temperature").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => location.search.includes('temperature=0.8')")
+    settled(page)
+    check(page, mini, TEXT, temperature=0.8)
+    page.reload()
+    settled(page)
+    check(page, mini, TEXT, temperature=0.8)
+
+
+def test_append_and_sample_extend_the_prompt(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT, seed=3)
+    third = bars(page)[2]
+    page.get_by_test_id("append").nth(2).click()
+    settled(page)
+    longer = mini.decode([*mini.encode(TEXT), int(third["id"])])
+    assert prompt_of(page) == longer == address(page)["text"]
+    check(page, mini, longer)
+    page.get_by_role("button", name="Sample one").click()
+    settled(page)
+    assert prompt_of(page).startswith(longer) and prompt_of(page) != longer
+    assert address(page)["seed"] == "4"
+
+
+def test_going_on_in_the_middle_cuts_the_text_there(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT, token=2)
+    first = int(bars(page)[0]["id"])
+    page.get_by_test_id("append").first.click()
+    settled(page)
+    assert prompt_of(page) == mini.decode([*mini.encode(TEXT)[:3], first])
+
+
+def test_write_on_can_be_stopped_and_kept(open_page, settled, mini):
+    text = TEXT * 20
+    page = open_page("next_token", text=text, model="gpt2-untrained")  # slow enough to be caught at it
+    page.get_by_role("button", name="Write on").click()
+    page.get_by_test_id("written").locator("[data-id]").nth(1).wait_for()
+    page.get_by_role("button", name="Stop").click()
+    settled(page)
+    page.get_by_role("button", name="Put it into the prompt").wait_for()
+    written = page.get_by_test_id("written").locator("[data-id]").count()
+    assert 0 < written < 20
+    page.get_by_role("button", name="Put it into the prompt").click()
+    longer = "n => document.querySelector('textarea[aria-label=Prompt]').value.length > n"
+    page.wait_for_function(longer, arg=len(text), timeout=30_000)
+    settled(page)
+    assert prompt_of(page).startswith(text) and len(prompt_of(page)) > len(text)
+
+
+def test_a_surprising_token_shows_what_was_expected(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT)
+    chip = page.get_by_test_id("surprise-chip").nth(5)
+    chip.hover()
+    said = page.get_by_test_id("surprise-sentence").inner_text()
+    assert f"rank {int(chip.get_attribute('data-rank')):,}" in said and "bits of surprise" in said
+    chip.click()
+    settled(page)
+    assert address(page)["token"] == "4"
+    check(page, mini, TEXT, 4)
+    came = next(row for row in bars(page) if row["came"] == "true")
+    assert int(came["id"]) == mini.encode(TEXT)[5]
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_the_picture_saves_itself(open_page, form):
+    page = open_page("next_token", text=TEXT)
+    with page.expect_download() as download:
+        page.get_by_test_id("candidates").get_by_test_id(f"save-{form}").click()
+    content = download.value.path().read_bytes()
+    assert download.value.suggested_filename == f"gptviz-next-token.{form}"
+    if form == "png":
+        assert content.startswith(b"\x89PNG")
+    else:
+        assert bars(page)[0]["logit"][:4].encode() in content and b"8,182 others" in content

@@ -1,0 +1,62 @@
+"""The Overview in a real browser."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from gptviz.ui.examples import EXAMPLES
+from gptviz.ui.navigation import PAGES
+
+TEXT = "The king loved his daughter"
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "overview"])
+def test_a_picture_is_a_door_to_its_page(open_page, settled, name):
+    page = open_page(text=TEXT, token=1)
+    door = page.locator(f"[data-testid=door][data-page={name}]")
+    assert urlsplit(door.get_attribute("href")).path == f"./{name}"
+    door.click()
+    settled(page)
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name][0]
+    assert urlsplit(page.url).path == f"/{name}"
+    query = parse_qs(urlsplit(page.url).query)
+    assert query["text"] == [TEXT] and query["token"] == ["1"]
+
+
+def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
+    page = open_page(text=TEXT)
+    for position in (None, 1):
+        if position is not None:
+            page.get_by_test_id("chip").nth(position).click()
+            settled(page)
+        expected = mini.trace(TEXT, keep=()).next_tokens(k=5, position=-1 if position is None else position)
+        page.locator(f"[data-testid=door-bar][data-id='{expected['id'][4]}']").wait_for()
+        bars = page.get_by_test_id("door-bar").all()
+        assert [int(bar.get_attribute("data-id")) for bar in bars] == expected["id"].tolist()
+        shown = [float(bar.get_attribute("data-probability")) for bar in bars]
+        assert shown == pytest.approx(expected["probability"].tolist(), rel=1e-4)
+
+
+def test_the_pictures_are_drawn(open_page):
+    page = open_page(text=TEXT)
+    images = page.locator("[data-testid=door] img")
+    assert images.count() == 4  # three strips of embeddings, and the sheet of all heads
+    assert images.evaluate_all("(all) => all.every((image) => image.complete && image.naturalWidth > 0)")
+    assert page.locator("[data-testid=door] svg polyline").count() == 2
+
+
+def test_an_example_is_one_click_away(open_page, settled):
+    page = open_page(text="Hi")
+    page.get_by_role("button", name=EXAMPLES[-1].label).click()
+    settled(page)
+    assert page.get_by_role("textbox", name="Prompt").input_value() == EXAMPLES[-1].text
+    assert page.get_by_text(f"What to watch: {EXAMPLES[-1].watch[:40]}").is_visible()
+
+
+def test_the_row_is_above_the_fold_and_fits_a_phone(open_page):
+    page = open_page()
+    box = page.get_by_test_id("doors").bounding_box()
+    assert box["y"] + box["height"] <= 800
+    phone = open_page(viewport=(390, 844))
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    assert phone.get_by_test_id("doors").bounding_box()["width"] <= 390

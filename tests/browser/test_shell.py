@@ -1,0 +1,255 @@
+"""The frame of every page in a real browser: address, chips, session, downloads."""
+
+import os
+import pty
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from PIL import Image
+
+from gptviz.ui.navigation import PAGES
+from tests.browser.conftest import ROOT, start_server, stop_server
+
+FIVE = "one two three one two"
+
+
+def address(page):
+    return {key: values[-1] for key, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def chips(page):
+    return page.get_by_test_id("chip")
+
+
+def selected(page):
+    return int(page.locator("[data-testid=chip][aria-pressed=true]").get_attribute("data-position"))
+
+
+def prompt(page):
+    return page.get_by_role("textbox", name="Prompt").input_value()
+
+
+def title(page):
+    return page.get_by_role("heading", level=1).inner_text()
+
+
+def test_every_page_by_deep_link_on_a_fresh_server(browser, open_page, tmp_path):
+    process, base = start_server(tmp_path, "--server.headless", "true")
+    try:
+        for name in [*reversed(PAGES)]:  # the root last: it would mend a routing that is broken without it
+            page = open_page("" if name == "overview" else name, base=base, text=FIVE, token=1)
+            assert title(page) == PAGES[name][0]
+            assert selected(page) == 1
+            assert not page.get_by_test_id("stException").count()
+            page.context.close()  # before its server goes, which it would report
+    finally:
+        stop_server(process)
+
+
+def test_typing_a_text_changes_the_chips_and_the_address(open_page, type_prompt, mini):
+    page = open_page()
+    type_prompt(page, "A cat, 你好 🙂")
+    ids = [int(chip.get_attribute("data-id")) for chip in chips(page).all()]
+    assert ids == mini.encode("A cat, 你好 🙂")
+    assert address(page)["text"] == "A cat, 你好 🙂"
+    following = page.get_by_test_id("next-token")
+    best = mini.trace("A cat, 你好 🙂", keep=()).next_tokens(k=1)
+    assert int(following.get_attribute("data-id")) == best["id"][0]
+    assert float(following.get_attribute("data-probability")) == pytest.approx(
+        best["probability"][0], rel=1e-4
+    )
+
+
+def test_a_selected_token_follows_everywhere(open_page, settled):
+    page = open_page(text=FIVE)
+    last = chips(page).count() - 1
+    assert selected(page) == last
+    chips(page).nth(2).click()
+    settled(page)
+    assert selected(page) == 2 and address(page)["token"] == "2"
+    page.reload()
+    settled(page)
+    assert selected(page) == 2 and prompt(page) == FIVE
+    page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens").click()
+    settled(page)
+    assert title(page) == "Tokens" and selected(page) == 2 and prompt(page) == FIVE
+    assert address(page) == {"text": FIVE, "token": "2"}
+    page.go_back()
+    settled(page)
+    assert title(page) == "Overview" and selected(page) == 2
+    page.go_back()
+    settled(page)
+    assert selected(page) == last and prompt(page) == FIVE
+
+
+def test_the_back_button_brings_back_the_text(open_page, settled, type_prompt):
+    page = open_page(text="First text here")
+    type_prompt(page, "Second text")
+    page.go_back()
+    settled(page)
+    assert prompt(page) == "First text here" and address(page)["text"] == "First text here"
+    page.go_forward()
+    settled(page)
+    assert prompt(page) == "Second text"
+
+
+def test_chips_by_keyboard(open_page, settled):
+    page = open_page(text=FIVE, token=0)
+    chips(page).nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert selected(page) == 2
+    page.keyboard.press("ArrowLeft")  # the focus is still there
+    page.keyboard.press("Enter")
+    settled(page)
+    assert selected(page) == 1
+
+
+def test_a_chip_says_what_it_is(open_page, mini):
+    page = open_page(text="a cat")
+    ids = mini.encode("a cat")
+    assert chips(page).nth(1).get_attribute("title") == f"`·cat` (position 1), token id {ids[1]}"
+
+
+def test_half_typed_text_survives_a_click(open_page, settled):
+    page = open_page(text=FIVE)
+    page.get_by_role("textbox", name="Prompt").fill("half typ")
+    chips(page).nth(1).click()
+    settled(page)
+    assert prompt(page) == "half typ" and address(page)["text"] == FIVE
+
+
+def test_a_shorter_text_moves_the_selected_token(open_page, type_prompt):
+    page = open_page(text=FIVE, token=4)
+    type_prompt(page, "one two")
+    assert selected(page) == chips(page).count() - 1
+    assert int(address(page)["token"]) == selected(page)
+
+
+def test_two_people_do_not_see_each_other(open_page, settled, type_prompt):
+    first, second = open_page(text="one"), open_page(text="two")
+    type_prompt(first, "three four")
+    chips(second).nth(0).click()
+    settled(second)
+    assert (prompt(first), prompt(second)) == ("three four", "two")
+    assert address(first)["text"] == "three four" and address(second)["text"] == "two"
+
+
+def test_an_empty_prompt_is_a_sentence(open_page, type_prompt):
+    page = open_page()
+    type_prompt(page, "")
+    assert page.get_by_text("The prompt is empty.").is_visible()
+    assert chips(page).count() == 0
+    type_prompt(page, "back")
+    assert chips(page).count() > 0
+
+
+def test_a_long_prompt_is_kept_and_says_so(open_page, type_prompt):
+    page = open_page()
+    text = "word " * 300
+    type_prompt(page, text)
+    assert page.get_by_text("reads at most 256").is_visible()
+    assert chips(page).count() == 256 and prompt(page) == text
+    strip = page.get_by_test_id("chips").bounding_box()
+    assert strip["height"] < 200
+
+
+def test_the_special_token_is_text_until_it_is_switched_on(open_page, settled):
+    page = open_page(text="<|endoftext|>")
+    assert chips(page).count() > 1
+    page.get_by_text("Special tokens").click()
+    settled(page)
+    assert chips(page).count() == 1
+    assert address(page)["special"] == "on"
+
+
+def test_markup_in_a_prompt_is_text(open_page, type_prompt):
+    page = open_page()
+    type_prompt(page, "<img src=x onerror=alert(1)> <b>bold</b> **x** $y$")
+    assert page.locator("img[src=x]").count() == 0
+    assert "<img" in prompt(page)
+
+
+def test_pictures_are_saved_as_they_are_seen(open_page, tmp_path):
+    page = open_page("embeddings", text=FIVE)
+    plot = page.locator(".js-plotly-plot").first
+    plot.locator(".main-svg").first.wait_for()
+    box = plot.locator(".main-svg").first.bounding_box()
+    files = {}
+    for kind in ("svg", "png"):
+        with page.expect_download() as download:
+            page.get_by_test_id(f"save-{kind}").first.click()
+        files[kind] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[kind])
+        assert files[kind].name.startswith("gptviz-") and files[kind].suffix == f".{kind}"
+    svg = ET.parse(files["svg"]).getroot()
+    assert int(svg.get("width")) == pytest.approx(box["width"], abs=1)
+    assert int(svg.get("height")) == pytest.approx(box["height"], abs=1)
+    texts = {"".join(node.itertext()) for node in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert any("position" in text for text in texts)  # the rows' names
+    assert "http" not in files["svg"].read_text().replace("http://www.w3.org/", "")
+    png = Image.open(files["png"])
+    assert png.size == (2 * int(svg.get("width")), 2 * int(svg.get("height")))
+    assert len(set(png.convert("RGB").resize((200, 100)).getdata())) > 20
+    # the SVG stands alone: a page that has nothing else shows the same picture
+    alone = page.context.new_page()
+    alone.goto(files["svg"].as_uri())
+    shown = Image.open(_shot(alone, tmp_path / "alone.png")).convert("RGB")
+    assert len(set(shown.resize((200, 100)).getdata())) > 20
+
+
+def _shot(page, path: Path) -> Path:
+    page.screenshot(path=path)
+    return path
+
+
+def test_the_figures_follow_the_browsers_theme(open_page):
+    for scheme, paper in (("light", "rgb(251, 250, 247)"), ("dark", "rgb(22, 21, 27)")):
+        page = open_page("embeddings", text=FIVE, color_scheme=scheme)
+        background = page.locator(".js-plotly-plot .main-svg").first.evaluate(
+            "(node) => getComputedStyle(node).backgroundColor"
+        )
+        assert background == paper
+        assert (
+            page.locator("[data-testid=stApp]").evaluate("(n) => getComputedStyle(n).backgroundColor")
+            == paper
+        )
+
+
+def test_nobody_is_asked_for_an_e_mail_address(tmp_path):
+    """As a person starts it: a terminal, a new home, no flag; it must come up without a key pressed."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            "app.py",
+            "--server.port",
+            "0",
+            "--server.address",
+            "127.0.0.1",
+        ],
+        cwd=ROOT,
+        env=os.environ | {"HOME": str(tmp_path), "BROWSER": "true", "DISPLAY": ":99"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    said = b""
+    try:
+        while b"URL" not in said:
+            said += os.read(leader, 4096)
+            assert b"mail" not in said, said.decode()
+    finally:
+        stop_server(process)
+        os.close(leader)

@@ -1,0 +1,89 @@
+"""What the pictures say is what they were given."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis.next_token import candidates, curve
+from gptviz.figures.next_token import mixed, probability_text, surprise_color, vocabulary_curve
+from gptviz.figures.theme import palette
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (0.1172, "0.117"),
+        (0.5, "0.500"),
+        (0.00412, "0.00412"),
+        (0.0001, "0.000100"),
+        (3.71e-6, "3.71 × 10⁻⁶"),
+        (1e-120, "1.00 × 10⁻¹²⁰"),
+        (0.9994, "0.999"),
+        (0.99996, "0.99996"),
+        (1 - 3e-12, "0.999999999997"),
+        (0.0, "0"),
+        (1.0, "1"),
+    ],
+)
+def test_a_probability_keeps_the_digits_that_mean_something(p, text):
+    assert probability_text(p) == text
+
+
+@given(st.floats(1e-300, 1, exclude_max=True))
+def test_no_probability_is_rounded_to_nothing_or_to_everything(p):
+    text = probability_text(p)
+    plain = text.replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    assert 0 < float(plain) < 1
+    assert float(plain) == pytest.approx(p, rel=0.05)
+    assert 1 - float(plain) == pytest.approx(1 - p, rel=0.55)
+
+
+def test_colours_run_from_paper_to_orange():
+    assert mixed("#000000", "#ff8000", 0) == "#000000"
+    assert mixed("#000000", "#ff8000", 1) == "#ff8000"
+    assert mixed("#000000", "#ff8000", 0.5) == "#804000"
+    for mode in ("light", "dark"):
+        assert surprise_color(0, 13, mode) == palette(mode).paper
+        assert surprise_color(math.nan, 13, mode) == palette(mode).masked
+        assert surprise_color(13, 13, mode) == surprise_color(40, 13, mode) != palette(mode).paper
+
+
+def luminance(color):
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("bits", [0, 3, 6, 10, 13])
+def test_a_token_stays_readable_on_its_surprise(mode, bits):
+    """WCAG 2: a contrast of 4.5 between the letters and what they stand on."""
+    low, high = sorted(luminance(c) for c in (surprise_color(bits, 13, mode), palette(mode).ink))
+    assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_curve_draws_the_table(mode):
+    logits = torch.randn(5000, generator=torch.Generator().manual_seed(0)) * 3
+    table = curve(logits, candidates(logits, temperature=0.7, top_k=40))
+    tokens = [f"<t{i}>" for i in table["id"]]
+    fig = vocabulary_curve(table, tokens, 40, mode, came=(77, "·cat"))
+    model, chosen = fig.data
+    assert np.array_equal(model.x, table["rank"]) and np.array_equal(model.y, table["model_probability"])
+    assert chosen.x.max() <= 40 and (chosen.y > 0).all()
+    assert model.text[0].startswith(f"`&lt;t{table['id'][0]}&gt;` is rank 1: the model gives it 0.")
+    notes = [note.text for note in fig.layout.annotations]
+    assert notes == ["rank 41 on: cut", "·cat came: rank 77"]
+    assert fig.layout.annotations[1].x == pytest.approx(math.log10(77))
+    assert fig.layout.paper_bgcolor == palette(mode).paper
+
+
+def test_without_filters_nothing_is_marked_as_cut():
+    logits = torch.arange(30.0)
+    table = curve(logits, candidates(logits))
+    fig = vocabulary_curve(table, [str(i) for i in table["id"]], 30, "light")
+    assert not fig.layout.annotations and not fig.layout.shapes

@@ -1,0 +1,121 @@
+"""The LayerNorm pictures carry the values that they are given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
+from gptviz.figures.norms import norm_depth, norm_grids
+
+NAMES = ["block 0 · norm1", "block 0 · norm2", "final"]
+LABELS = ["The", "·cat", "<b>", "·sat"]
+
+
+def grids():
+    rng = np.random.default_rng(1)
+    return np.exp(rng.normal(size=(3, 4), scale=3)), np.exp(rng.normal(size=(3, 4), scale=0.2))
+
+
+def test_variance_is_drawn_by_its_logarithm_on_one_scale_about_1():
+    before, after = grids()
+    fig = norm_grids(before, after, NAMES, LABELS, "variance", 4.0, 1, 2, "light")
+    for trace, values in ((fig.data[0], before), (fig.data[2], after)):
+        assert np.allclose(10.0**trace.z, values)
+        assert trace.coloraxis == "coloraxis"
+    assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (-4, 4)
+    bar = fig.layout.coloraxis.colorbar
+    assert dict(zip(bar.tickvals, bar.ticktext, strict=True))[0] == "1"
+    assert dict(zip(bar.tickvals, bar.ticktext, strict=True))[-2] == "0.01"
+
+
+def test_means_are_drawn_as_they_are():
+    before, after = grids()
+    fig = norm_grids(before - 1, after - 1, NAMES, LABELS, "mean", 2.0, 0, 0, "dark")
+    assert np.array_equal(fig.data[0].z, before - 1) and np.array_equal(fig.data[2].z, after - 1)
+
+
+def test_every_cell_has_a_point_and_a_sentence():
+    before, after = grids()
+    fig = norm_grids(before, after, NAMES, LABELS, "variance", 4.0, 1, 2, "light")
+    for points in (fig.data[1], fig.data[3]):
+        found = {(y, x): text for x, y, text in zip(points.x, points.y, points.customdata, strict=True)}
+        assert set(found) == {(row, column) for row in range(3) for column in range(4)}
+        assert found[1, 2].startswith("block 0 · norm2 at `&lt;b&gt;` (position 2):")
+        digits = f"{float(before[1, 2]):.3g}"
+        assert digits.rstrip("0") in found[1, 2]
+    frames = [shape for shape in fig.layout.shapes if shape.type == "rect"]
+    assert [(f.x0, f.x1, f.y0, f.y1) for f in frames] == [(1.5, 2.5, 0.5, 1.5)] * 2
+
+
+def test_a_thousand_tokens_get_no_points_but_still_a_hover():
+    grid = np.full((25, 1024), 2.0)
+    names, labels = [f"n{i}" for i in range(25)], ["x"] * 1024
+    fig = norm_grids(grid, grid, names, labels, "variance", 1.0, 0, 0, "light")
+    assert [trace.type for trace in fig.data] == ["heatmap", "heatmap"]
+    assert np.array_equal(fig.data[0].customdata, grid)
+    assert fig.data[0].hovertemplate.startswith("%{y} at position %{x}:<br>variance %{customdata:.3g} before")
+
+
+def test_a_variance_of_zero_can_be_drawn():
+    fig = norm_grids(np.zeros((3, 4)), np.ones((3, 4)), NAMES, LABELS, "variance", 1.0, 0, 0, "light")
+    assert np.isfinite(fig.data[0].z).all()
+
+
+def test_grids_that_do_not_fit_are_refused():
+    before, after = grids()
+    with pytest.raises(ValueError, match="'median'"):
+        norm_grids(before, after, NAMES, LABELS, "median", 1.0, 0, 0, "light")
+    with pytest.raises(ValueError, match="3 norms and 2 tokens"):
+        norm_grids(before, after, NAMES, LABELS[:2], "mean", 1.0, 0, 0, "light")
+    with pytest.raises(ValueError, match="'median'"):
+        norm_depth(pd.DataFrame(), "median", "a", 0, "light")
+
+
+def test_the_curve_goes_through_the_norms_in_order():
+    curve = pd.DataFrame(
+        {"norm": NAMES, "variance": [0.01, 30.0, 700.0], "variance_after": [0.3, 0.9, 1.4],
+         "mean": [0.1, -0.2, 0.0], "mean_after": [0.0, 0.0, 0.1]}
+    )  # fmt: skip
+    for quantity, kind in (("variance", "log"), ("mean", None)):
+        fig = norm_depth(curve, quantity, "·cat", 1, "light")
+        assert list(fig.data[0].y) == curve[quantity].tolist() and fig.data[0].name == "before"
+        assert list(fig.data[1].y) == curve[f"{quantity}_after"].tolist() and fig.data[1].name == "after"
+        assert list(fig.layout.xaxis.ticktext) == NAMES
+        assert fig.layout.yaxis.type == kind
+    label = next(a for a in norm_depth(curve, "variance", "·cat", 1, "light").layout.annotations)
+    assert label.y == pytest.approx(np.log10(700))
+
+
+def test_histograms_show_counts_moments_and_the_marked_dimension():
+    values = np.random.default_rng(2).normal(size=256)
+    histograms = {stage: np.histogram(values * k, bins=20) for k, stage in enumerate(STAGES, start=1)}
+    moments = {stage: (0.5 * k, 1.5 * k) for k, stage in enumerate(STAGES, start=1)}
+    fig = norm_histograms(histograms, moments, dict.fromkeys(STAGES, 0.25), 7, "dark")
+    bars = [trace for trace in fig.data if trace.type == "bar"]
+    assert [bar.y.sum() for bar in bars] == [256] * 3
+    assert [trace.x[0] for trace in fig.data if trace.type == "scatter"] == [0.25] * 3
+    texts = [annotation.text for annotation in fig.layout.annotations]
+    assert texts[1] == "<b>normalised</b><br>mean 1.00<br>variance 3.000"
+    bands = [shape for shape in fig.layout.shapes if shape.type == "rect"]
+    assert (bands[0].x0, bands[0].x1) == pytest.approx((0.5 - 1.5**0.5, 0.5 + 1.5**0.5))
+
+
+def test_a_mean_of_nothing_but_rounding_is_zero():
+    counts = np.histogram(np.ones(4), bins=2)
+    fig = norm_histograms(
+        dict.fromkeys(STAGES, counts),
+        dict.fromkeys(STAGES, (2e-17, 1.0)),
+        dict.fromkeys(STAGES, 0.0),
+        0,
+        "light",
+    )
+    assert "mean 0<br>" in fig.layout.annotations[0].text
+
+
+def test_scale_and_shift_are_the_weights():
+    scale, shift = np.linspace(0.5, 1.5, 16), np.linspace(-1, 1, 16)
+    fig = scale_and_shift(scale, shift, 3, "light")
+    assert np.array_equal(fig.data[0].y, scale) and np.array_equal(fig.data[1].y, shift)
+    assert [line.y0 for line in fig.layout.shapes if line.y0 == line.y1] == [1, 0]
+    alone = scale_and_shift(scale, None, 3, "light")
+    assert len(alone.data) == 1

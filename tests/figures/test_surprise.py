@@ -1,0 +1,30 @@
+"""The chips' sentences and colours are those of the table."""
+
+import math
+
+import pandas as pd
+
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.theme import palette
+
+TABLE = pd.DataFrame(
+    {
+        "probability": [math.nan, 0.117, 0.99, 1e-6],
+        "bits": [math.nan, 3.095, 0.0147, 19.93],
+        "rank": pd.array([None, 3, 1, 4321], dtype="Int64"),
+    }
+)
+
+
+def test_sentences_numbers_and_colours():
+    chips, legend = surprise_rows(TABLE, ["The", "·cat", "·sat", "·zz"], 8192, "light")
+    assert [chip["sentence"] for chip in chips] == [
+        "is the first token: nothing stands before it that could have let one expect it.",
+        "came with 3.1 bits of surprise: the model gave it 0.117, rank 3.",
+        "came with 0.015 bits of surprise: the model gave it 0.990, rank 1.",
+        "came with 19.9 bits of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321.",
+    ]
+    assert [chip["bits_text"] for chip in chips] == ["–", "3.1", "0.0", "19.9"]
+    assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (None, None, palette("light").masked)
+    assert chips[3]["color"] == legend["to"] != legend["from"]
+    assert legend["high"] == "13.0 bits or more: a blind guess"

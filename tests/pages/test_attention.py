@@ -1,0 +1,141 @@
+"""The Attention page without a browser: what it says and sends, against the trace."""
+
+import base64
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gptviz
+from gptviz.ui.matrix import encode
+from gptviz.ui.snippets.attention import attention as snippet
+
+TEXT = "The cat sat on the mat. The cat sat on the mat."
+
+
+def component(at: Any, name: tuple[str, str | None]) -> dict[str, Any]:
+    """The data that the page sent to one of its components, by the component's name and its own."""
+    for element in at.get("bidi_component"):
+        if element.proto.component_name == name[0]:
+            data = json.loads(element.proto.json)
+            if name[1] in (None, data.get("name")):
+                return data
+    raise AssertionError(f"the page has no {name}")
+
+
+def values(array: dict[str, Any]) -> np.ndarray:
+    """What the browser decodes, row by row."""
+    numbers = np.frombuffer(base64.b64decode(array["base64"]), "<f4")
+    if not array["triangle"]:
+        return numbers.reshape(-1, array["columns"])
+    square = np.zeros((array["columns"],) * 2, np.float32)
+    square[np.tril_indices(len(square))] = numbers
+    return square
+
+
+def prose(at: Any) -> str:
+    return "\n".join(element.value for element in at.markdown)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return gptviz.load("mini").trace(TEXT)
+
+
+def test_the_matrices_are_the_traces_own_numbers(run_page, trace) -> None:
+    at = run_page("attention", text=TEXT, block=2, head=3, token=9, key=4)
+    data = component(at, ("gptviz.matrix", "head"))
+    np.testing.assert_allclose(values(data["arrays"]["weights"]), trace["attn", 2][3].numpy(), atol=1e-6)
+    assert (data["query"], data["key"]) == (9, 4)
+    steps = component(at, ("gptviz.matrix", "steps"))
+    q, k = trace["q", 2][3], trace["k", 2][3]
+    np.testing.assert_allclose(values(steps["arrays"]["scores"]), (q @ k.T).numpy(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(values(steps["arrays"]["z"]), trace["z", 2][3].numpy(), rtol=1e-4, atol=1e-4)
+    scaled = next(panel for panel in steps["panels"] if panel["name"] == "scaled")
+    assert scaled["divisor"] == pytest.approx(q.shape[-1] ** 0.5) and not scaled["masked"]
+
+
+def test_the_sheet_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:
+    sheet = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.sheet", None))
+    config = trace.config
+    assert (sheet["blocks"], sheet["heads"]) == (config.n_layers, config.n_heads)
+    assert (sheet["block"], sheet["head"]) == (2, 3)
+    z, proj = trace["z", 2][3], gptviz.load("mini").model.trf_blocks[2].att.out_proj.weight.detach()
+    d = z.shape[-1]
+    write = (z @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
+    assert sheet["roles"][2][3]["write"] == pytest.approx(write, abs=1e-3)
+
+
+def test_average_and_hidden_first_token(run_page, trace) -> None:
+    at = run_page("attention", text=TEXT, block=1, head=0, average="true", hide_first="true")
+    sent = values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"])
+    mean = trace["attn", 1].numpy().mean(axis=0)
+    for row in range(1, len(mean)):
+        rest = mean[row, 1 : row + 1]
+        np.testing.assert_allclose(sent[row, 1 : row + 1], rest / rest.sum(), atol=1e-5)
+    assert np.isnan(sent[:, 0]).all()
+    assert "average of its" in prose(at) and "scaled up to sum to 1 again" in prose(at)
+
+
+def test_without_a_chosen_key_it_is_the_strongest(run_page, trace) -> None:
+    data = component(run_page("attention", text=TEXT, block=0, head=0, token=7), ("gptviz.matrix", "head"))
+    assert data["key"] == int(trace["attn", 0][0, 7].argmax())
+
+
+def test_buttons_walk_through_all_heads(run_page, trace) -> None:
+    at = run_page("attention", text=TEXT, block=0, head=trace.config.n_heads - 1)
+    at.button(key="head_after").click().run()
+    assert (at.session_state["block"], at.session_state["head"]) == (1, 0)
+    at.button(key="head_before").click().run()
+    assert (at.session_state["block"], at.session_state["head"]) == (0, trace.config.n_heads - 1)
+
+
+def test_a_masked_key_is_said_to_be_masked(run_page) -> None:
+    said = prose(run_page("attention", text=TEXT, block=0, head=0, token=2, key=5))
+    assert "**masked**" in said and "no attention can go there" in said
+
+
+def test_one_token(run_page) -> None:
+    at = run_page("attention", text="T")
+    assert "is the only token" in prose(at)
+    assert values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"]).tolist() == [[1.0]]
+
+
+def test_the_whole_context(run_page) -> None:
+    at = run_page("attention", text="word and more " * 200)
+    data = component(at, ("gptviz.matrix", "head"))
+    n_tokens = gptviz.load("mini").config.context_length
+    assert len(data["tokens"]) == n_tokens
+    size = len(json.dumps(data))
+    assert size < 4 * n_tokens * n_tokens, "more is sent than the numbers themselves weigh"
+
+
+@pytest.mark.parametrize(
+    "query", [{"block": 99}, {"head": -1}, {"block": "x"}, {"key": 10**9}, {"token": 999, "average": "maybe"}]
+)
+def test_nonsense_in_the_address_is_as_if_it_were_not_there(run_page, query: dict[str, object]) -> None:
+    run_page("attention", text=TEXT, **query)
+
+
+def test_triangles_are_packed_row_by_row() -> None:
+    packed = encode(np.array([[1, 9], [2, 3]], np.float32), triangle=True)
+    assert np.frombuffer(base64.b64decode(packed["base64"]), "<f4").tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("hide_first", [False, True])
+def test_the_snippet_draws_the_same_picture(trace, tmp_path: Path, average: bool, hide_first: bool) -> None:
+    file = tmp_path / "snippet.py"
+    file.write_text(snippet("mini", TEXT, 1, 5, average, hide_first), "utf-8")
+    picture = runpy.run_path(str(file))["picture"]
+    expected = trace["attn", 1].mean(dim=0) if average else trace["attn", 1][5]
+    if hide_first:
+        assert picture[:, 0].isnan().all()
+        rest = expected[4, 1:5] / expected[4, 1:5].sum()
+        torch.testing.assert_close(picture[4, 1:5], rest, rtol=0, atol=1e-5)
+    else:
+        torch.testing.assert_close(picture, expected, rtol=0, atol=1e-5)

@@ -1,0 +1,118 @@
+"""The Embeddings page through AppTest: what is drawn is what the model holds."""
+
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.ui.snippets.embeddings import embeddings as snippet
+from tests.specs import charts
+
+TEXT = "the king and the queen and the king"
+
+
+def prose(at):
+    return "\n".join(element.value for element in [*at.markdown, *at.caption])
+
+
+def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=4, emb_dim=7)
+    t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
+    one, every, near = charts(at)
+    assert np.array_equal(
+        one["data"][0]["z"], [t[site][4].numpy() for site in ("tok_emb", "pos_emb", "embed")]
+    )
+    maps = [trace for trace in every["data"] if trace["type"] == "heatmap"]
+    bars = [trace for trace in every["data"] if trace["type"] == "bar"]
+    for site, picture, bar in zip(("tok_emb", "pos_emb", "embed"), maps, bars, strict=True):
+        assert np.array_equal(picture["z"], t[site].numpy())
+        assert np.allclose(bar["x"], t[site].norm(dim=1).numpy(), rtol=1e-5)
+    weight = mini.model.tok_emb.weight.detach()
+    cosine = torch.cosine_similarity(weight, weight[t.tokens[4].id], dim=1)
+    cosine[t.tokens[4].id] = -2
+    assert np.allclose(near["data"][0]["x"], cosine.topk(10).values.numpy(), atol=1e-6)
+
+
+def test_the_addition_is_written_with_real_digits(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=4, emb_dim=7)
+    t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
+    line = next(part for part in prose(at).split("in dimension 7, ")[1].split("**. "))
+    a, b, c = (
+        float(part.replace("−", "-"))
+        for part in line.replace("(", "").replace(")", "").replace("= **", "+ ").split(" + ")
+    )
+    for site, shown in (("tok_emb", a), ("pos_emb", b), ("embed", c)):
+        assert shown == pytest.approx(t[site][4, 7].item(), abs=6e-4)
+    assert a + b == pytest.approx(c, abs=1e-9)
+
+
+def test_without_a_dimension_it_is_the_sums_largest(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=4)
+    largest = int(mini.trace(TEXT, keep=("embed",))["embed"][4].abs().argmax())
+    assert f"in dimension {largest}, " in prose(at)
+
+
+def test_the_same_token_at_another_place_is_pointed_out(run_page):
+    assert "`·king` stands at position 7 as well" in prose(run_page("embeddings", text=TEXT, token=1))
+    assert "a token has the same token row" in prose(run_page("embeddings", text=TEXT, token=4))
+
+
+def test_by_dot_product_the_order_is_that_of_the_dot_product(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=1, emb_measure="dot product")
+    weight = mini.model.tok_emb.weight.detach()
+    chosen = mini.encode(TEXT)[1]
+    dots = weight @ weight[chosen]
+    dots[chosen] = -1e9
+    assert np.allclose(charts(at)[2]["data"][0]["x"], dots.topk(10).values.numpy(), atol=1e-5)
+
+
+def test_positions_open_on_demand(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=3)
+    assert len(charts(at)) == 3
+    at.session_state["emb_positions"] = True
+    at.run()
+    square, curve = charts(at)[3:]
+    weight = mini.model.pos_emb.weight.detach()
+    unit = weight / weight.norm(dim=1, keepdim=True)
+    assert np.allclose(square["data"][0]["z"], (unit @ unit.T).numpy(), atol=1e-5)
+    assert np.allclose(curve["data"][0]["y"], (unit @ unit[3]).numpy(), atol=1e-5)
+
+
+def test_a_full_context_of_tokens_that_are_no_words(run_page):
+    at = run_page("embeddings", text="<b>`$x$`</b> " * 60, token=200)
+    assert not at.exception
+    assert charts(at)[1]["data"][0]["z"].shape == (256, 256)
+
+
+@pytest.mark.parametrize("dimension", ["256", "-1", "many"])
+def test_a_dimension_that_does_not_exist_is_as_if_not_given(run_page, dimension):
+    at = run_page("embeddings", text=TEXT, emb_dim=dimension)
+    assert "**This row plus this row is that row.**" in prose(at)
+
+
+def test_in_numbers_has_every_digit(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=2)
+    at.session_state["numbers_embedding"] = True
+    at.run()
+    table = at.dataframe[0].value
+    t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
+    for column, site in (("token", "tok_emb"), ("position", "pos_emb"), ("sum", "embed")):
+        assert np.array_equal(table[column].to_numpy(dtype=np.float32), t[site][2].numpy())
+
+
+def test_the_snippet_gives_the_same_picture(tmp_path, run_page, mini, capsys):
+    file = tmp_path / "snippet.py"
+    file.write_text(snippet("mini", TEXT, 4), encoding="utf-8")
+    picture = runpy.run_path(str(file))["picture"]
+    ids = mini.encode(TEXT)
+    tokens = mini.model.tok_emb.weight[ids].detach()
+    places = mini.model.pos_emb.weight[: len(ids)].detach()
+    assert torch.equal(picture, torch.stack([tokens, places, tokens + places]))
+    drawn = [
+        trace["z"]
+        for trace in charts(run_page("embeddings", text=TEXT))[1]["data"]
+        if trace["type"] == "heatmap"
+    ]
+    assert np.array_equal(picture.numpy(), drawn)
+    assert len(capsys.readouterr().out.splitlines()) == 10

@@ -1,0 +1,123 @@
+"""The LayerNorm page through AppTest: its numbers are those of the model's own modules."""
+
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.ui.snippets.layernorm import layernorm as snippet
+from tests.specs import charts
+
+TEXT = "Sam and the dog and the cat"
+NAMES = [f"block {b} · {norm}" for b in range(6) for norm in ("norm1", "norm2")] + ["final"]
+
+
+def prose(at):
+    return "\n".join(element.value for element in [*at.markdown, *at.caption])
+
+
+@pytest.fixture(scope="module")
+def modules(mini):
+    """Name -> (input, output) of every LayerNorm, (T, D) each, caught here with plain hooks."""
+    model, caught, handles = mini.model, {}, []
+
+    def keep(name):
+        return lambda module, args, output: caught.__setitem__(name, (args[0][0], output[0]))
+
+    for b, block in enumerate(model.trf_blocks):
+        handles.append(block.norm1.register_forward_hook(keep(f"block {b} · norm1")))
+        handles.append(block.norm2.register_forward_hook(keep(f"block {b} · norm2")))
+    handles.append(model.final_norm.register_forward_hook(keep("final")))
+    with torch.no_grad():
+        model(torch.tensor([mini.encode(TEXT)]))
+    for handle in handles:
+        handle.remove()
+    return caught
+
+
+def test_the_grids_are_the_modules_inputs_and_outputs(run_page, modules):
+    grids = charts(run_page("layernorm", text=TEXT, token=3))[0]
+    assert list(modules) == NAMES
+    for trace, side in ((grids["data"][0], 0), (grids["data"][2], 1)):
+        variances = np.stack([modules[name][side].var(dim=1, unbiased=False).numpy() for name in NAMES])
+        assert np.allclose(10.0 ** trace["z"], variances, rtol=1e-3)
+
+
+def test_the_means_are_the_modules_too(run_page, modules):
+    grids, curve = charts(run_page("layernorm", text=TEXT, token=3, ln_quantity="mean"))[:2]
+    for trace, side in ((grids["data"][0], 0), (grids["data"][2], 1)):
+        means = np.stack([modules[name][side].mean(dim=1).numpy() for name in NAMES])
+        assert np.allclose(trace["z"], means, atol=1e-5)
+    assert np.allclose(
+        curve["data"][0]["y"], [modules[name][0][3].mean().item() for name in NAMES], atol=1e-5
+    )
+
+
+def test_the_curve_is_the_selected_tokens(run_page, modules):
+    curve = charts(run_page("layernorm", text=TEXT, token=2))[1]
+    for trace, side in zip(curve["data"], (0, 1), strict=True):
+        expected = [modules[name][side][2].var(unbiased=False).item() for name in NAMES]
+        assert np.allclose(trace["y"], expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["block 0 · norm1", "block 3 · norm2", "final"])
+def test_inside_one_norm(run_page, mini, modules, name):
+    at = run_page("layernorm", text=TEXT, token=3, ln_norm=name, ln_dim=11)
+    histograms, weights = charts(at)[2:4]
+    bars = [trace for trace in histograms["data"] if trace["type"] == "bar"]
+    assert [int(np.sum(bar["y"])) for bar in bars] == [256] * 3
+    marks = [trace["x"][0] for trace in histograms["data"] if trace["type"] == "scatter"]
+    before, after = (modules[name][side][3] for side in (0, 1))
+    bare = torch.nn.functional.layer_norm(before, (256,))
+    assert marks == pytest.approx([before[11].item(), bare[11].item(), after[11].item()], abs=1e-4)
+    module = mini.model.get_submodule(
+        "final_norm" if name == "final" else name.replace("block ", "trf_blocks.").replace(" · ", ".")
+    )
+    assert np.allclose(weights["data"][0]["y"], module.scale.detach().numpy())
+    assert np.allclose(weights["data"][1]["y"], module.shift.detach().numpy())
+    says = prose(at)
+    assert f"{after.var(unbiased=False).item():.4g}"[:5] in says
+    assert "| plus shift |" in says and "**Dimension 11, step by step**" in says
+
+
+def test_it_says_why_the_variance_is_not_1(run_page, mini, modules):
+    says = prose(run_page("layernorm", text=TEXT, token=3))
+    variance = modules["block 0 · norm1"][0][3].double().var(unbiased=False).item()
+    assert f"= {variance / (variance + 1e-5):.6f}: only eps keeps it from 1" in says
+
+
+def test_a_norm_of_another_model_is_as_if_not_given(run_page):
+    at = run_page("layernorm", text=TEXT, ln_norm="block 11 · norm2", ln_dim=700)
+    assert at.selectbox(key="ln_norm").value == "block 0 · norm1"
+
+
+def test_a_full_context(run_page):
+    at = run_page("layernorm", text="once upon a time " * 100, token=255, ln_norm="final")
+    assert charts(at)[0]["data"][0]["z"].shape == (13, 256)
+
+
+def test_in_numbers_is_norms(run_page, mini):
+    at = run_page("layernorm", text=TEXT)
+    at.session_state["numbers_layernorm"] = True
+    at.run()
+    expected = mini.trace(TEXT).norms()
+    table = at.dataframe[0].value
+    assert list(table.columns) == list(expected.columns)
+    assert np.allclose(table["variance_after"], expected["variance_after"])
+
+
+@pytest.mark.parametrize(
+    ("norm", "quantity"), [("block 0 · norm1", "variance"), ("block 4 · norm2", "mean"), ("final", "mean")]
+)
+def test_the_snippet_gives_the_same_picture(tmp_path, modules, norm, quantity, capsys):
+    file = tmp_path / "snippet.py"
+    file.write_text(snippet("mini", TEXT, norm, 3, quantity), encoding="utf-8")
+    ran = runpy.run_path(str(file))
+    for side in (0, 1):
+        values = torch.stack([modules[name][side] for name in NAMES])  # (N, T, D)
+        expected = values.mean(dim=2) if quantity == "mean" else values.var(dim=2, unbiased=False)
+        assert np.allclose(ran["picture"][side], expected.numpy(), rtol=1e-3, atol=1e-5)
+    assert torch.allclose(ran["x"], modules[norm][0][3], atol=1e-5)
+    assert torch.allclose(ran["after"], modules[norm][1][3], atol=1e-4)
+    assert "normalised" in capsys.readouterr().out

@@ -1,0 +1,215 @@
+"""The Next token page through AppTest: what is drawn is what the model gives."""
+
+import json
+import math
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.generate import generate
+from gptviz.sampling import distribution, draw, seeded
+from gptviz.ui.cache import load_model
+from gptviz.ui.candidates import bar_scale
+from gptviz.ui.continuation import pieces, text_of
+from gptviz.ui.snippets.next_token import next_token
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+
+
+def given(at, key):
+    """What a component was given to draw."""
+    found = [element.proto for element in elements(at.main) if element.key == key]
+    assert len(found) == 1, key
+    return json.loads(found[0].json)
+
+
+def elements(block):
+    for child in block.children.values():
+        if hasattr(child, "children"):
+            yield from elements(child)
+        else:
+            yield child
+
+
+def prose(at):
+    return "\n".join(element.value for element in at.markdown)
+
+
+def settings_of(query):
+    return {name: query[name] for name in ("temperature", "top_k", "top_p") if name in query}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"temperature": 0.7, "top_k": 8, "top_p": 0.9},
+        {"temperature": 0.0, "token": 2},
+        {"top_p": 0.3, "token": 5, "next_rows": 20},
+    ],
+)
+def test_the_bars_are_next_tokens(run_page, mini, query):
+    drawn = given(run_page("next_token", text=TEXT, **query), "candidates")
+    trace = mini.trace(TEXT, keep=[])
+    k = query.get("next_rows", 10)
+    table = trace.next_tokens(k, query.get("token", len(trace) - 1), **settings_of(query))
+    rows = [row for row in drawn["rows"] if row["rank"] <= k]
+    for column in ("id", "rank"):
+        assert [row[column] for row in rows] == table[column].tolist()
+    for column in ("logit", "probability"):
+        assert np.allclose([row[column] for row in rows], table[column], atol=1e-6)
+    assert sum(row["probability"] for row in drawn["rows"]) + drawn["rest"]["probability"] == pytest.approx(1)
+    assert len(drawn["rows"]) + int(drawn["rest"]["token"].split()[0].replace(",", "")) == 8192
+
+
+def test_what_came_next_is_marked_at_its_real_rank(run_page, mini):
+    trace = mini.trace(TEXT, keep=[])
+    for position, token in enumerate(trace.tokens[1:]):
+        table = trace.next_tokens(8192, position)
+        rank = int(table.loc[table["id"] == token.id, "rank"].iloc[0])
+        if rank > 10:
+            break
+    drawn = given(run_page("next_token", text=TEXT, token=position), "candidates")
+    came = [row for row in drawn["rows"] if row["came"]]
+    assert [(row["id"], row["rank"]) for row in came] == [(token.id, rank)]
+    assert len(drawn["rows"]) == 11
+    assert drawn["action"] == "Go on with it"
+    last = given(run_page("next_token", text=TEXT), "candidates")
+    assert not any(row["came"] for row in last["rows"])
+    assert last["action"] == "Append"
+
+
+def test_the_surprise_of_every_token(run_page, mini):
+    drawn = given(run_page("next_token", text=TEXT, token=3, temperature=0.3, top_k=2), "surprise")
+    trace = mini.trace(TEXT, keep=[])
+    assert drawn["expected"] == 4
+    assert drawn["chips"][0]["bits"] is None
+    for position, chip in enumerate(drawn["chips"][1:]):
+        log_p = torch.log_softmax(trace.logits(position).double(), 0)[trace.tokens[position + 1].id].item()
+        assert chip["bits"] == pytest.approx(-log_p / math.log(2), abs=1e-4)
+
+
+def test_a_slider_does_not_run_the_model(run_page):
+    at = run_page("next_token", text=TEXT)
+    passes = []
+    handle = load_model("mini").model.final_norm.register_forward_hook(lambda *_: passes.append(1))
+    try:
+        at.slider(key="temperature").set_value(0.5).run()
+        at.number_input(key="top_k").set_value(3).run()
+    finally:
+        handle.remove()
+    drawn = given(at, "candidates")
+    assert not passes
+    assert drawn["heads"]["scaled"] == "÷ 0.5"
+    assert [row["filter"] for row in drawn["rows"]] == ["kept"] * 3 + ["top-k"] * 7
+    assert drawn["rest"]["out"]
+
+
+def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
+    at = run_page("next_token", text=TEXT, seed=41, temperature=1.5)
+    at.button(key="next_sample").click().run()
+    assert not at.exception
+    probabilities = distribution(mini.trace(TEXT, keep=[]).logits(), 1.5).probabilities
+    drawn = draw(probabilities, seeded(41))
+    trace = given(at, "chips")["tokens"]
+    assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
+    assert at.number_input(key="seed").value == 42
+    assert "Seed 41 drew" in prose(at)
+
+
+def test_write_on_is_generate(run_page, mini):
+    at = run_page("next_token", text=TEXT, seed=5, temperature=0.8, top_k=50, token=6)
+    at.button(key="next_write").click().run()
+    assert not at.exception
+    ids = mini.encode(TEXT)[:7]
+    steps = list(generate(mini, ids, 20, 0.8, 50, seed=5))
+    written = at.session_state["next_written"]
+    assert [step.id for step in written.steps] == [step.id for step in steps]
+    assert "20 tokens, seed 5, temperature 0.80, top-k 50" in [caption.value for caption in at.caption]
+    at.button(key="next_keep").click().run()
+    text = at.session_state["gptviz_prompt"].text
+    assert text == mini.decode([*ids, *(step.id for step in steps)])
+    assert len(given(at, "chips")["tokens"]) > 20
+    assert "next_written" not in at.session_state
+
+
+def test_what_was_written_after_another_text_is_not_shown(run_page):
+    at = run_page("next_token", text=TEXT)
+    at.button(key="next_write").click().run()
+    assert [button.key for button in at.button if button.key == "next_keep"]
+    at.query_params["token"] = "3"
+    del at.session_state["gptviz_prompt"]
+    at.run()
+    assert not [button.key for button in at.button if button.key == "next_keep"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>", "word " * 300]
+)
+def test_any_text_is_shown(run_page, text):
+    at = run_page("next_token", text=text)
+    assert not at.exception
+    drawn = given(at, "candidates")
+    assert len(drawn["rows"]) == 10
+    assert len(given(at, "surprise")["chips"]) == len(given(at, "chips")["tokens"])
+
+
+def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
+    drawn = given(run_page("next_token", text="日本語 🦜 日本", next_rows=100), "candidates")
+    for row in drawn["rows"]:
+        raw = mini.tokenizer.decode_single_token_bytes(row["id"])
+        assert row["whole"] == (raw.decode("utf-8", "ignore").encode() == raw)
+
+
+def test_in_numbers_and_in_code(run_page, mini):
+    at = run_page("next_token", text=TEXT, temperature=0.9)
+    for name in ("numbers_next_token", "numbers_surprise", "in_code"):
+        at.session_state[name] = True
+    at.run()
+    assert not at.exception
+    surprises, table = (frame.value for frame in at.dataframe)
+    expected = mini.trace(TEXT, keep=[]).next_tokens(10, temperature=0.9)
+    assert table["id"][:10].tolist() == expected["id"].tolist()
+    assert np.allclose(table["probability"][:10], expected["probability"])
+    assert table["token"].iloc[-1] == "8,182 others"
+    assert table["probability"].sum() == pytest.approx(1)
+    assert len(surprises) == len(mini.encode(TEXT))
+    assert any("def distribution(" in block.value for block in at.code)
+    assert any("picture" in block.value for block in at.code)
+
+
+@pytest.mark.parametrize("position", [-1, 4])
+def test_the_snippet_gives_what_is_drawn(run_page, mini, tmp_path, capsys, position):
+    query = {"temperature": 0.8, "top_k": 100, "top_p": 0.95}
+    position %= len(mini.encode(TEXT))
+    drawn = given(run_page("next_token", text=TEXT, token=position, **query), "candidates")
+    came = len(drawn["rows"]) > 10
+    file = tmp_path / "snippet.py"
+    file.write_text(next_token("mini", TEXT, position, 0.8, 100, 0.95, came=came), encoding="utf-8")
+    picture = runpy.run_path(str(file))["picture"]
+    bars = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
+    assert np.allclose(picture, bars, atol=1e-9)
+    # and against the plain forward, written out
+    with torch.no_grad():
+        logits = mini.model(torch.tensor([mini.encode(TEXT)]))[0, position].double() / 0.8
+    p = torch.where(logits >= logits.topk(100).values[-1], logits, -torch.inf).softmax(0)
+    ordered, order = p.sort(descending=True)
+    p[order[(ordered.cumsum(0) - ordered) >= 0.95]] = 0
+    assert np.allclose(picture[:10], (p / p.sum()).sort(descending=True).values[:10], atol=1e-5)
+    assert "bits" in capsys.readouterr().out
+
+
+def test_pieces_and_text_hold_back_half_a_character(mini):
+    ids = mini.encode("é🦜 ok")
+    assert "".join(pieces(mini, ids)) == "é🦜 ok"
+    cut = mini.encode("ok 🦜")[:-1]
+    assert text_of(mini, cut) == "ok " and "\ufffd" not in "".join(pieces(mini, cut))
+    assert pieces(mini, [mini.tokenizer.encode_single_token(b"\xff"), *mini.encode(" a")]) == ["\ufffd", " a"]
+
+
+def test_a_full_bar_is_a_round_number():
+    assert bar_scale([0.004]) == 0.01
+    assert bar_scale([0.1, 0.05]) == 0.1
+    assert bar_scale([0.51]) == bar_scale([1.0]) == 1.0

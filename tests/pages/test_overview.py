@@ -1,0 +1,116 @@
+"""The Overview page, and what every page has from the frame, through AppTest."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gptviz.ui.examples import EXAMPLES
+from gptviz.ui.navigation import PAGES, PAGES_DIR
+from gptviz.ui.state import DEFAULT_TEXT
+
+
+def doors(at):
+    return {door["page"]: door for door in component(at, "doors")["doors"]}
+
+
+def component(at, key):
+    """The data of the v2 component that was mounted with this key."""
+    import json
+
+    for element in at.get("bidi_component"):
+        if element.proto.id.endswith(f"-{key}"):
+            return json.loads(element.proto.json)
+    raise AssertionError(f"there is no component {key!r}")
+
+
+def test_every_page_has_its_file():
+    assert sorted(path.stem for path in PAGES_DIR.glob("*.py")) == sorted(PAGES)
+
+
+def test_a_first_visitor_sees_something(run_page):
+    at = run_page("overview")
+    assert at.text_area[0].value == DEFAULT_TEXT
+    assert [door["page"] for door in component(at, "doors")["doors"]] == [
+        name for name in PAGES if name != "overview"
+    ]
+
+
+def test_the_doors_show_the_models_own_numbers(run_page, mini):
+    text = "The king loved his daughter"
+    at = run_page("overview", text=text, token=2)
+    t = mini.trace(text, keep=())
+    found = doors(at)
+    assert [row["id"] for row in found["tokens"]["picture"]["tokens"]] == [token.id for token in t.tokens]
+    expected = t.next_tokens(k=5, position=2)
+    bars = found["next_token"]["picture"]["bars"]
+    assert [bar["id"] for bar in bars] == expected["id"].tolist()
+    assert [bar["probability"] for bar in bars] == pytest.approx(expected["probability"].tolist())
+    strip = component(at, "chips")
+    assert [chip["id"] for chip in strip["tokens"]] == [token.id for token in t.tokens]
+    assert strip["selected"] == 2
+    assert strip["next"]["id"] == int(t.next_tokens(k=1)["id"][0])
+
+
+def test_an_empty_prompt_is_a_sentence(run_page):
+    at = run_page("overview", text="")
+    assert "The prompt is empty" in at.info[0].value
+    assert not at.get("bidi_component")
+
+
+def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
+    text = "word " * 300
+    at = run_page("overview", text=text)
+    assert at.text_area[0].value == text
+    assert "reads at most 256" in at.warning[0].value
+    strip = component(at, "chips")
+    assert len(strip["tokens"]) == 256 and strip["next"] is None
+
+
+@pytest.mark.parametrize("special, is_one", [("on", True), ("off", False)])
+def test_the_special_token_is_text_unless_switched_on(run_page, special, is_one):
+    at = run_page("overview", text="<|endoftext|>", special=special)
+    assert (len(component(at, "chips")["tokens"]) == 1) == is_one
+    assert at.toggle[0].value is is_one
+
+
+def test_a_selected_token_beyond_the_text_is_the_last(run_page):
+    at = run_page("overview", text="Hi", token=99)
+    strip = component(at, "chips")
+    assert strip["selected"] == len(strip["tokens"]) - 1
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_is_one_click_away(run_page, number):
+    at = run_page("overview", text="Hi", token=0)
+    at.button(key=f"example_{number}").click().run()
+    assert not at.exception
+    assert at.text_area[0].value == EXAMPLES[number].text
+    assert any(EXAMPLES[number].watch in note.value for note in at.markdown)
+    assert at.query_params["text"] == EXAMPLES[number].text
+
+
+def test_a_typed_text_is_in_the_address(run_page):
+    at = run_page("overview")
+    at.text_area[0].set_value("Hello you")
+    at.button(key="prompt_run").click().run()
+    assert not at.exception
+    assert at.query_params["text"] == "Hello you"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_runs_without_its_router_and_through_it(run_page, name):
+    at = run_page(name, text="One two three one two", token=3)
+    assert at.title[0].value == PAGES[name][0]
+    routed = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=30)
+    routed.query_params["text"] = "One two three one two"
+    routed.run()
+    assert not routed.exception
+    if name != "overview":
+        routed.switch_page(f"pages/{name}.py").run()
+    assert not routed.exception
+    assert routed.title[0].value == PAGES[name][0]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("text", ["a", "你好 🙂 é\u200b\n\ttab", "word " * 300])
+def test_every_page_takes_any_text(run_page, name, text):
+    run_page(name, text=text)

@@ -1,0 +1,33 @@
+"""The settings that a fresh machine starts with."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gptviz.figures.theme import PALETTES
+
+CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_apps_colours_are_the_figures_colours(mode):
+    theme, colors = CONFIG["theme"][mode], PALETTES[mode]
+    assert theme["primaryColor"] == colors.accent
+    assert theme["backgroundColor"] == colors.paper
+    assert theme["secondaryBackgroundColor"] == colors.panel
+    assert theme["textColor"] == colors.ink
+
+
+def test_the_browser_chooses_between_light_and_dark():
+    assert "base" not in CONFIG["theme"]
+
+
+def test_nothing_is_asked_and_nothing_is_sent():
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+    assert CONFIG["server"]["showEmailPrompt"] is False
+    assert not any("http" in str(value) for value in CONFIG["theme"].values())
+
+
+def test_no_full_collection_after_every_run():
+    assert CONFIG["runner"]["postScriptGC"] is False
