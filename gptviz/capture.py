@@ -151,6 +151,6 @@ class _Run:
 
 
 def _check_rows(weights: torch.Tensor, key: Key) -> None:
-    worst = (weights.sum(dim=-1) - 1).abs().max().item()  # (1, H, T)
+    worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # (1, H, T)
     if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
         raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")

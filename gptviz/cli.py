@@ -30,13 +30,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
-from gptviz.checkpoints.folder import read_config
-from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, size_on_disk
-from gptviz.config import GPTConfig
-from gptviz.loading import ASSETS, KNOWN_MODELS, hub_folder, load, tokenizer_for
-from gptviz.model import GPT_CONFIG_124M
+from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, show_token
 
 
@@ -78,6 +76,8 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("--model", default="mini", help="a name, a repository, a folder or a file (mini)")
     trace.add_argument("--top", type=int, default=10, metavar="K", help="how many next tokens (10)")
     trace.add_argument("--json", action="store_true", help="everything as one JSON object, for programs")
+    trace.add_argument("--dtype", default="float32", choices=DTYPES, help="%(choices)s (%(default)s)")
+    trace.add_argument("--device", default="cpu", choices=devices(), help="here: %(choices)s (%(default)s)")
     _add_hints(trace)
     trace.set_defaults(run=run_trace)
 
@@ -96,35 +96,18 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
 
 
 def run_models(args: argparse.Namespace) -> int:
-    rows = [
-        ("mini", read_config(ASSETS / "mini"), "in the package", KNOWN_MODELS["mini"]),
-        (
-            "gpt2-untrained",
-            GPTConfig.from_dict(GPT_CONFIG_124M),
-            "made on the spot",
-            KNOWN_MODELS["gpt2-untrained"],
-        ),
-    ]
-    for name, model in HUB_MODELS.items():
-        folder = cached_folder(model.repositories)
-        where = (
-            f"no, {model.download_bytes / 1e9:.2f} GB" if folder is None else gigabytes(size_on_disk(folder))
-        )
-        rows.append((name, model.config, where, model.about))
     print(
         f"{'name':15} {'blocks':>6} {'heads':>5} {'width':>5} {'parameters':>13} {'memory':>8} "
         f"{'context':>7}  {'on disk':17} what it is"
     )
-    for name, config, where, about in rows:
+    for entry in catalog():
+        config = entry.config
         print(
-            f"{name:15} {config.n_layers:6} {config.n_heads:5} {config.emb_dim:5} {config.parameters:13,} "
-            f"{gigabytes(4 * config.parameters):>8} {config.context_length:7,}  {where:17} {about}"
+            f"{entry.name:15} {config.n_layers:6} {config.n_heads:5} {config.emb_dim:5} "
+            f"{config.parameters:13,} {gigabytes(4 * config.parameters):>8} {config.context_length:7,}  "
+            f"{entry.where():17} {entry.about}"
         )
     return 0
-
-
-def gigabytes(count: int) -> str:
-    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def run_download(args: argparse.Namespace) -> int:
@@ -172,7 +155,9 @@ def _show_progress(progress: Progress) -> None:
 
 
 def run_trace(args: argparse.Namespace) -> int:
-    lm = load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
+    lm = load(
+        args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, dtype=args.dtype, device=args.device
+    )
     trace = lm.trace(args.text, keep=("resid_pre", "resid_mid", "resid_post"))
     following = trace.next_tokens(args.top)
     if args.json:

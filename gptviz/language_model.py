@@ -22,6 +22,17 @@ class LanguageModel:
     config: GPTConfig
     name: str
 
+    @property
+    def nbytes(self) -> int:
+        """What the weights and buffers take in memory; tied ones count once."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
+
+    @property
+    def dtype(self) -> str:
+        """What the model computes in: "float32", or "bfloat16" on request."""
+        return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
+
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:
         """Token ids. `<|endoftext|>` in the text is text, unless `special_tokens` makes it the special id."""
         return encode(self.tokenizer, text, special_tokens)

@@ -1,11 +1,13 @@
 """`load()`: a LanguageModel from a name, a folder or a file."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import tiktoken
 import torch
 
-from gptviz.checkpoints import Checkpoint, CheckpointError, recognise
+from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, recognise
 from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
@@ -25,7 +27,33 @@ KNOWN_MODELS = {
 
 GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
 Tokenizer = str | Path | tiktoken.Encoding | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model that was found and recognised: its size and its tokenizer are known, no weights are read yet."""
+
+    name: str
+    config: GPTConfig
+    tokenizer: tiktoken.Encoding
+    make: Callable[[torch.dtype], GPTModel]
+    dtype: torch.dtype
+    device: str
+
+    @property
+    def nbytes(self) -> int:
+        """What the weights take in memory."""
+        return self.config.parameters * self.dtype.itemsize
+
+    def load(self) -> LanguageModel:
+        """Read the weights. To be called once. Raises CheckpointError."""
+        model = self.make(self.dtype)
+        if self.device != "cpu":
+            model = model.to(self.device)
+        return LanguageModel(model, self.tokenizer, self.config, self.name)
 
 
 def load(
@@ -33,6 +61,8 @@ def load(
     *,
     n_heads: int | None = None,
     tokenizer: Tokenizer = None,
+    dtype: str = "float32",
+    device: str = "cpu",
     report: Report | None = None,
 ) -> LanguageModel:
     """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
@@ -42,38 +72,75 @@ def load(
     already, and then no network is touched. `report` is called with the download's Progress.
     `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a
     tokenizer file, where the model brings none; GPT-2's if not given and the vocabulary has its size.
+    `dtype` "bfloat16" takes half the memory and has three digits; `device` is one of `devices()`.
 
     Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
     """
+    return plan(name, n_heads=n_heads, tokenizer=tokenizer, dtype=dtype, device=device, report=report).load()
+
+
+def plan(
+    name: str | Path = "mini",
+    *,
+    n_heads: int | None = None,
+    tokenizer: Tokenizer = None,
+    dtype: str = "float32",
+    device: str = "cpu",
+    report: Report | None = None,
+    called: str | None = None,
+) -> Plan:
+    """All of `load` up to the weights. `called` is another name for the model than its file's."""
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
+    if device not in devices():
+        raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
     if name == "mini":
-        return load_path(ASSETS / "mini", "mini", tokenizer=get_encoding("mini"))
+        checkpoint = recognise(ASSETS / "mini")
+        return Plan("mini", checkpoint.config, get_encoding("mini"), checkpoint.model, DTYPES[dtype], device)
     if name == "gpt2-untrained":
-        return _untrained()
-    known = name in HUB_MODELS
-    path = Path(name)
-    if path.exists() and not known:
-        return load_path(path, path.stem if path.is_file() else path.resolve().name, n_heads, tokenizer)
-    if known or is_hub_id(str(name)):
-        return load_path(hub_folder(str(name), report), str(name), n_heads, tokenizer)
+        config = GPTConfig.from_dict(GPT_CONFIG_124M)
+        return Plan("gpt2-untrained", config, get_encoding("gpt2"), _untrained, DTYPES[dtype], device)
+    path = _path_of(str(name), report)
+    if called is None:
+        called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
+    checkpoint = recognise(path, n_heads)
+    encoding = tokenizer_for(checkpoint, called, tokenizer)  # first: it is small, and may be what is wrong
+    return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device)
+
+
+def devices() -> list[str]:
+    """Where a model can run on this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
+    return [
+        "cpu",
+        *(["cuda"] if torch.cuda.is_available() else []),
+        *(["mps"] if torch.backends.mps.is_available() else []),
+    ]
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether `load` would take this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
+    return name in HUB_MODELS or (not Path(name).exists() and is_hub_id(name))
+
+
+def on_disk(name: str) -> Path | None:
+    """The folder in Hugging Face's cache of a model that `is_hub_name`, None if it must be downloaded."""
+    return cached_folder(HUB_MODELS[name].repositories if name in HUB_MODELS else (name,))
+
+
+def _path_of(name: str, report: Report | None) -> Path:
+    if is_hub_name(name):
+        return hub_folder(name, report)
+    if Path(name).exists():
+        return Path(name)
     raise CheckpointError(
-        f"there is no model {str(name)!r}: it is no file, no folder, no repository (owner/name) and none "
+        f"there is no model {name!r}: it is no file, no folder, no repository (owner/name) and none "
         f"of {', '.join([*KNOWN_MODELS, *HUB_MODELS])}"
     )
 
 
 def hub_folder(name: str, report: Report | None = None) -> Path:
-    """The cache folder of a name of `HUB_MODELS` or of a repository; downloaded if it is not there."""
-    repositories = HUB_MODELS[name].repositories if name in HUB_MODELS else (name,)
-    return cached_folder(repositories) or download(repositories[0], report)
-
-
-def load_path(
-    path: Path, name: str, n_heads: int | None = None, tokenizer: Tokenizer = None
-) -> LanguageModel:
-    """A model from a folder or a file, called `name`."""
-    checkpoint = recognise(path, n_heads)
-    encoding = tokenizer_for(checkpoint, name, tokenizer)  # first: it is small, and may be what is wrong
-    return LanguageModel(checkpoint.model(), encoding, checkpoint.config, name)
+    """The cache folder of a model that `is_hub_name`; downloaded if it is not there."""
+    return on_disk(name) or download(HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name, report)
 
 
 def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None) -> tiktoken.Encoding:
@@ -93,7 +160,7 @@ def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None
         raise
     except ValueError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from None
-    raise CheckpointError(
+    raise TokenizerMissing(
         f"{checkpoint.path} brings no tokenizer, and its vocabulary of {size:,} is not GPT-2's: "
         "say which it is, gptviz.load(..., tokenizer=...): an encoding's name, tokenizer.json, a file of "
         "tiktoken ranks, or nanoGPT's meta.pkl"
@@ -125,9 +192,7 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     return of_encoding(get_encoding(str(tokenizer)))
 
 
-def _untrained() -> LanguageModel:
+def _untrained(dtype: torch.dtype) -> GPTModel:
     with torch.random.fork_rng(devices=[]):  # the book's weights, without touching the caller's seed
         torch.manual_seed(123)
-        model = GPTModel(GPT_CONFIG_124M)
-    config = GPTConfig.from_dict(GPT_CONFIG_124M)
-    return LanguageModel(model.eval(), get_encoding("gpt2"), config, "gpt2-untrained")
+        return GPTModel(GPT_CONFIG_124M).eval().to(dtype)

@@ -15,6 +15,7 @@ FLOORS = [
     {"pages", "app", "cli", "__main__"},
     {"ui"},
     {"figures", "analysis", "training"},
+    {"catalog"},
     {"loading"},
     {"language_model", "generate"},
     {"checkpoints"},

@@ -73,8 +73,10 @@ class Dialect:
         return names
 
 
-def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors) -> GPTModel:
-    """A model with the file's weights, in float32 and eval mode. All of it, or a CheckpointError.
+def assemble(
+    config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype = torch.float32
+) -> GPTModel:
+    """A model with the file's weights as `dtype`, in eval mode. All of it, or a CheckpointError.
 
     The numbers are copied: the model does not depend on the file afterwards. Needs the memory of the
     weights and of the largest tensor beside them.
@@ -105,7 +107,7 @@ def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors) -> GPTModel:
         _check_tied(
             tensors, head, next(names[copy.source] for copy in copies if copy.target == "tok_emb.weight")
         )
-    state = dict(_copied(tensors, names, copies, shapes))
+    state = dict(_copied(tensors, names, copies, shapes, dtype))
     if config.tie_embeddings:
         state["out_head.weight"] = state["tok_emb.weight"]
     model.load_state_dict(state, assign=True)
@@ -154,7 +156,11 @@ def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
 
 
 def _copied(
-    tensors: Tensors, names: dict[str, str], copies: list[Copy], shapes: dict[str, tuple[int, ...]]
+    tensors: Tensors,
+    names: dict[str, str],
+    copies: list[Copy],
+    shapes: dict[str, tuple[int, ...]],
+    dtype: torch.dtype,
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Our names with their own memory, one tensor of the file at a time."""
     wanted: dict[str, list[Copy]] = {}
@@ -166,7 +172,7 @@ def _copied(
                 f"{tensors.where(name)}: {name} holds {tensor.dtype}; expected floating-point numbers"
             )
         for copy in wanted[name]:
-            weights = torch.empty(shapes[copy.target], dtype=torch.float32)
+            weights = torch.empty(shapes[copy.target], dtype=dtype)
             weights.copy_(copy.take(tensor.detach()))
             # a finite sum proves that all are finite; only else is a look at each of them needed
             if not weights.sum().isfinite() and not weights.isfinite().all():

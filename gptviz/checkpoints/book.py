@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from gptviz.checkpoints.assemble import Copy, Dialect
-from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.errors import CheckpointError, HeadsMissing
 from gptviz.checkpoints.tensors import Tensors
 from gptviz.config import GPTConfig, divisors
 
@@ -60,7 +60,7 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
     context_length, _ = tensors.shapes[names["pos_emb.weight"]]
     blocks = {int(found[1]) for name in names if (found := IN_BLOCK.match(name))}
     if n_heads is None:
-        raise CheckpointError(_ask_for_heads(tensors.path, emb_dim))
+        raise HeadsMissing(_ask_for_heads(tensors.path, emb_dim), divisors(emb_dim), emb_dim)
     tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])
     try:
         return GPTConfig(

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from gptviz import tokenizer_files
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
@@ -31,9 +33,9 @@ class Checkpoint:
     tensors: Tensors
     vocabulary: Callable[[], Vocabulary | None]
 
-    def model(self) -> GPTModel:
-        """The whole model, in float32 and eval mode, or a CheckpointError. To be called once."""
-        return assemble(self.config, self.dialect, self.tensors)
+    def model(self, dtype: torch.dtype = torch.float32) -> GPTModel:
+        """The whole model, in eval mode, or a CheckpointError. To be called once."""
+        return assemble(self.config, self.dialect, self.tensors, dtype)
 
 
 def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:

@@ -1,5 +1,20 @@
-"""What every reader raises."""
+"""What is wrong with a checkpoint, as sentences."""
+
+from collections.abc import Sequence
 
 
 class CheckpointError(ValueError):
-    """Weights that cannot be used: which file or tensor, what was found, what was expected."""
+    """A checkpoint cannot be loaded; the message says what was found, what is allowed, what to do."""
+
+
+class HeadsMissing(CheckpointError):
+    """The number of heads must be given: it is in no shape. `choices` are those that the width allows."""
+
+    def __init__(self, message: str, choices: Sequence[int], emb_dim: int):
+        super().__init__(message)
+        self.choices = tuple(choices)
+        self.emb_dim = emb_dim
+
+
+class TokenizerMissing(CheckpointError):
+    """The tokenizer must be given: the checkpoint brings none, and its vocabulary has not GPT-2's size."""

@@ -38,11 +38,29 @@ def _gpt2(repository: str, n_layers: int, n_heads: int, emb_dim: int, about: str
 
 
 HUB_MODELS = {
-    "gpt2": _gpt2("openai-community/gpt2", 12, 12, 768, "OpenAI's GPT-2 of 2019, small"),
-    "gpt2-medium": _gpt2("openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 of 2019, medium"),
-    "gpt2-large": _gpt2("openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 of 2019, large"),
-    "gpt2-xl": _gpt2("openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 of 2019, XL"),
-    "distilgpt2": _gpt2("distilbert/distilgpt2", 6, 12, 768, "half of GPT-2's blocks, taught by GPT-2 small"),
+    "gpt2": _gpt2(
+        "openai-community/gpt2",
+        12,
+        12,
+        768,
+        "OpenAI's smallest GPT-2 (2019), trained on WebText: 8 million pages",
+    ),
+    "gpt2-medium": _gpt2(
+        "openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 medium (2019), trained on WebText"
+    ),
+    "gpt2-large": _gpt2(
+        "openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 large (2019), trained on WebText"
+    ),
+    "gpt2-xl": _gpt2(
+        "openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 XL (2019), trained on WebText"
+    ),
+    "distilgpt2": _gpt2(
+        "distilbert/distilgpt2",
+        6,
+        12,
+        768,
+        "half of GPT-2 small's blocks, trained on OpenWebText to answer as it does",
+    ),
 }
 
 

@@ -1,0 +1,45 @@
+"""The models that have a name: what each is, how large, and whether it is on this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gptviz.checkpoints.folder import read_config
+from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.config import GPTConfig
+from gptviz.loading import ASSETS, KNOWN_MODELS, on_disk
+from gptviz.model import GPT_CONFIG_124M
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of the catalogue. `download_bytes` is None for what never needs a download."""
+
+    name: str
+    config: GPTConfig
+    about: str
+    download_bytes: int | None = None
+
+    def folder(self) -> Path | None:
+        """Where a download of it lies, None where it must still be fetched (or never has to be)."""
+        return on_disk(self.name) if self.download_bytes is not None else None
+
+    def where(self) -> str:
+        """Whether it is on this machine, in a few words."""
+        if self.download_bytes is None:
+            return "in the package" if self.name == "mini" else "made on the spot"
+        folder = self.folder()
+        return f"no, {gigabytes(self.download_bytes)}" if folder is None else gigabytes(size_on_disk(folder))
+
+
+def catalog() -> list[Entry]:
+    """Every model with a name, those that are always here first."""
+    here = {"mini": read_config(ASSETS / "mini"), "gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
+    return [
+        *(Entry(name, here[name], about) for name, about in KNOWN_MODELS.items()),
+        *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
+    ]
+
+
+def gigabytes(count: int) -> str:
+    """A number of bytes for people, in the units that disks and networks are sold in."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
