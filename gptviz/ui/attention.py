@@ -31,7 +31,7 @@ def shown(scene: Scene) -> list[str]:
 
 
 def found(scene: Scene) -> list[list[HeadRole]]:
-    return _found(scene.lm.name, tuple(token.id for token in scene.tokens), scene)
+    return _found(scene.key, tuple(token.id for token in scene.tokens), scene)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -179,5 +179,5 @@ def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
 
 def draw_sheet(scene: Scene, block: int, head: int) -> None:
     ids = tuple(token.id for token in scene.tokens)
-    picture, side = _thumbnails(scene.lm.name, ids, scene.mode, scene)
-    sheet(picture, side, _labels(scene.lm.name, ids, scene), (block, head), scene.mode, open_head)
+    picture, side = _thumbnails(scene.key, ids, scene.mode, scene)
+    sheet(picture, side, _labels(scene.key, ids, scene), (block, head), scene.mode, open_head)

@@ -1,30 +1,21 @@
-"""What all sessions of the process share: the loaded models, and the last traces, bounded by bytes."""
+"""What all sessions of the process share: the loaded models, and the last traces, both bounded by bytes."""
 
-import gc
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import streamlit as st
 
-import gptviz
 from gptviz import LanguageModel, Trace
+from gptviz.ui import model_cache as models
+from gptviz.ui.model_cache import ModelCache
 
 Keep = tuple[str | tuple[str, int], ...]
+Key = tuple[str, tuple[int, ...], frozenset[str | tuple[str, int]] | None]
 
 DEFAULT_MEGABYTES = 512
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
-
-
-@st.cache_resource(max_entries=2, show_spinner="Loading the model …")
-def load_model(name: str) -> LanguageModel:
-    """`gptviz.load`, once per process and name."""
-    lm = gptviz.load(name)
-    # What a model brings along lives as long as the process: the collector need not look at it again.
-    gc.collect()
-    gc.freeze()
-    return lm
 
 
 class TraceCache:
@@ -39,17 +30,17 @@ class TraceCache:
             raise ValueError(f"max_bytes is {max_bytes}; it must be 0 (nothing is stored) or more")
         self.max_bytes = max_bytes
         self.nbytes = 0
-        self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
+        self._traces: OrderedDict[Key, Trace] = OrderedDict()
         self._lock = threading.Lock()
         self._forward = threading.Lock()  # passes run one at a time anyway: see gptviz.capture.FORWARD_LOCK
 
     def __len__(self) -> int:
         return len(self._traces)
 
-    def get(self, lm: LanguageModel, ids: Iterable[int], keep: Keep | None) -> Trace:
-        """`lm.trace(ids, keep)`, or the same from before."""
+    def get(self, model: str, lm: LanguageModel, ids: Iterable[int], keep: Keep | None) -> Trace:
+        """`lm.trace(ids, keep)`, or the same from before; `model` is the key of `lm` in the ModelCache."""
         ids = tuple(ids)
-        key = (lm.name, ids, None if keep is None else frozenset(keep))
+        key = (model, ids, None if keep is None else frozenset(keep))
         found = self._look_up(key)
         if found is not None:
             return found
@@ -60,13 +51,19 @@ class TraceCache:
                 self._store(key, found)
         return found
 
-    def _look_up(self, key: Hashable) -> Trace | None:
+    def forget(self, model: str) -> None:
+        """Drop a model's traces, which hold on to its output head."""
+        with self._lock:
+            for key in [key for key in self._traces if key[0] == model]:
+                self.nbytes -= self._traces.pop(key).nbytes
+
+    def _look_up(self, key: Key) -> Trace | None:
         with self._lock:
             if key in self._traces:
                 self._traces.move_to_end(key)
             return self._traces.get(key)
 
-    def _store(self, key: Hashable, trace: Trace) -> None:
+    def _store(self, key: Key, trace: Trace) -> None:
         size = trace.nbytes
         if size > self.max_bytes:
             return
@@ -81,13 +78,20 @@ class TraceCache:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def trace_cache() -> TraceCache:
     """The process's one cache of traces; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
-    return TraceCache(cache_bytes(os.environ.get(SETTING)))
+    return TraceCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
 
 
-def cache_bytes(setting: str | None) -> int:
-    """The setting in bytes. Raises ValueError, naming it, if it is no whole number of megabytes."""
-    if setting is None:
-        return DEFAULT_MEGABYTES * 2**20
-    if not (setting.isascii() and setting.isdigit()):
-        raise ValueError(f"{SETTING} is {setting!r}; it must be a whole number of megabytes, such as 512")
-    return int(setting) * 2**20
+@st.cache_resource(max_entries=1, show_spinner=False)
+def model_cache() -> ModelCache:
+    """The process's one cache of models; its size in MB is the environment variable GPTVIZ_MODEL_CACHE_MB."""
+    return ModelCache(
+        cache_bytes(models.SETTING, models.DEFAULT_MEGABYTES), dropped=lambda key: trace_cache().forget(key)
+    )
+
+
+def cache_bytes(setting: str, default: int) -> int:
+    """An environment variable in MB as bytes. Raises ValueError, naming it, if it is no whole number."""
+    value = os.environ.get(setting, str(default))
+    if not (value.isascii() and value.isdigit()):
+        raise ValueError(f"{setting} is {value!r}; it must be a whole number of megabytes, such as {default}")
+    return int(value) * 2**20

@@ -102,7 +102,7 @@ def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
 def _write(scene: Scene, seed: int, options: Options) -> None:
     """Write step by step. Any click interrupts it between two steps: what is written stays in the session."""
     ids = [token.id for token in scene.tokens[: scene.position + 1]]
-    written = Written(tuple(ids), scene.lm.name, seed, options)
+    written = Written(tuple(ids), scene.key, seed, options)
     st.session_state[WRITTEN] = written
     st.button("Stop", key="next_stop", type="primary")
     progress = st.progress(0.0)
@@ -120,7 +120,7 @@ def _show_written(scene: Scene) -> None:
         st.rerun()  # the prompt is outside this fragment
     written: Written | None = st.session_state.get(WRITTEN)
     here = tuple(token.id for token in scene.tokens[: scene.position + 1])
-    if written is None or not written.steps or (written.after, written.model) != (here, scene.lm.name):
+    if written is None or not written.steps or (written.after, written.model) != (here, scene.key):
         return
     with st.container(key="next_written"):
         st.html(_as_html(scene, written))

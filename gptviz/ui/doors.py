@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from gptviz import Token
+from gptviz import LanguageModel, Token
 from gptviz.analysis.overview import Glance, around
 from gptviz.digits import significant
 from gptviz.figures.sheet import mosaic
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode, position_color
 from gptviz.tokenizer import show_token
-from gptviz.ui.cache import load_model, trace_cache
+from gptviz.ui.cache import trace_cache
 from gptviz.ui.navigation import PAGES, page_target
 from gptviz.ui.page import Scene
 from gptviz.ui.state import Prompt, address_of, current_or_default
@@ -94,7 +94,7 @@ def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
 def _attention(scene: Scene) -> dict[str, Any]:
     config = scene.lm.config
     heads = config.n_layers * config.n_heads
-    png = _sheet(scene.lm.name, tuple(token.id for token in scene.tokens), scene.mode)
+    png = _sheet(scene.key, tuple(token.id for token in scene.tokens), scene.mode, scene.lm)
     return {
         "page": "attention",
         "picture": {
@@ -109,13 +109,12 @@ def _attention(scene: Scene) -> dict[str, Any]:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _sheet(model: str, ids: tuple[int, ...], mode: Mode) -> bytes:
+def _sheet(model: str, ids: tuple[int, ...], mode: Mode, _lm: LanguageModel) -> bytes:
     """The sheet of all heads, block by block, so that a long text's weights are never together in memory."""
-    lm, cache = load_model(model), trace_cache()
     if len(ids) <= 256:
-        trace = cache.get(lm, ids, ("attn",))
-        return mosaic([trace["attn", b].numpy() for b in range(lm.config.n_layers)], mode)
-    blocks = (lm.trace(ids, keep=[("attn", b)])["attn", b].numpy() for b in range(lm.config.n_layers))
+        trace = trace_cache().get(model, _lm, ids, ("attn",))
+        return mosaic([trace["attn", b].numpy() for b in range(_lm.config.n_layers)], mode)
+    blocks = (_lm.trace(ids, keep=[("attn", b)])["attn", b].numpy() for b in range(_lm.config.n_layers))
     return mosaic(blocks, mode)
 
 

@@ -6,17 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import CaptureError, LanguageModel, Trace
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, palette
 from gptviz.trace import Token
-from gptviz.ui import address, state
+from gptviz.ui import address, models, state
 from gptviz.ui import prompt as prompt_box
-from gptviz.ui.cache import load_model, trace_cache
+from gptviz.ui.cache import trace_cache
 from gptviz.ui.chips import chips
 from gptviz.ui.download import chart
+from gptviz.ui.model_notice import notice
+from gptviz.ui.model_picker import picker
+from gptviz.ui.model_switch import follow
+from gptviz.ui.models import InUse
 from gptviz.ui.navigation import PAGES, draw_links, ensure_navigation
+from gptviz.ui.prompt import Reading
 from gptviz.ui.state import Prompt
 from gptviz.ui.words import show_id
 
@@ -40,9 +46,14 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Scene:
-    """What a page has in front of it: one prompt, read by one model, captured."""
+    """What a page has in front of it: one prompt, read by one model, captured.
+
+    `key` tells the model from every other, for caches; `load` is what `gptviz.load` needs to give it.
+    """
 
     lm: LanguageModel
+    key: str
+    load: str
     trace: Trace
     text: str
     tokens: list[Token]
@@ -105,35 +116,33 @@ def page(
         )
     prompt_box.box(prompt)
     strip = st.container(key="gv_chips")
-    try:
-        lm = load_model(prompt.model)
-    except ValueError as error:
-        _sidebar(prompt)
-        strip.error(f"The model {prompt.model!r} cannot be loaded. {error}")
-        st.stop()
+    model = models.in_use(prompt.model)
+    lm = model.lm
     reading = prompt_box.read(lm, prompt.text, prompt.special)
-    last = len(reading.ids) - 1
+    prompt, switched = follow(model, prompt, tuple(token.raw for token in lm.tokens(reading.ids)))
     if prompt.token is not None and reading.ids:
-        prompt = state.change(token=min(prompt.token, last))
+        prompt = state.change(token=min(prompt.token, len(reading.ids) - 1))
     address.read(choices or {})
     state.write_address(prompt, choices or {})
-    _sidebar(prompt)
-    if not reading.ids:
-        strip.info("The prompt is empty. Type a text, and press Run or Ctrl+Enter.")
-        st.stop()
-    if reading.notice:
-        strip.warning(reading.notice)
+    _sidebar(prompt, model)
+    with strip:
+        notice(model)
+    _end_unless_readable(strip, reading)
+    for sentence in filter(None, (reading.notice, switched)):
+        (strip.warning if sentence is reading.notice else strip.caption)(sentence)
     try:
-        trace = trace_cache().get(lm, reading.ids, None if keep is None else tuple(keep))
+        trace = trace_cache().get(model.key, lm, reading.ids, None if keep is None else tuple(keep))
     except CaptureError as error:
         strip.error(f"Nothing is shown, since the model did not do what it should: {error}")
         st.stop()
     scene = Scene(
         lm=lm,
+        key=model.key,
+        load=models.code_of(model),
         trace=trace,
         text=prompt.text,
         tokens=trace.tokens,
-        position=last if prompt.token is None else prompt.token,
+        position=len(trace) - 1 if prompt.token is None else prompt.token,
         mode=mode,
         truncated=reading.truncated,
         special=prompt.special,
@@ -149,12 +158,23 @@ def page(
     return scene
 
 
-def _sidebar(prompt: Prompt) -> None:
+def _sidebar(prompt: Prompt, model: InUse) -> None:
     with st.sidebar:
         st.markdown("### gptviz")
         draw_links(prompt)
         st.space("small")
-        prompt_box.model_picker(prompt)
+        picker(prompt, model)
+        prompt_box.special_switch(prompt)
+
+
+def _end_unless_readable(strip: DeltaGenerator, reading: Reading) -> None:
+    """End the run with a sentence where there is nothing that the model could read."""
+    if reading.refusal:
+        strip.warning(reading.refusal)
+        st.stop()
+    if not reading.ids:
+        strip.info("The prompt is empty. Type a text, and press Run or Ctrl+Enter.")
+        st.stop()
 
 
 def _following(lm: LanguageModel, trace: Trace) -> dict[str, Any]:

@@ -1,15 +1,15 @@
-"""The prompt box and the model picker: what a person types and chooses, on every page."""
+"""The prompt box: what a person types, on every page, and how a model reads it."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
-from gptviz import KNOWN_MODELS, LanguageModel
+from gptviz import LanguageModel
 from gptviz.trace import Token
 from gptviz.ui import state
 from gptviz.ui.state import Prompt
 
-MODEL, SPECIAL = "prompt_model", "prompt_special"
+SPECIAL = "prompt_special"
 
 # the text that the box was last given, and the number of that box
 _SHOWN, _NUMBER = "prompt_shown", "prompt_number"
@@ -20,10 +20,14 @@ READ_CHARACTERS = 100_000
 
 @dataclass(frozen=True)
 class Reading:
-    """The prompt's ids, at most a context of them, and a sentence when that is not all of the text."""
+    """The prompt's ids, at most a context of them, and a sentence when that is not all of the text.
+
+    `refusal` says why the model cannot read this text at all.
+    """
 
     ids: list[int]
     notice: str | None
+    refusal: str | None = None
 
     @property
     def truncated(self) -> bool:
@@ -34,6 +38,8 @@ def read(lm: LanguageModel, text: str, special: bool) -> Reading:
     """Tokenize a prompt of any length."""
     ids = lm.encode(text[:READ_CHARACTERS], special_tokens=special)
     limit = lm.config.context_length
+    if max(ids[:limit], default=0) >= lm.config.vocab_size:
+        return Reading([], None, _unknown_character(lm, text[:READ_CHARACTERS]))
     if len(ids) <= limit and len(text) <= READ_CHARACTERS:
         return Reading(ids, None)
     count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
@@ -41,6 +47,17 @@ def read(lm: LanguageModel, text: str, special: bool) -> Reading:
         ids[:limit],
         f"The prompt has {count} tokens; {lm.name} reads at most {limit}. "
         f"Your text is kept, and what you see are its first {min(limit, len(ids))} tokens.",
+    )
+
+
+def _unknown_character(lm: LanguageModel, text: str) -> str:
+    # a character model's tokenizer gives what it never saw ids beyond the model's
+    unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
+    verb, them = ("is", "it") if len(unknown) == 1 else ("are", "them")
+    return (
+        f"{lm.name} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
+        f"{', '.join(map(repr, unknown[:5]))} {verb} not among them. "
+        f"Your text is kept: take {them} out, or choose another model."
     )
 
 
@@ -73,16 +90,13 @@ def box(prompt: Prompt) -> None:
         )
 
 
-def model_picker(prompt: Prompt) -> None:
-    """The model and the switch for special tokens, in the sidebar."""
-    st.session_state[MODEL] = prompt.model
+def special_switch(prompt: Prompt) -> None:
+    """The switch for special tokens, in the sidebar."""
     st.session_state[SPECIAL] = prompt.special
-    st.selectbox("Model", list(KNOWN_MODELS), key=MODEL, on_change=_chose)
-    st.caption(KNOWN_MODELS[prompt.model])
     st.toggle(
         "Special tokens",
         key=SPECIAL,
-        on_change=_chose,
+        on_change=_switched,
         help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
     )
 
@@ -107,5 +121,5 @@ def _typed(key: str) -> None:
     state.change(text=text)
 
 
-def _chose() -> None:
-    state.change(model=st.session_state[MODEL], special=st.session_state[SPECIAL])
+def _switched() -> None:
+    state.change(special=st.session_state[SPECIAL])

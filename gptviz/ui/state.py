@@ -1,7 +1,8 @@
 """The one prompt, model and selected token of a session, and their place in the address.
 
 The session holds them, so that they follow from page to page. The address shows them, so that a
-reload and a link open the same thing: ?text=...&token=5&model=...&special=on. When the browser goes
+reload and a link open the same thing: ?text=...&token=5&model=...&special=on
+(and what else says how to read the model: see `model_choice`). When the browser goes
 back or forward, the address wins.
 """
 
@@ -10,14 +11,15 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from gptviz import KNOWN_MODELS
 from gptviz.ui import address
+from gptviz.ui.model_choice import Choice, choice_from, params_of
 
 DEFAULT_TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
-DEFAULT_MODEL = "mini"
 
 # A longer address is refused by the server: 64 KiB, and a character takes up to 12 bytes there.
 LINK_CHARACTERS = 5000
+
+DEFAULT_MODEL = Choice()
 
 _KEY = "gptviz_prompt"
 
@@ -28,7 +30,7 @@ class Prompt:
 
     text: str = DEFAULT_TEXT
     token: int | None = None
-    model: str = DEFAULT_MODEL
+    model: Choice = DEFAULT_MODEL
     special: bool = False
 
 
@@ -53,11 +55,10 @@ def current_or_default() -> Prompt:
 def from_address(params: Mapping[str, str]) -> Prompt:
     """Read ?text, ?token, ?model and ?special; what makes no sense there is as if it were not there."""
     token = params.get("token", "")
-    model = params.get("model", DEFAULT_MODEL)
     return Prompt(
         text=params.get("text", DEFAULT_TEXT),
         token=int(token) if token.isascii() and token.isdigit() and len(token) < 7 else None,
-        model=model if model in KNOWN_MODELS else DEFAULT_MODEL,
+        model=choice_from(params),
         special=params.get("special") == "on",
     )
 
@@ -68,7 +69,7 @@ def address_of(prompt: Prompt) -> dict[str, str]:
     params = {
         "text": text if text != DEFAULT_TEXT else None,
         "token": None if prompt.token is None else str(prompt.token),
-        "model": prompt.model if prompt.model != DEFAULT_MODEL else None,
+        **params_of(prompt.model),
         "special": "on" if prompt.special else None,
     }
     return {name: value for name, value in params.items() if value is not None}
@@ -82,7 +83,9 @@ def write_address(prompt: Prompt, choices: address.Choices) -> None:
     explicit = {
         "text": prompt.text[:LINK_CHARACTERS],
         "token": "last" if prompt.token is None else str(prompt.token),
-        "model": prompt.model,
+        **{name: value or "" for name, value in params_of(prompt.model).items()},
+        "model": prompt.model.name,
+        "dtype": prompt.model.dtype,
         "special": "on" if prompt.special else "off",
     }
     wanted = address_of(prompt)

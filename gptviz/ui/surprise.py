@@ -25,7 +25,7 @@ _component = st.components.v2.component(
 def prompt_surprises(scene: Scene) -> pd.DataFrame:
     """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
     ids = tuple(token.id for token in scene.tokens)
-    return _surprises(scene.lm.name, ids, scene.trace["final"], scene.lm.model.out_head.weight.detach())
+    return _surprises(scene.key, ids, scene.trace["final"], scene.lm.model.out_head.weight.detach())
 
 
 @st.cache_data(max_entries=64, show_spinner="Reading how surprising each token was …")

@@ -10,7 +10,8 @@ import torch
 
 from gptviz.generate import generate
 from gptviz.sampling import distribution, draw, seeded
-from gptviz.ui.cache import load_model
+from gptviz.ui import models
+from gptviz.ui.model_choice import Choice
 from gptviz.ui.candidates import bar_scale
 from gptviz.ui.continuation import pieces, text_of
 from gptviz.ui.snippets.next_token import next_token
@@ -94,7 +95,7 @@ def test_the_surprise_of_every_token(run_page, mini):
 def test_a_slider_does_not_run_the_model(run_page):
     at = run_page("next_token", text=TEXT)
     passes = []
-    handle = load_model("mini").model.final_norm.register_forward_hook(lambda *_: passes.append(1))
+    handle = models.in_use(Choice()).lm.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
     try:
         at.slider(key="temperature").set_value(0.5).run()
         at.number_input(key="top_k").set_value(3).run()

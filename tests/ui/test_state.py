@@ -6,14 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz import KNOWN_MODELS
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.ui.model_choice import Choice, is_a_name
 from gptviz.ui.state import DEFAULT_MODEL, DEFAULT_TEXT, LINK_CHARACTERS, Prompt, address_of, from_address
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+CHOICES = st.builds(
+    Choice,
+    name=st.sampled_from(
+        [*KNOWN_MODELS, *HUB_MODELS, "owner/name", "upload:0123", "path:/a folder/model.pth"]
+    ),
+    n_heads=st.none() | st.integers(1, 99),
+    tokenizer=st.sampled_from([None, "gpt2", "cl100k_base"]),
+    dtype=st.sampled_from(["float32", "bfloat16"]),
+    device=st.sampled_from([None, "cpu"]),
+)
 PROMPTS = st.builds(
     Prompt,
     text=TEXT,
     token=st.none() | st.integers(0, 9999),
-    model=st.sampled_from(sorted(KNOWN_MODELS)),
+    model=CHOICES,
     special=st.booleans(),
 )
 
@@ -29,10 +41,16 @@ def test_an_empty_address_is_the_default():
     assert address_of(Prompt()) == {}
 
 
-@given(st.dictionaries(st.sampled_from(["text", "token", "model", "special"]), st.text(max_size=30)))
+@given(
+    st.dictionaries(
+        st.sampled_from(["text", "token", "model", "special", "n_heads", "dtype", "device"]),
+        st.text(max_size=30),
+    )
+)
 def test_what_makes_no_sense_is_ignored(params):
     prompt = from_address(params)
-    assert prompt.model in KNOWN_MODELS
+    assert is_a_name(prompt.model.name) and prompt.model.dtype in ("float32", "bfloat16")
+    assert prompt.model.device in (None, "cpu") and (prompt.model.n_heads or 1) >= 0
     assert prompt.token is None or prompt.token >= 0
 
 

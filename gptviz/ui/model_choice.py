@@ -1,0 +1,67 @@
+"""Which model a person wants, as a value: what the address says, and what can be looked up by it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gptviz import KNOWN_MODELS
+from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.loading import DTYPES, devices
+
+DEFAULT_MODEL = "mini"
+UPLOAD, PATH = "upload:", "path:"  # before the number of an upload, before a path of the server
+
+LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model and how to read it.
+
+    `name`: one of the catalogue's, owner/name on the hub, "upload:…" or "path:…". `n_heads` and
+    `tokenizer` are for files that do not say them. `device` None is the server's default.
+    """
+
+    name: str = DEFAULT_MODEL
+    n_heads: int | None = None
+    tokenizer: str | None = None
+    dtype: str = "float32"
+    device: str | None = None
+
+    def named(self, name: str) -> "Choice":
+        """Another model, computed in the same way."""
+        return replace(self, name=name, n_heads=None, tokenizer=None)
+
+
+def is_a_name(name: str) -> bool:
+    """Whether a model can have this name at all; whether there is one is another question."""
+    return (
+        name in KNOWN_MODELS
+        or name in HUB_MODELS
+        or (name.startswith((UPLOAD, PATH)) and len(name) <= LONGEST_NAME)
+        or is_hub_id(name)
+    )
+
+
+def choice_from(params: Mapping[str, str]) -> Choice:
+    """Read ?model, ?n_heads, ?tokenizer, ?dtype and ?device; nonsense is as if it were not there."""
+    name = params.get("model", DEFAULT_MODEL)
+    heads = params.get("n_heads", "")
+    dtype, device = params.get("dtype", ""), params.get("device", "")
+    return Choice(
+        name=name if is_a_name(name) else DEFAULT_MODEL,
+        n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
+        tokenizer=params.get("tokenizer") or None,
+        dtype=dtype if dtype in DTYPES else "float32",
+        device=device if device in devices() else None,  # a link from a machine that has another
+    )
+
+
+def params_of(choice: Choice) -> dict[str, str | None]:
+    """The query parameters that `choice_from` reads; None for what is as usual."""
+    return {
+        "model": choice.name if choice.name != DEFAULT_MODEL else None,
+        "n_heads": None if choice.n_heads is None else str(choice.n_heads),
+        "tokenizer": choice.tokenizer,
+        "dtype": choice.dtype if choice.dtype != "float32" else None,
+        "device": choice.device,
+    }

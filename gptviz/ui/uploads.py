@@ -1,0 +1,114 @@
+"""The checkpoints that people bring: files in a folder that belongs to one session and goes with it."""
+
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Protocol
+
+from gptviz.catalog import gigabytes
+from gptviz.checkpoints import CheckpointError
+
+WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
+BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
+TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
+
+
+class Sent(Protocol):
+    """What st.file_uploader gives: a name, a size, and something to read from."""
+
+    name: str
+    size: int
+
+    def seek(self, offset: int) -> int: ...
+    def read(self, size: int = -1) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One checkpoint: `path` is its only file, or the folder of its files."""
+
+    number: str
+    label: str
+    path: Path
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """A tokenizer file that was sent with a checkpoint which does not say that it has one."""
+        if self.path.is_file() or (self.path / "config.json").is_file():
+            return None
+        return next((self.path / name for name in TOKENIZERS if (self.path / name).is_file()), None)
+
+
+class Uploads:
+    """A session's uploads. When the session is over and this object goes, so do its files.
+
+    `gone(number)` is called for each of them then.
+    """
+
+    def __init__(self, max_bytes: int, gone: Callable[[str], None]):
+        self.max_bytes = max_bytes
+        self.home = Path(tempfile.mkdtemp(prefix="gptviz-upload-"))
+        self._all: dict[str, Upload] = {}
+        self._finalize = weakref.finalize(self, _remove, self.home, self._all, gone)
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._all.values())
+
+    def find(self, number: str) -> Upload | None:
+        return self._all.get(number)
+
+    def keep(self, files: Sequence[Sent]) -> Upload:
+        """Write the files of one checkpoint down. Raises CheckpointError, and then nothing is kept."""
+        names = {file: _plain_name(file.name) for file in files}
+        weights = [name for name in names.values() if name.endswith(WEIGHTS)]
+        self._check(files, list(names.values()), weights)
+        number = uuid.uuid4().hex
+        folder = self.home / number
+        folder.mkdir()
+        for file, name in names.items():
+            file.seek(0)
+            with (folder / name).open("wb") as copy:
+                shutil.copyfileobj(file, copy, 2**20)
+        path = folder / weights[0] if len(files) == 1 else folder
+        self._all[number] = Upload(number, Path(weights[0]).stem, path)
+        return self._all[number]
+
+    def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
+        unknown = [name for name in names if not name.endswith((*WEIGHTS, *BESIDE))]
+        if unknown:
+            raise CheckpointError(
+                f"{unknown[0]} is no file of a checkpoint; those end in {', '.join((*WEIGHTS, *BESIDE))}"
+            )
+        if not weights:
+            raise CheckpointError(
+                f"{', '.join(names) or 'nothing'} was sent, without weights: a checkpoint has a file that "
+                f"ends in {', '.join(WEIGHTS)}"
+            )
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise CheckpointError(f"{twice} was sent twice; send the files of one checkpoint at a time")
+        size = sum(file.size for file in files) + sum(_size(upload.path) for upload in self._all.values())
+        if size > self.max_bytes:
+            raise CheckpointError(
+                f"your files are {gigabytes(size)} together; this server takes at most "
+                f"{gigabytes(self.max_bytes)} from a session. Whoever runs it can raise server.maxUploadSize"
+            )
+
+
+def _plain_name(name: str) -> str:
+    """The last part of a name that a browser sent, which may be a path of any system."""
+    return PureWindowsPath(PurePosixPath(name).name).name
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
+
+
+def _remove(home: Path, uploads: dict[str, Upload], gone: Callable[[str], None]) -> None:
+    for number in uploads:
+        gone(number)
+    shutil.rmtree(home, ignore_errors=True)
