@@ -28,7 +28,11 @@ class Entry:
         if self.download_bytes is None:
             return "in the package" if self.name == "mini" else "made on the spot"
         folder = self.folder()
-        return f"no, {gigabytes(self.download_bytes)}" if folder is None else gigabytes(size_on_disk(folder))
+        return (
+            f"no: {gigabytes(self.download_bytes)} to fetch"
+            if folder is None
+            else gigabytes(size_on_disk(folder))
+        )
 
 
 def catalog() -> list[Entry]:

@@ -98,14 +98,14 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
 def run_models(args: argparse.Namespace) -> int:
     print(
         f"{'name':15} {'blocks':>6} {'heads':>5} {'width':>5} {'parameters':>13} {'memory':>8} "
-        f"{'context':>7}  {'on disk':17} what it is"
+        f"{'context':>7}  {'on disk':20} what it is"
     )
     for entry in catalog():
         config = entry.config
         print(
             f"{entry.name:15} {config.n_layers:6} {config.n_heads:5} {config.emb_dim:5} "
             f"{config.parameters:13,} {gigabytes(4 * config.parameters):>8} {config.context_length:7,}  "
-            f"{entry.where():17} {entry.about}"
+            f"{entry.where():20} {entry.about}"
         )
     return 0
 

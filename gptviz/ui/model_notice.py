@@ -75,7 +75,7 @@ def _download(model: InUse) -> None:
     name = model.asked.name
     last = models.downloads().last(name)
     if last is not None and last.running:
-        _running(last)
+        _running(last, label_of(model.choice))
         return
     if last is not None and last.error is not None:
         st.error(f"{_sentence(last.error)} What you see is {label_of(model.choice)}.")
@@ -103,15 +103,15 @@ def _start(name: str) -> None:
 
 
 @st.fragment(run_every=EVERY_SECONDS)
-def _running(download: Download) -> None:
+def _running(download: Download, seen: str) -> None:
     if not download.running:
         st.rerun()  # the whole page: the model is here, or there is something to say
     progress = download.progress
     if progress is None:
-        st.progress(0.0, f"{download.name}: asking the hub …")
+        st.progress(0.0, f"{download.name}: asking the hub. Until it is here you see {seen}.")
     else:
         share = progress.done / progress.total if progress.total else 0.0
-        st.progress(min(share, 1.0), f"{download.name}: {in_words(progress)}")
+        st.progress(min(share, 1.0), f"{download.name}: {in_words(progress)}. Until then you see {seen}.")
     st.button(
         "Stop the download",
         key="model_cancel",

@@ -44,9 +44,11 @@ def facts(model: InUse) -> str:
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
     rounded = " (rounded to three digits)" if lm.dtype == "bfloat16" else ""
     device = model.choice.device or models.default_device()
+    size = config.parameters * DTYPES[lm.dtype].itemsize
     return (
-        f"{config.n_layers} blocks × {config.n_heads} heads, {config.emb_dim} wide  \n"
-        f"{config.parameters:,} parameters  \n{gigabytes(lm.nbytes)} in {lm.dtype}{rounded}"
+        (f"you see **{label_of(model.choice)}**:  \n" if model.trouble else "")
+        + f"{config.n_layers} blocks × {config.n_heads} heads, {config.emb_dim} wide  \n"
+        f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
         f"{'' if device == 'cpu' else f' on {device}'}  \n"
         f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")
     )
@@ -56,12 +58,13 @@ def facts(model: InUse) -> str:
 def window(prompt: Prompt) -> None:
     """All models in a table, a repository of the hub, files of one's own, and how to compute."""
     table = known_models()
-    st.caption("A click on a row takes that model. Your prompt stays.")
+    st.caption("A click on a model takes it. Your prompt stays.")
     event = st.dataframe(
-        table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-row"
+        table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-cell"
     )
-    if event.selection.rows:
-        _take(prompt.model.named(str(table["Model"][event.selection.rows[0]])))
+    if event.selection.cells:
+        row, _ = event.selection.cells[0]
+        _take(prompt.model.named(str(table["Model"][row])))
     own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
     with own:
         _own_files(prompt)
@@ -97,14 +100,13 @@ def _take(choice: Choice) -> None:
 
 
 def _own_files(prompt: Prompt) -> None:
-    limit = st.get_option("server.maxUploadSize")
     st.markdown(
         "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
         "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
         "`tokenizer.json`) together. They are read as data, never run, and go when you leave."
     )
     files = st.file_uploader(
-        f"Your model's files, up to {gigabytes(limit * 2**20)}",
+        "Your model's files",
         type=[suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)],
         accept_multiple_files=True,
         key=FILES,

@@ -8,7 +8,6 @@ from pathlib import Path
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
@@ -134,11 +133,6 @@ def code_of(model: InUse) -> str:
     }
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
     return ", ".join([repr(name), *given])
-
-
-def memory_of(lm: LanguageModel) -> str:
-    """What a model takes, for people."""
-    return f"{gigabytes(lm.nbytes)} in {lm.dtype}"
 
 
 def default_device() -> str:

@@ -36,7 +36,7 @@ STYLE = """
   .st-key-gv_title h1 { font-size: 1.7rem; padding: 0; }
   .st-key-gv_title p { opacity: 0.75; }
   .st-key-gv_prompt textarea { font-size: 1.1rem; line-height: 1.45; }
-  button[kind^="primary"], button[kind^="primary"] p { color: ON_ACCENT; }
+  button[kind^="primary"]:enabled, button[kind^="primary"]:enabled p { color: ON_ACCENT; }
   @media (max-width: 640px) {
     [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
   }
