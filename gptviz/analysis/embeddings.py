@@ -118,7 +118,7 @@ def nearest_tokens(
         raise ValueError(f'measure is {measure!r}; it must be "cosine" or "dot"')
     if k < 1:
         raise ValueError(f"k is {k}; it must be at least 1")
-    weight = matrix.detach().float()
+    weight = matrix.detach().float().cpu()
     dot = weight @ weight[token_id]  # (V,)
     lengths = weight.norm(dim=1) * weight[token_id].norm()
     cosine = torch.where(lengths > 0, dot / lengths.clamp_min(torch.finfo(torch.float32).tiny), 0.0)
@@ -139,7 +139,7 @@ def position_similarity(matrix: torch.Tensor) -> Rows:
 
     Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
     """
-    weight = matrix.detach().double()
+    weight = matrix.detach().cpu().double()
     lengths = weight.norm(dim=1, keepdim=True)
     unit = torch.where(lengths > 0, weight / lengths.clamp_min(1e-300), 0.0)
     return (unit @ unit.T).clamp(-1, 1).float().numpy()

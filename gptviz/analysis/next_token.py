@@ -135,7 +135,7 @@ def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk
     rank = np.zeros(len(ids), dtype=np.int64)
     for start in range(0, len(ids) - 1, chunk):
         stop = min(start + chunk, len(ids) - 1)
-        logits = F.linear(final[start:stop].to(head), head).double().cpu()  # (chunk, V)
+        logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
         came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
         own = logits.gather(1, came)
         log_p[start + 1 : stop + 1] = (own - logits.logsumexp(1, keepdim=True))[:, 0].numpy()

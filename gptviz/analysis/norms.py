@@ -71,10 +71,10 @@ class Steps:
 
 def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     """Everything LayerNorm does to one token's (D,) values."""
-    scale = norm.scale.double().cpu().numpy()
+    scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
         raise ValueError(f"values of shape {x.shape} given; this norm takes one token's {scale.shape}")
-    shift = np.zeros_like(scale) if norm.shift is None else norm.shift.double().cpu().numpy()
+    shift = np.zeros_like(scale) if norm.shift is None else norm.shift.cpu().double().numpy()
     before = x.astype(np.float64)
     mean = float(before.mean())
     centred = before - mean

@@ -1,0 +1,99 @@
+"""load(): what it loads as, and what it refuses."""
+
+import pytest
+import torch
+
+import gptviz
+from gptviz import loading
+from gptviz.catalog import catalog, gigabytes
+from gptviz.checkpoints import HeadsMissing, TokenizerMissing
+from gptviz.generate import generate
+from tests.checkpoints import makers
+
+TEXT = "Seven green parrots"
+
+
+def test_bfloat16_is_the_same_model_with_fewer_digits(mini):
+    half = gptviz.load("mini", dtype="bfloat16")
+    assert half.dtype == "bfloat16" and mini.dtype == "float32"
+    weights = [p for p in half.model.parameters()]
+    assert all(p.dtype == torch.bfloat16 for p in weights)
+    for ours, theirs in zip(weights, mini.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs.bfloat16())
+    a, b = half.trace(TEXT), mini.trace(TEXT)
+    assert a["attn", 0].dtype == torch.float32  # what a Trace gives is float32, whatever made it
+    torch.testing.assert_close(a["attn", 0], b["attn", 0], atol=0.05, rtol=0)
+    assert not torch.equal(a["attn", 0], b["attn", 0])
+    torch.testing.assert_close(a.logits(), b.logits(), atol=0.6, rtol=0)
+    torch.testing.assert_close(a["resid_mid", 0], a["resid_pre", 0] + a["attn_out", 0], atol=0.02, rtol=0.01)
+
+
+def test_bfloat16_takes_half_the_memory(mini):
+    half = gptviz.load("mini", dtype="bfloat16")
+    masks = mini.config.context_length**2  # one bool for a pair, shared by all blocks
+    assert mini.nbytes == 4 * mini.config.parameters + masks
+    assert half.nbytes == 2 * mini.config.parameters + masks
+    assert loading.plan("mini", dtype="bfloat16").nbytes == 2 * mini.config.parameters
+
+
+def test_the_untrained_model_in_bfloat16_is_the_books_rounded():
+    half = gptviz.load("gpt2-untrained", dtype="bfloat16")
+    whole = gptviz.load("gpt2-untrained")
+    assert torch.equal(half.model.tok_emb.weight, whole.model.tok_emb.weight.bfloat16())
+
+
+def test_generation_in_bfloat16(mini):
+    half = gptviz.load("mini", dtype="bfloat16")
+    steps = list(generate(half, TEXT, max_new_tokens=3, temperature=0.0))
+    assert len(steps) == 3 and all(0 < step.probability <= 1 for step in steps)
+
+
+def test_a_plan_reads_no_weights(tmp_path):
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    plan = loading.plan(tmp_path / "model.pth", n_heads=2)
+    assert (plan.name, plan.config.n_heads, plan.tokenizer.n_vocab) == ("model", 2, 50257)
+    assert plan.nbytes == 4 * plan.config.parameters
+    assert loading.plan(tmp_path / "model.pth", n_heads=2, called="mine").name == "mine"
+    (tmp_path / "model.pth").unlink()
+    with pytest.raises((ValueError, OSError)):  # only now are they asked for
+        plan.load()
+
+
+def test_what_is_missing_says_what_would_do(tmp_path):
+    truth = makers.hf_model(n_embd=12, n_head=2, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    with pytest.raises(HeadsMissing) as missing:
+        gptviz.load(tmp_path / "model.pth")
+    assert missing.value.choices == (1, 2, 3, 4, 6, 12) and missing.value.emb_dim == 12
+    with pytest.raises(TokenizerMissing, match="61"):
+        gptviz.load(tmp_path / "model.pth", n_heads=2)
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"dtype": "float16"}, "dtype is 'float16'; it must be one of float32, bfloat16"),
+        ({"device": "abacus"}, "device is 'abacus'; this machine has cpu"),
+    ],
+)
+def test_what_there_is_not_is_refused(options, says):
+    with pytest.raises(ValueError, match=says):
+        gptviz.load("mini", **options)
+
+
+def test_names_of_the_hub_are_not_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "owner" / "name").mkdir(parents=True)
+    assert loading.is_hub_name("gpt2") and loading.is_hub_name("someone/else")
+    assert not loading.is_hub_name("owner/name") and not loading.is_hub_name("mini")
+    assert loading.on_disk("owner/name") is None
+
+
+def test_the_catalogue_says_what_is_known():
+    entries = {entry.name: entry for entry in catalog()}
+    assert set(entries) == {*gptviz.KNOWN_MODELS, *loading.HUB_MODELS}
+    assert entries["gpt2-xl"].config.parameters == 1_557_611_200
+    assert entries["mini"].config == gptviz.load("mini").config
+    assert all(entry.where() and entry.about for entry in entries.values())
+    assert gigabytes(2_500_000_000) == "2.50 GB" and gigabytes(27_600_000) == "27.6 MB"
