@@ -9,7 +9,7 @@ import torch
 from gptviz.capture import FORWARD_LOCK
 from gptviz.model import GPTModel
 from gptviz.sampling import check_options, distribution, draw, seeded
-from gptviz.tokenizer import END_OF_TEXT
+from gptviz.tokenizer import END_OF_TEXT, token_bytes
 
 if TYPE_CHECKING:
     from gptviz.language_model import LanguageModel
@@ -33,10 +33,14 @@ def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """One token that was written."""
+    """One token that was written.
+
+    A broken piece of UTF-8 shows as the replacement character, and an id that the tokenizer has no
+    token for by its number, `<id 50300>`: no text can hold it, so `text_so_far` then encodes to other ids.
+    """
 
     id: int
-    token: str  # the token alone; a broken piece of UTF-8 shows as the replacement character
+    token: str  # the token alone
     probability: float  # what this token had when it was drawn, after temperature and filters
     text_so_far: str  # prompt and everything written since
 
@@ -82,9 +86,25 @@ def _steps(
         probabilities = distribution(logits, temperature, top_k, top_p).probabilities
         chosen = draw(probabilities, generator)
         ids.append(chosen)
-        yield Step(chosen, lm.decode([chosen]), float(probabilities[chosen]), lm.decode(ids))
+        yield Step(chosen, _text(lm, [chosen]), float(probabilities[chosen]), _text(lm, ids))
         if chosen == end:
             return
+
+
+def named_bytes(lm: "LanguageModel", token_id: int) -> bytes:
+    """A token's bytes; those of its number, `<id 50300>`, for an id that the tokenizer has no token for.
+
+    A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
+    now and then one of them is drawn.
+    """
+    try:
+        return token_bytes(lm.tokenizer, token_id)
+    except ValueError:
+        return f"<id {token_id}>".encode()
+
+
+def _text(lm: "LanguageModel", ids: Sequence[int]) -> str:
+    return b"".join(named_bytes(lm, i) for i in ids).decode("utf-8", "replace")
 
 
 def _end_of_text(lm: "LanguageModel") -> int | None:

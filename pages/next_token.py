@@ -11,15 +11,15 @@ from gptviz.sampling import distribution
 from gptviz.tokenizer import show_token
 from gptviz.ui import next_token_words as words
 from gptviz.ui.candidates import candidate_bars
-from gptviz.ui.continuation import controls, go_on_with, write_on
+from gptviz.ui.continuation import CHOICES, controls, go_on_with, write_on
 from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.page import page
 from gptviz.ui.sampling_controls import sampling_controls
 from gptviz.ui.snippets.next_token import next_token
 from gptviz.ui.surprise import prompt_surprises, surprise_chips
-from gptviz.ui.words import show_id
+from gptviz.ui.words import is_whole, show_id
 
-scene = page("Next token", keep=("final",))
+scene = page("Next token", keep=("final",), choices=CHOICES)
 lm, position, last = scene.lm, scene.position, len(scene.tokens) - 1
 logits = scene.trace.logits(position)  # (V,): the only row of logits that the bars need
 surprise = prompt_surprises(scene)
@@ -32,7 +32,7 @@ def name(token_id: int) -> str:
 
 
 def whole(token_id: int) -> bool:
-    return "\ufffd" not in lm.decode([token_id])
+    return is_whole(lm, token_id)
 
 
 @st.fragment

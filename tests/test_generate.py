@@ -8,6 +8,7 @@ import torch
 import gptviz
 from gptviz import generate as module
 from gptviz.generate import generate, generate_text_simple
+from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat and"
 
@@ -118,6 +119,17 @@ def test_special_tokens_are_read_only_where_switched_on(lm):
         handle.remove()
     assert end not in seen[0]
     assert end in seen[1]
+
+
+def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
+    lm = random_lm(vocab_size=8192 + 64)
+    with torch.no_grad():  # a padded row that wins wherever it can
+        lm.model.out_head.weight[8200] = 50 * lm.model.final_norm.shift / lm.model.final_norm.shift.norm()
+    first, second = generate(lm, TEXT, 2, temperature=0)
+    assert (first.id, first.token) == (8200, "<id 8200>")
+    assert first.text_so_far == TEXT + "<id 8200>"
+    ids = [*lm.encode(TEXT), 8200]
+    assert second.id == plain_logits(lm, ids).argmax().item()  # it goes on from the id itself
 
 
 @pytest.mark.parametrize(

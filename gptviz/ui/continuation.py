@@ -11,16 +11,19 @@ from gptviz import LanguageModel
 from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
-from gptviz.generate import Step, generate
+from gptviz.generate import Step, generate, named_bytes
 from gptviz.sampling import Options, draw, seeded
-from gptviz.ui import prompt, state
+from gptviz.tokenizer import END_OF_TEXT
+from gptviz.ui import address, prompt, state
 from gptviz.ui.page import Scene
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, is_named, show_id
 
 MANY = 20
 KEPT = "next_kept"  # what was written has just gone into the prompt
 PENDING = "next_pending"  # (seed, options) of a "Write on" that is to begin
-SEED, DRAWN, WRITTEN = "seed", "next_drawn", "next_written"
+SEED, SAID, WRITTEN = "seed", "next_said", "next_written"  # SAID: a sentence, and the text it is about
+CHOICES = {SEED: int}
+SEEDS = 1_000_000  # as many as the address can hold: see `address.parse`
 
 
 @dataclass
@@ -35,28 +38,34 @@ class Written:
 
 
 def go_on_with(scene: Scene, token_id: int) -> None:
-    """Callback: the text up to the selected token, and then this one."""
-    refusal = prompt.append(scene.lm, scene.tokens[: scene.position + 1], token_id)
-    if refusal:
-        st.toast(refusal)
+    """Callback: the text up to the selected token, and then this one; or a sentence why that cannot be."""
+    _say(_go_on(scene, token_id))
+
+
+def _go_on(scene: Scene, token_id: int) -> str:
+    tokens = scene.tokens[: scene.position + 1]
+    return _nameless(scene.lm, [token_id]) or prompt.append(scene.lm, tokens, token_id) or ""
+
+
+def _say(sentence: str) -> None:
+    """Under the buttons, as long as the text is the same. A toast would be lost: `sheet` is a fragment."""
+    st.session_state[SAID] = (sentence, state.current_or_default().text)
 
 
 def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> None:
     """Seed, "Sample one" and "Write on", with what they gave. `probabilities` (V,) are those of the bars."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on"):
-        seed = int(
-            st.number_input(
-                "Seed",
-                min_value=0,
-                max_value=2**31,
-                value=0,
-                step=1,
-                key=SEED,
-                bind="query-params",
-                persist_state="session",
-                width=130,
-                help="The same seed draws the same tokens from the same text and settings.",
-            )
+        st.number_input(
+            "Seed",
+            min_value=0,
+            max_value=SEEDS - 1,
+            value=None,
+            placeholder="0",
+            step=1,
+            key=SEED,
+            persist_state="session",
+            width=130,
+            help="The same seed draws the same tokens from the same text and settings.",
         )
         sampled = st.button(
             "Sample one",
@@ -72,11 +81,12 @@ def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> Non
         )
     if sampled:
         st.rerun()
-    drawn, for_text = st.session_state.get(DRAWN, ("", None))
-    if for_text == scene.text:  # not any more, once the prompt is another
-        st.markdown(drawn)
+    address.write(address.written(CHOICES))  # a rerun of the fragment alone draws no frame
+    sentence, about = st.session_state.get(SAID, ("", None))
+    if sentence and about == scene.text:
+        st.markdown(sentence)
     if writing:
-        st.session_state[PENDING] = (seed, options)
+        st.session_state[PENDING] = (_seed(), options)
         st.rerun()
     _show_written(scene)
 
@@ -90,13 +100,16 @@ def write_on(scene: Scene) -> None:
 
 
 def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
-    seed = int(st.session_state[SEED])
+    seed = _seed()
     chosen = draw(probabilities, seeded(seed))
-    go_on_with(scene, chosen)
+    refusal = _go_on(scene, chosen)
     had = probability_text(float(probabilities[chosen]))
-    sentence = f"Seed {seed} drew {as_code(show_id(scene.lm, chosen))}, which had probability {had}."
-    st.session_state[DRAWN] = (sentence, state.current_or_default().text)
-    st.session_state[SEED] = (seed + 1) % 2**31
+    _say(f"Seed {seed} drew {as_code(show_id(scene.lm, chosen))}, which had probability {had}. {refusal}")
+    st.session_state[SEED] = (seed + 1) % SEEDS
+
+
+def _seed() -> int:
+    return int(st.session_state.get(SEED) or 0)
 
 
 def _write(scene: Scene, seed: int, options: Options) -> None:
@@ -149,7 +162,7 @@ def pieces(lm: LanguageModel, ids: Sequence[int]) -> list[str]:
     """The text that each token adds; a character of several tokens comes with the last of them."""
     texts, waiting = [], b""
     for i in ids:
-        waiting += lm.tokenizer.decode_single_token_bytes(i)
+        waiting += named_bytes(lm, i)
         try:
             texts.append(waiting.decode())
             waiting = b""
@@ -163,7 +176,18 @@ def pieces(lm: LanguageModel, ids: Sequence[int]) -> list[str]:
 
 def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
     """The text of these tokens; a character that lacks some of its bytes is left out."""
-    return lm.tokenizer.decode_bytes(list(ids)).decode("utf-8", "ignore")
+    return b"".join(named_bytes(lm, i) for i in ids).decode("utf-8", "ignore")
+
+
+def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
+    """A sentence if one of these ids is a padded row of the model that the tokenizer has no token for."""
+    unknown = next((i for i in ids if not is_named(lm, i)), None)
+    if unknown is None:
+        return None
+    return (
+        f"`{show_id(lm, unknown)}` is a row of the model that its tokenizer has no token for: "
+        "a text cannot hold it, and your prompt is left as it was."
+    )
 
 
 def _step_sentence(lm: LanguageModel, step: Step) -> str:
@@ -179,8 +203,15 @@ def _how(written: Written) -> str:
 
 
 def _keep(lm: LanguageModel, written: Written) -> None:
-    new = [step.id for step in written.steps if not lm.tokenizer.is_special_token(step.id)]
-    state.change(text=text_of(lm, [*written.after, *new]), token=None)
+    new = [step.id for step in written.steps]
+    if lm.tokenizer.is_special_token(new[-1]) and lm.decode(new[-1:]) == END_OF_TEXT:
+        new.pop()  # it ended the writing, and is no part of what was written
+    refusal = _nameless(lm, new)
+    if refusal:
+        _say(refusal)
+        return
+    special = state.current_or_default().special or any(map(lm.tokenizer.is_special_token, new))
+    state.change(text=text_of(lm, [*written.after, *new]), token=None, special=special)
     st.session_state[KEPT] = True
     _discard()
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from gptviz import LanguageModel
 from gptviz.digits import significant
+from gptviz.generate import named_bytes
 from gptviz.tokenizer import show_token, token_bytes
 
 
@@ -26,9 +27,26 @@ def show_id(lm: LanguageModel, token_id: int) -> str:
 
     A model's matrix may be padded with rows that its tokenizer has no token for: they go by their number.
     """
-    if token_id > lm.tokenizer.max_token_value:
-        return f"<id {token_id}>"
-    return show_token(token_bytes(lm.tokenizer, token_id))
+    raw = named_bytes(lm, token_id)
+    return show_token(raw) if is_named(lm, token_id) else raw.decode()
+
+
+def is_named(lm: LanguageModel, token_id: int) -> bool:
+    """Whether the tokenizer has a token of this id at all."""
+    try:
+        token_bytes(lm.tokenizer, token_id)
+    except ValueError:
+        return False
+    return True
+
+
+def is_whole(lm: LanguageModel, token_id: int) -> bool:
+    """Whether a text can end in this token: one of the tokenizer's, and no piece of a character."""
+    try:
+        token_bytes(lm.tokenizer, token_id).decode()
+    except ValueError:  # a UnicodeDecodeError is one
+        return False
+    return True
 
 
 def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:

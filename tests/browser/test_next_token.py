@@ -75,6 +75,25 @@ def test_append_and_sample_extend_the_prompt(open_page, settled, mini):
     assert address(page)["seed"] == "4"
 
 
+def test_the_seed_survives_a_reload_and_goes_back(open_page, settled):
+    page = open_page("next_token", text=TEXT)
+    seed = page.get_by_role("spinbutton", name="Seed")
+    texts = [prompt_of(page)]
+    for expected in ("1", "2"):
+        page.get_by_role("button", name="Sample one").click()
+        page.wait_for_function(f"() => location.search.includes('seed={expected}')")
+        settled(page)
+        assert seed.input_value() == expected
+        texts.append(prompt_of(page))
+    page.reload()
+    settled(page)
+    assert (seed.input_value(), prompt_of(page)) == ("2", texts[2])
+    for expected in ("1", ""):
+        page.go_back()
+        settled(page)
+        assert (seed.input_value(), prompt_of(page)) == (expected, texts[int(expected or 0)])
+
+
 def test_going_on_in_the_middle_cuts_the_text_there(open_page, settled, mini):
     page = open_page("next_token", text=TEXT, token=2)
     first = int(bars(page)[0]["id"])

@@ -11,9 +11,9 @@ import torch
 from gptviz.generate import generate
 from gptviz.sampling import distribution, draw, seeded
 from gptviz.ui import models
-from gptviz.ui.model_choice import Choice
 from gptviz.ui.candidates import bar_scale
-from gptviz.ui.continuation import pieces, text_of
+from gptviz.ui.continuation import SEEDS, pieces, text_of
+from gptviz.ui.model_choice import Choice
 from gptviz.ui.snippets.next_token import next_token
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -118,6 +118,44 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
     assert at.number_input(key="seed").value == 42
     assert "Seed 41 drew" in prose(at)
+
+
+def test_the_advanced_seed_stands_in_the_address(run_page, mini):
+    at = run_page("next_token", text=TEXT)
+    assert "seed" not in at.query_params
+    for seed in (1, 2):
+        at.button(key="next_sample").click().run()
+        assert at.query_params["seed"] == str(seed)
+    at.number_input(key="seed").set_value(7).run()
+    assert at.query_params["seed"] == "7"
+    opened = run_page("next_token", **{name: values for name, values in at.query_params.items()})
+    assert opened.number_input(key="seed").value == 7
+    assert given(opened, "chips")["tokens"] == given(at, "chips")["tokens"]
+
+
+@pytest.mark.parametrize("seed", ["-1", "x", "", "99999999999"])
+def test_a_seed_that_makes_no_sense_is_as_if_it_were_not_there(run_page, mini, seed):
+    at = run_page("next_token", text=TEXT, seed=seed)
+    assert at.number_input(key="seed").value is None
+    at.button(key="next_sample").click().run()
+    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()).probabilities, seeded(0))
+    assert given(at, "chips")["tokens"][-1]["id"] == drawn
+
+
+def test_a_full_prompt_says_so_and_stays(run_page, mini):
+    text = "word " * 300
+    at = run_page("next_token", text=text)
+    at.button(key="next_sample").click().run()
+    assert not at.exception
+    assert "Seed 0 drew" in prose(at) and "The prompt is full: mini reads at most 256 tokens" in prose(at)
+    assert at.session_state["gptviz_prompt"].text == text
+
+
+def test_after_the_last_seed_comes_the_first(run_page):
+    at = run_page("next_token", text=TEXT, seed=SEEDS - 1)
+    at.button(key="next_sample").click().run()
+    assert not at.exception
+    assert at.number_input(key="seed").value == 0 and at.query_params["seed"] == "0"
 
 
 def test_write_on_is_generate(run_page, mini):

@@ -1,9 +1,13 @@
 """Pieces of prose."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
+import tiktoken
 
-from gptviz.ui.words import as_code, markdown_table, show_id
+from gptviz.ui.words import as_code, is_named, is_whole, markdown_table, show_id
+from tests.conftest import random_lm
 
 
 @pytest.mark.parametrize(
@@ -28,4 +32,21 @@ def test_a_table_in_markdown():
 
 def test_a_padded_row_goes_by_its_number(lm):
     assert show_id(lm, lm.encode(" cat")[0]) == "·cat"
-    assert show_id(lm, lm.tokenizer.max_token_value + 1) == f"<id {lm.tokenizer.max_token_value + 1}>"
+    padded = lm.tokenizer.n_vocab
+    assert show_id(lm, padded) == f"<id {padded}>"
+    assert is_named(lm, padded - 1) and not is_named(lm, padded) and not is_whole(lm, padded)
+
+
+def test_a_hole_in_the_vocabulary_goes_by_its_number():
+    ranks = {bytes([i]): i for i in range(256)}
+    encoding = tiktoken.Encoding("holes", pat_str=".", mergeable_ranks=ranks, special_tokens={"<end>": 260})
+    lm = replace(random_lm(), tokenizer=encoding)
+    assert [show_id(lm, i) for i in (97, 257, 260)] == ["a", "<id 257>", "<end>"]
+    assert [is_named(lm, i) for i in (97, 257, 260)] == [True, False, True]
+
+
+def test_a_text_cannot_end_in_a_piece_of_a_character(lm):
+    first, *_ = lm.encode("🦜")
+    assert is_named(lm, first) and not is_whole(lm, first)
+    assert is_whole(lm, lm.encode("é")[-1]) == (len(lm.encode("é")) == 1)
+    assert is_whole(lm, lm.encode(" cat")[0])
