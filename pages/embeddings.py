@@ -8,9 +8,9 @@ from gptviz.figures.embeddings import embedding_rows, embedding_sum
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
 from gptviz.tokenizer import show_token
-from gptviz.ui import address
 from gptviz.ui import embeddings_words as words
 from gptviz.ui.details import in_code, in_numbers
+from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
 from gptviz.ui.snippets.embeddings import embeddings
 from gptviz.ui.words import as_code, show_id
@@ -36,22 +36,15 @@ def pick_dimension() -> None:
 @st.fragment
 def this_row_plus_this_row() -> None:
     """The selected token's three rows and, about the chosen dimension, their digits."""
-    if not 0 <= (st.session_state.get("emb_dim") or 0) < size:
-        st.session_state["emb_dim"] = None  # a dimension of another, larger model
     picture = st.container()
-    picked = st.number_input(
-        f"Dimension, 0 to {size - 1}",
-        min_value=0,
-        max_value=size - 1,
-        value=None,
-        placeholder="the sum's largest",
-        help="A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero.",
-        width=220,
-        key="emb_dim",
-        persist_state="session",
+    picked = dimension_input(
+        "emb_dim",
+        size,
+        "the sum's largest",
+        "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero.",
+        CHOICES,
     )
-    address.write(address.written(CHOICES))  # a rerun of this fragment alone draws no frame
-    dimension = numbers.largest_dimension(parts, position) if picked is None else int(picked)
+    dimension = numbers.largest_dimension(parts, position) if picked is None else picked
     window = numbers.window_around(dimension, size)
     cells = [numbers.addition(parts, position, d).written() for d in window]
     first, second, total = numbers.addition(parts, position, dimension).written()

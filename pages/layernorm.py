@@ -7,9 +7,9 @@ from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
 from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
 from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
-from gptviz.ui import address
 from gptviz.ui import layernorm_words as words
 from gptviz.ui.details import in_code, in_numbers
+from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
 from gptviz.ui.snippets.layernorm import layernorm
 from gptviz.ui.words import as_code, markdown_table
@@ -41,8 +41,6 @@ def pick_dimension() -> None:
 
 if st.session_state.get("ln_norm", names[0]) not in names:
     st.session_state["ln_norm"] = names[0]  # a norm of another, deeper model
-if not 0 <= (st.session_state.get("ln_dim") or 0) < size:
-    st.session_state["ln_dim"] = None
 
 with st.container(horizontal=True, vertical_alignment="top"):
     quantity = st.segmented_control(
@@ -82,19 +80,14 @@ steps = numbers.norm_steps(norm, numbers.norm_input(scene.trace, norm)[position]
 def inside() -> None:
     """The chosen norm at work on the selected token, down to a single dimension."""
     st.subheader(f"Inside {name}, for {as_code(label)} (position {position})", anchor=False)
-    picked = st.number_input(
-        f"Dimension, 0 to {size - 1}",
-        min_value=0,
-        max_value=size - 1,
-        value=None,
-        placeholder="the farthest from the mean",
-        key="ln_dim",
-        persist_state="session",
-        width=260,
-        help="A click on a bar of scale or shift chooses it, too.",
+    picked = dimension_input(
+        "ln_dim",
+        size,
+        "the farthest from the mean",
+        "A click on a bar of scale or shift chooses it, too.",
+        CHOICES,
     )
-    address.write(address.written(CHOICES))  # a rerun of this fragment alone draws no frame
-    dimension = numbers.largest_dimension(steps) if picked is None else int(picked)
+    dimension = numbers.largest_dimension(steps) if picked is None else picked
     values = {stage: steps.stage(stage) for stage in STAGES}
     scene.chart(
         norm_histograms(

@@ -1,27 +1,25 @@
 """Temperature, top-k and top-p, which stand in the address; moving one never runs the model."""
 
+from typing import Any
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gptviz.sampling import Options
 
 ROWS = (10, 20, 50, 100)
+KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
 def sampling_controls(vocabulary: int) -> tuple[Options, int]:
     """Draw the controls. The three settings, None where one is switched off, and how many rows to show."""
     # not columns: on a phone they would fill the screen before the picture
     row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="medium")
-    temperature = row.slider(
+    temperature = _slider(
+        row,
         "Temperature",
-        min_value=0.0,
-        max_value=2.0,
-        value=1.0,
-        step=0.05,
-        key="temperature",
-        bind="query-params",
-        persist_state="session",
-        width=220,
-        help="Every logit is divided by it before the softmax. 1 leaves the model as it is; "
+        (0.0, 2.0, 0.05),
+        "Every logit is divided by it before the softmax. 1 leaves the model as it is; "
         "0 always takes the most probable token.",
     )
     top_k = row.number_input(
@@ -32,31 +30,23 @@ def sampling_controls(vocabulary: int) -> tuple[Options, int]:
         step=1,
         placeholder="off",
         key="top_k",
-        bind="query-params",
-        persist_state="session",
         width=130,
         help=f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all.",
+        **KEPT,
     )
-    top_p = row.slider(
+    top_p = _slider(
+        row,
         "Top-p",
-        min_value=0.01,
-        max_value=1.0,
-        value=1.0,
-        step=0.01,
-        key="top_p",
-        bind="query-params",
-        persist_state="session",
-        width=220,
-        help="Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
+        (0.01, 1.0, 0.01),
+        "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
     )
-    count = row.selectbox(
-        "Rows",
-        ROWS,
-        key="next_rows",
-        bind="query-params",
-        persist_state="session",
-        width=100,
-        help="How many bars to show.",
-    )
+    count = row.selectbox("Rows", ROWS, key="next_rows", width=100, help="How many bars to show.", **KEPT)
     k = None if top_k is None else int(top_k)
-    return Options(float(temperature), k, None if top_p == 1 else float(top_p)), int(count)
+    return Options(temperature, k, None if top_p == 1 else top_p), int(count)
+
+
+def _slider(row: DeltaGenerator, label: str, span: tuple[float, float, float], help: str) -> float:
+    """A slider that starts at 1, where it changes nothing; `span` is its least, its largest, its step."""
+    least, largest, step = span
+    key = label.lower().replace("-", "_")
+    return float(row.slider(label, least, largest, 1.0, step, key=key, width=220, help=help, **KEPT))
