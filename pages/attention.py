@@ -17,11 +17,13 @@ trace = scene.trace
 left, right = st.columns([4, 5], gap="medium")
 paragraph, steps, arithmetic = st.container(), st.container(), st.container()
 
-with right:
+with left:  # all that chooses stands here, so that the large matrix fits into the first screen
+    sheet = st.container()
     block, head = view.controls(scene)
+    average, hide_first = view.options()
+with right:
     heading = st.container()
     picture = st.container()
-    average, hide_first = view.options()
 
 weights = attention.block_mean(trace["attn", block]) if average else trace["attn", block][head]
 if hide_first:
@@ -31,7 +33,7 @@ with arithmetic:
     st.subheader("One weight, worked out", anchor=False)
     key = view.key_control(scene, weights)
 
-with left:
+with sheet:
     view.draw_sheet(scene, block, head)
 heading.markdown(words.heading(scene, block, head, average, hide_first))
 with picture:
@@ -53,6 +55,6 @@ in_numbers(
 )
 in_code(
     [MultiHeadAttention.forward],
-    snippet(scene.lm.name, scene.text, block, head, average, hide_first, scene.special),
+    snippet(scene.load, scene.text, block, head, average, hide_first, scene.special),
     words.shapes(trace),
 )

@@ -25,6 +25,6 @@ in_numbers(
 )
 in_code(
     [GPTModel.forward, GPTModel.final_hidden],
-    overview(scene.lm.name, scene.text, scene.position, scene.special),
+    overview(scene.load, scene.text, scene.position, scene.special),
     shapes(scene),
 )

@@ -55,7 +55,7 @@ in_numbers(
 in_code(
     [show_work, bpe],
     snippet(
-        scene.lm.name,
+        scene.load,
         scene.text[:READ_CHARACTERS],
         scene.position,
         scene.special,

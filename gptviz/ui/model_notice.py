@@ -56,7 +56,7 @@ def _take(choice: Choice) -> None:
 
 def _failed(model: InUse, why: str) -> None:
     st.error(
-        f"{label_of(model.asked)} cannot be loaded. {_sentence(why)} "
+        f"{label_of(model.asked)} cannot be loaded: {_ended(why)} "
         f"What you see is {label_of(model.choice)}."
     )
     with st.container(horizontal=True):
@@ -64,8 +64,8 @@ def _failed(model: InUse, why: str) -> None:
         _go_back(model)
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 # ---- a model that must be downloaded ----
@@ -78,7 +78,7 @@ def _download(model: InUse) -> None:
         _running(last, label_of(model.choice))
         return
     if last is not None and last.error is not None:
-        st.error(f"{_sentence(last.error)} What you see is {label_of(model.choice)}.")
+        st.error(f"{_ended(last.error)} What you see is {label_of(model.choice)}.")
     else:
         size = next((e.download_bytes for e in catalog() if e.name == name), None)
         what = "" if size is None else f": {gigabytes(size)}"

@@ -50,7 +50,7 @@ def test_a_line_a_token(lm):
 
 def test_the_snippet_gives_what_is_drawn(tmp_path, mini):
     file = tmp_path / "snippet.py"
-    file.write_text(overview("mini", TEXT, 3), encoding="utf-8")
+    file.write_text(overview("'mini'", TEXT, 3), encoding="utf-8")
     picture = runpy.run_path(str(file))["picture"]
     t = gptviz.load("mini").trace(TEXT)
     assert picture["tokens"] == [token.id for token in t.tokens]

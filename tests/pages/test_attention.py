@@ -130,7 +130,7 @@ def test_triangles_are_packed_row_by_row() -> None:
 @pytest.mark.parametrize("hide_first", [False, True])
 def test_the_snippet_draws_the_same_picture(trace, tmp_path: Path, average: bool, hide_first: bool) -> None:
     file = tmp_path / "snippet.py"
-    file.write_text(snippet("mini", TEXT, 1, 5, average, hide_first), "utf-8")
+    file.write_text(snippet("'mini'", TEXT, 1, 5, average, hide_first), "utf-8")
     picture = runpy.run_path(str(file))["picture"]
     expected = trace["attn", 1].mean(dim=0) if average else trace["attn", 1][5]
     if hide_first:

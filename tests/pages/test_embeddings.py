@@ -103,7 +103,7 @@ def test_in_numbers_has_every_digit(run_page, mini):
 
 def test_the_snippet_gives_the_same_picture(tmp_path, run_page, mini, capsys):
     file = tmp_path / "snippet.py"
-    file.write_text(snippet("mini", TEXT, 4), encoding="utf-8")
+    file.write_text(snippet("'mini'", TEXT, 4), encoding="utf-8")
     picture = runpy.run_path(str(file))["picture"]
     ids = mini.encode(TEXT)
     tokens = mini.model.tok_emb.weight[ids].detach()

@@ -112,7 +112,7 @@ def test_in_numbers_is_norms(run_page, mini):
 )
 def test_the_snippet_gives_the_same_picture(tmp_path, modules, norm, quantity, capsys):
     file = tmp_path / "snippet.py"
-    file.write_text(snippet("mini", TEXT, norm, 3, quantity), encoding="utf-8")
+    file.write_text(snippet("'mini'", TEXT, norm, 3, quantity), encoding="utf-8")
     ran = runpy.run_path(str(file))
     for side in (0, 1):
         values = torch.stack([modules[name][side] for name in NAMES])  # (N, T, D)

@@ -123,7 +123,7 @@ def test_in_numbers_is_the_table_of_tokens(run_page):
 )
 def test_the_snippet_runs_and_makes_the_picture(tmp_path, prompt, position, special, whole):
     file = tmp_path / "snippet.py"
-    file.write_text(snippet("mini", prompt, position, special, whole), encoding="utf-8")
+    file.write_text(snippet("'mini'", prompt, position, special, whole), encoding="utf-8")
     made = runpy.run_path(str(file))
     ids = encode(MINI, prompt, special)
     assert made["ids"] == ids[:256]

@@ -8,15 +8,16 @@ import torch
 
 import gptviz
 
-lm = gptviz.load({model!r})
+lm = gptviz.load({model})
 ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
 t = lm.trace(ids, keep=("tok_emb", "pos_emb", "embed"))
 
 position = {position}
 row = lm.model.tok_emb.weight[ids[position]] + lm.model.pos_emb.weight[position]  # this row plus this row
-assert torch.equal(row, t["embed"][position])  # is that row
+assert torch.equal(row.float(), t["embed"][position])  # is that row
 
-cosine = torch.cosine_similarity(lm.model.tok_emb.weight, lm.model.tok_emb.weight[ids[position]], dim=-1)
+table = lm.model.tok_emb.weight.float()
+cosine = torch.cosine_similarity(table, table[ids[position]], dim=-1)
 for other in cosine.argsort(descending=True)[1:11].tolist():  # its nearest neighbours, after itself
     print(f"{{cosine[other]:.3f}}", lm.tokenizer.decode_single_token_bytes(other))
 

@@ -18,11 +18,11 @@ import torch
 
 import gptviz
 
-lm = gptviz.load({model!r})
+lm = gptviz.load({model})
 ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
 t = lm.trace(ids, keep=("resid_pre", "resid_mid", "resid_post"))
 
-norm = {module}  # {norm}
+norm = {module}.float()  # {norm}
 x = {source}[{position}]  # (D,): what it is given for this token
 mean = x.mean()
 variance = x.var(unbiased=False)

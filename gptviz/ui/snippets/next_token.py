@@ -28,7 +28,7 @@ import torch
 import gptviz
 from gptviz.sampling import distribution
 
-lm = gptviz.load({model!r})
+lm = gptviz.load({model})
 ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
 t = lm.trace(ids, keep=("final",))
 
@@ -37,7 +37,7 @@ chosen = distribution(logits, temperature={temperature}, top_k={top_k}, top_p={t
 print(f"{{int(chosen.kept.sum())}} of {{len(logits)}} tokens are kept")
 print(f"entropy {{torch.special.entr(chosen.probabilities).sum() / np.log(2):.2f}} bits")
 
-log_p = torch.log_softmax(t["final"][:-1] @ lm.model.out_head.weight.detach().T, dim=-1)  # (T - 1, V)
+log_p = torch.log_softmax(t["final"][:-1] @ lm.model.out_head.weight.detach().float().T, dim=-1)  # (T - 1, V)
 for position, came in enumerate(ids[1:]):  # how surprising each token of the prompt was
     print(f"{{-log_p[position, came] / np.log(2):6.2f}} bits", t.tokens[position + 1].raw)
 

@@ -8,7 +8,7 @@ import torch
 
 import gptviz
 
-lm = gptviz.load({model!r})
+lm = gptviz.load({model})
 ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
 t = lm.trace(ids)
 position = {position}  # the selected token

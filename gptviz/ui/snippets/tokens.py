@@ -13,7 +13,7 @@ import gptviz
 from gptviz.analysis.tokens import place_of, token_table
 from gptviz.tokenizer_steps import {names}
 
-lm = gptviz.load({model!r})
+lm = gptviz.load({model})
 text = {text!r}
 special_tokens = {special_tokens!r}
 

@@ -1,0 +1,202 @@
+"""Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
+
+import re
+
+import pytest
+import torch
+from huggingface_hub import constants
+
+import gptviz
+from gptviz.checkpoints import transfer
+from gptviz.ui import models
+from gptviz.ui.models import ALLOW_PATHS
+from tests.checkpoints import makers
+from tests.checkpoints.hub_server import Hub
+
+TEXT = "Seven green parrots sang"
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    monkeypatch.setenv(ALLOW_PATHS, "1")
+
+
+@pytest.fixture
+def empty_hub_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def said(at):
+    return " ".join(e.value for kind in (at.info, at.error, at.warning, at.caption) for e in kind)
+
+
+def python_of(at):
+    """What *In code* says when somebody opens it."""
+    (box,) = [box for box in at.expander if box.label == "In code"]
+    at.session_state[box.key] = True
+    at.run()
+    return "\n".join(code.value for code in at.code)
+
+
+def button(at, label):
+    (found,) = [button for button in at.button if button.label == label]
+    return found
+
+
+def test_the_facts_of_the_model_in_use(run_page, mini):
+    at = run_page("tokens")
+    facts = at.sidebar.caption[0].value
+    assert "6 blocks × 8 heads, 256 wide" in facts and "context of 256 tokens" in facts
+    assert f"{sum(p.numel() for p in mini.model.parameters()):,} parameters" in facts
+    assert "27.6 MB in float32" in facts and "262 English books" in facts
+
+
+def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
+    at = run_page("tokens", text="Seven parrots", token=1)
+    before = gptviz.load("mini").tokens(gptviz.load("mini").encode("Seven parrots"))
+    assert [token.raw for token in before] == [b"S", b"even", b" par", b"r", b"ots"]
+    at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
+    assert not at.exception
+    assert at.text_area[0].value == "Seven parrots"
+    (notice,) = [c.value for c in at.caption if "What changed" in c.value]
+    assert "mini cut this text into 5 tokens, gpt2-untrained into 3." in notice
+    assert "`S` `even` → `Seven`" in notice and "`·par` `r` `ots` → `·par` `rots`" not in notice
+    assert at.query_params["token"] == "0"  # the token that holds the end of `even`
+    at.sidebar.selectbox(key="prompt_model").select("mini").run()
+    assert any("gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption)
+
+
+def test_bfloat16_is_on_the_screen_and_in_the_code(run_page):
+    at = run_page("embeddings", dtype="bfloat16")
+    assert "13.8 MB in bfloat16" in at.sidebar.caption[0].value
+    assert "gptviz.load('mini', dtype='bfloat16')" in python_of(at)
+
+
+def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empty_hub_cache):
+    at = run_page("tokens", text=TEXT, model="gpt2")
+    assert (
+        "gpt2 is not on this machine and must be downloaded once: 0.55 GB. Until then you see mini."
+        in said(at)
+    )
+    assert "you see **mini**" in at.sidebar.caption[0].value
+    assert at.text_area[0].value == TEXT and any("was built" in m.value for m in at.markdown)
+    assert models.downloads().last("gpt2") is None  # a link downloads nothing by itself
+    button(at, "Stay with mini").click().run()
+    assert "not on this machine" not in said(at) and at.query_params["model"] == "mini"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch, empty_hub_cache):
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    served = Hub(makers.save_hf(truth, tmp_path / "repository"))
+    monkeypatch.setattr(constants, "ENDPOINT", served.url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", served.url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(transfer, "RETRY_SECONDS", 0.01)
+    models.downloads.clear()
+    models.model_cache().drop_all("someone/tiny")
+    yield served
+    models.downloads.clear()
+    models.model_cache().drop_all("someone/tiny")
+    served.close()
+
+
+def test_a_repository_is_downloaded_when_somebody_asks(run_page, hub):
+    at = run_page("tokens", text=TEXT, model="someone/tiny")
+    assert not hub.requests
+    button(at, "Download").click().run()
+    models.downloads().last("someone/tiny").wait(30)
+    at.run()
+    assert "1 blocks × 2 heads, 8 wide" in at.sidebar.caption[0].value and not at.error
+    assert "not on this machine" not in said(at)
+
+
+def test_a_download_that_fails_says_why_and_can_be_tried_again(run_page, hub):
+    hub.status = 503
+    at = run_page("tokens", text=TEXT, model="someone/tiny")
+    button(at, "Download").click().run()
+    models.downloads().last("someone/tiny").wait(30)
+    at.run()
+    assert "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
+    hub.status = None
+    button(at, "Go on with the download").click().run()
+    models.downloads().last("someone/tiny").wait(30)
+    at.run()
+    assert "8 wide" in at.sidebar.caption[0].value
+
+
+def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monkeypatch):
+    monkeypatch.delenv(ALLOW_PATHS, raising=False)
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
+    assert "read only when the server allows it" in said(at) and f"{ALLOW_PATHS}=1" in said(at)
+    assert "you see **mini**" in at.sidebar.caption[0].value
+
+
+def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
+    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}")
+    assert "does not say how many attention heads it has" in said(at)
+    heads = at.selectbox(key="model_heads")
+    assert heads.options == ["1", "2", "3", "4", "6", "12"]
+    heads.select(3)
+    button(at, "Load").click().run()
+    assert "1 blocks × 3 heads, 12 wide" in at.sidebar.caption[0].value
+    assert at.query_params["n_heads"] == "3" and at.text_area[0].value == TEXT
+    assert "model.pth', n_heads=3)" in python_of(at)
+
+
+def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
+    truth = makers.hf_model(vocab_size=8192, n_embd=12, n_head=3, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}", n_heads=3)
+    assert "brings no tokenizer" in said(at)
+    at.selectbox(key="model_tokenizer").select("mini")
+    button(at, "Load").click().run()
+    assert "8,192" not in said(at) and "1 blocks × 3 heads" in at.sidebar.caption[0].value
+
+
+def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, paths):
+    (tmp_path / "model.safetensors").write_bytes(b"not a checkpoint")
+    at = run_page("tokens", text=TEXT, model="gpt2-untrained")
+    at.query_params["model"] = f"path:{tmp_path / 'model.safetensors'}"
+    at.session_state["gptviz_prompt"] = models_prompt(at, f"path:{tmp_path / 'model.safetensors'}")
+    at.run()
+    assert re.search(r"cannot be loaded: .*is not a whole safetensors file", said(at))
+    assert "What you see is gpt2-untrained." in said(at)
+    assert at.text_area[0].value == TEXT
+    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
+    makers.save_hf(truth, tmp_path)
+    button(at, "Try again").click().run()
+    assert not at.error and "3 heads, 12 wide" in at.sidebar.caption[0].value
+
+
+def models_prompt(at, name):
+    from dataclasses import replace
+
+    prompt = at.session_state["gptviz_prompt"]
+    return replace(prompt, model=prompt.model.named(name))
+
+
+def test_a_link_to_somebody_elses_upload(run_page):
+    at = run_page("tokens", text=TEXT, model="upload:0123456789abcdef")
+    assert "it belonged to that visit only" in said(at) and "you see **mini**" in at.sidebar.caption[0].value
+
+
+def test_a_character_model_names_the_character_that_it_does_not_know(run_page, tmp_path, paths):
+    truth = makers.hf_model()
+    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
+    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    at = run_page("tokens", text="a Ω b", model=f"path:{tmp_path}")
+    assert "knows only the 61 tokens it was trained on, and" in said(at) and "'Ω'" in said(at)
+    assert at.text_area[0].value == "a Ω b"
+
+
+def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):
+    cache = models.model_cache()
+    monkeypatch.setattr(cache, "max_bytes", 100_000_000)
+    at = run_page("tokens", text=TEXT, model="gpt2-untrained", dtype="bfloat16")
+    assert "gpt2-untrained needs 0.33 GB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
+    assert "you see **mini**" in at.sidebar.caption[0].value
