@@ -55,7 +55,8 @@ def _labels(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[Thumbna
                 "kind": role.kind,
                 "label": head_roles.KINDS[role.kind],
                 "says": f"{head_roles.describe(role, tokens)}. It writes "
-                f"{fixed(writes[b, h].item(), 1)} into the residual stream (the most here: {largest}).",
+                f"{fixed(writes[b, h].item(), 1)} into the residual stream (the bar; the longest is "
+                f"{largest}).",
                 "write": round(writes[b, h].item(), 4),
             }
             for h, role in enumerate(row)
@@ -125,16 +126,20 @@ def open_head(block: int, head: int) -> None:
 
 
 def options() -> tuple[bool, bool]:
-    with st.container(horizontal=True, gap="medium", key="attention_options"):
+    with st.container(horizontal=True, gap="small", key="attention_options"):
         average = st.toggle(
-            "Average over the block's heads", key=AVERAGE, bind="query-params", persist_state="session"
+            "Average over heads",
+            key=AVERAGE,
+            bind="query-params",
+            persist_state="session",
+            help="The mean of the weights of all heads of the chosen block.",
         )
         hide = st.toggle(
-            "Hide attention to the first token",
+            "Hide the first token",
             key=HIDE,
             bind="query-params",
             persist_state="session",
-            help="Its column is left out, and what remains of each row is scaled up to sum to 1 again.",
+            help="Attention to it is left out, and what remains of each row is scaled up to sum to 1 again.",
         )
     return average, hide
 
@@ -157,7 +162,7 @@ def key_control(scene: Scene, weights: torch.Tensor) -> int:
         key=KEY,
         persist_state="session",
         placeholder=f"{strongest}, the strongest",
-        width=150,
+        width=210,
         help="Empty: the key that gets most of the query's attention.",
     )
     return strongest if chosen is None else chosen

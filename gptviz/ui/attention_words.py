@@ -49,19 +49,17 @@ def look_for(scene: Scene, weights: torch.Tensor) -> str:
 
 
 def sink(scene: Scene, block: int, head: int) -> str | None:
-    """The answer to "why is it always the first token?", with the numbers of this prompt."""
+    """The answer to "why is it so often the first token?", with the numbers of this prompt."""
     first = attention.first_token(scene.trace, block, head)
     if first is None:
         return None
     mean, even = significant(first.mean, 2), significant(first.even, 2)
-    rests = f", and {first.heads} of {first.of} heads give it more than half of theirs" if first.heads else ""
-    if first.mean > first.even:
-        share = f"Here {name(scene, 0)} gets {mean} of all attention (spread evenly, {even}){rests}"
-    else:
-        share = (
-            f"Here it is not: {name(scene, 0)} gets {mean} of all attention (spread evenly, {even}){rests}. "
-            "In many models and texts it is"
-        )
+    share = (
+        f"Here {name(scene, 0)} gets {significant(first.own, 2)} of the attention of this head and {mean} of "
+        f"that of all {first.of} heads; if every head looked at all tokens alike it would be {even}"
+    )
+    if first.heads:
+        share += f". {first.heads} {'head gives' if first.heads == 1 else 'heads give'} it more than half"
     cost = ""
     if first.own > 0.5 and first.value_norm < 0.8 * first.other_norms:
         cost = (
@@ -69,7 +67,7 @@ def sink(scene: Scene, block: int, head: int) -> str | None:
             f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
         )
     return (
-        f"**Why is it always the first token?** {share}. A softmax cannot look at nothing: every row must "
+        f"**Why is it so often the first token?** {share}. A softmax cannot look at nothing: every row must "
         "sum to 1, also where a head finds nothing that it is made for. The first token is the one that "
         "every row can see, so trained models make it the place to rest, an *attention sink*: attention "
         f"there mostly means that the head is off.{cost} Hide it with the switch, to see what is left."

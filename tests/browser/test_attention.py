@@ -98,11 +98,11 @@ def test_tokens_and_keys_are_chosen_by_their_labels_and_the_keyboard(open_page, 
 def test_options_change_what_is_shown(open_page, settled, trace) -> None:
     n = len(trace.tokens)
     page = open_page("attention", text=TEXT, block=1, head=0, token=7, key=2)
-    page.get_by_text("Average over the block's heads").click()
+    page.get_by_text("Average over heads").click()
     settled(page)
     mean = trace["attn", 1].mean(dim=0)
     assert number(page, "says-head") == pytest.approx(mean[7, 2].item(), abs=1e-6)
-    page.get_by_text("Hide attention to the first token").click()
+    page.get_by_text("Hide the first token").click()
     settled(page)
     left = (mean[7, 2] / mean[7, 1:].sum()).item()
     assert number(page, "says-head") == pytest.approx(left, abs=1e-5)
