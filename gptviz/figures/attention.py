@@ -1,17 +1,19 @@
-"""One attention weight in bars: the products in its score, its row's softmax, its part of the output."""
+"""One attention weight in bars: the products in its score, its row's softmax, its part of the output.
+
+The figures are written as plain dictionaries: Plotly's own ways to change a figure step by step take
+longer than everything else that this page does for a click.
+"""
 
 import html
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from gptviz.digits import fixed, significant
+from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.theme import Mode, finish, palette
-
-Floats = NDArray[np.floating]
 
 TOO_MANY_TO_READ = 80  # tokens beside an axis
 
@@ -24,18 +26,13 @@ def products(q: Floats, k: Floats, query: str, key: str, mode: Mode) -> go.Figur
         f"dimension {i}: {fixed(a, 2)} of {_safe(query)} × {fixed(b, 2)} of {_safe(key)} = {fixed(a * b, 2)}"
         for i, (a, b) in enumerate(zip(q, k, strict=True))
     ]
-    fig = go.Figure(
-        go.Bar(
-            x=np.arange(len(values)),
-            y=values,
-            marker={"color": np.where(values >= 0, colors.positive, colors.negative)},
-            hovertext=says,
-            hoverinfo="text",
-        )
-    )
-    fig.update_xaxes(title=f"dimension of the head, 0 to {len(values) - 1}", showgrid=False)
-    fig.update_yaxes(title="q × k", zeroline=True, zerolinecolor=colors.quiet, nticks=5)
-    return finish(fig, mode, height=210)
+    bars = _bars(values, np.where(values >= 0, colors.positive, colors.negative), says)
+    layout = {
+        "xaxis": _dimensions(values),
+        "yaxis": {"title": "q × k", "nticks": 5},
+        "shapes": [_zero(mode)],
+    }
+    return finish(go.Figure([bars], layout), mode, height=210)
 
 
 def softmax_row(
@@ -46,63 +43,89 @@ def softmax_row(
     `keys` are the n tokens that the query can see; the bar of `key` is red, if it is one of them.
     """
     colors = palette(mode)
-    positions = np.arange(len(keys))
-    marked = np.where(positions == key, colors.key, colors.output)
+    marked = np.where(np.arange(len(keys)) == key, colors.key, colors.output)
     rows: list[tuple[str, Floats, list[str]]] = [
         ("scaled score", scaled, [fixed(v, 2) for v in scaled]),
         ("e^(score − largest)", exp, [significant(v, 2) for v in exp]),
         ("weight", weights, [significant(v, 2) for v in weights]),
     ]
-    fig = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09)
+    bars: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {
+        "xaxis": {"showgrid": False, "anchor": "y3"} | _tokens(keys),
+        "shapes": [],
+        "annotations": [],
+    }
     for number, (name, values, shown) in enumerate(rows, start=1):
+        y, y_axis = axis_names(number, "y")
         says = [
             f"{name} of {_safe(query)} for {_safe(token)} (position {i}): {value}"
             for i, (token, value) in enumerate(zip(keys, shown, strict=True))
         ]
-        bar = go.Bar(
-            x=positions, y=values, marker={"color": marked}, hovertext=says, hoverinfo="text", name=name
+        bars.append(_bars(values, marked, says) | {"name": name, "yaxis": y})
+        top = 1 - (number - 1) * 0.37
+        layout[y_axis] = {"nticks": 4, "domain": [max(0, top - 0.26), top]}
+        layout["shapes"].append(_zero(mode, y))
+        layout["annotations"].append(
+            {"text": f"<b>{name}</b>", "x": 0, "y": top, "xref": "paper", "yref": "paper", "showarrow": False}
+            | {"xanchor": "left", "yanchor": "bottom"}
         )
-        fig.add_trace(bar, row=number, col=1)
-        fig.update_yaxes(title={"text": name, "font": {"size": 12}}, nticks=4, row=number, col=1)
-    fig.update_xaxes(showgrid=False)
-    fig.update_yaxes(zeroline=True, zerolinecolor=colors.quiet)
-    few = len(keys) <= TOO_MANY_TO_READ
-    ticks = (
-        {"tickvals": positions, "ticktext": [_safe(token) for token in keys], "tickangle": -60} if few else {}
-    )
-    fig.update_xaxes(row=3, col=1, **ticks)
-    return finish(fig, mode, height=360)
+    return finish(go.Figure(bars, layout), mode, height=380)
 
 
 def output(part: Floats, z: Floats, query: str, key: str, mode: Mode) -> go.Figure:
     """The head's output z (d,) for one query in purple, and in green the part that one key's value put in."""
     colors = palette(mode)
-    dims = np.arange(len(z))
-    fig = go.Figure(
-        [
-            go.Bar(
-                x=dims,
-                y=values,
-                name=name,
-                width=width,
-                marker={"color": color, "line": {"width": 0}},
-                hovertext=[f"dimension {i}: {fixed(v, 3)} {what}" for i, v in enumerate(values)],
-                hoverinfo="text",
-            )
-            for name, values, width, color, what in (
-                ("output z", z, 0.9, colors.output, f"in the head's output for {_safe(query)}"),
-                ("weight × value", part, 0.42, colors.value, f"of it from {_safe(key)}"),
-            )
-        ]
-    )
-    fig.update_layout(barmode="overlay")
-    fig.update_xaxes(title=f"dimension of the head, 0 to {len(z) - 1}", showgrid=False)
-    fig.update_yaxes(zeroline=True, zerolinecolor=colors.quiet, nticks=5)
-    finish(fig, mode, height=230)
-    fig.update_layout(
-        showlegend=True, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
-    )
+    bars = [
+        _bars(values, color, [f"dimension {i}: {fixed(v, 3)} {what}" for i, v in enumerate(values)])
+        | {"name": name, "width": width}
+        for name, values, width, color, what in (
+            ("output z", z, 0.9, colors.output, f"in the head's output for {_safe(query)}"),
+            ("weight × value", part, 0.42, colors.value, f"of it from {_safe(key)}"),
+        )
+    ]
+    layout = {
+        "barmode": "overlay",
+        "xaxis": _dimensions(z),
+        "yaxis": {"nticks": 5},
+        "shapes": [_zero(mode)],
+        "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+    }
+    fig = finish(go.Figure(bars, layout), mode, height=230)
+    fig.layout.showlegend = True
     return fig
+
+
+def _bars(values: Floats, color: Any, says: Sequence[str]) -> dict[str, Any]:
+    """A bar a value, each with its sentence. `color` is one for all, or an array with one for each."""
+    return {
+        "type": "bar",
+        "x": np.arange(len(values)),
+        "y": values,
+        "marker": {"color": color, "line": {"width": 0}},
+        "hovertext": says,
+        "hoverinfo": "text",
+    }
+
+
+def _zero(mode: Mode, y: str = "y") -> dict[str, Any]:
+    """The line from which bars go up and down."""
+    line = {"color": palette(mode).quiet, "width": 1}
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": y, "y0": 0, "y1": 0, "line": line}
+
+
+def _dimensions(values: Floats) -> dict[str, Any]:
+    return {"title": f"dimension of the head, 0 to {len(values) - 1}", "showgrid": False}
+
+
+def _tokens(keys: Sequence[str]) -> dict[str, Any]:
+    """The keys below their bars, or positions where there are too many to read."""
+    if len(keys) > TOO_MANY_TO_READ:
+        return {"title": "position of the key"}
+    return {
+        "tickvals": np.arange(len(keys)),
+        "ticktext": [_safe(token) for token in keys],
+        "tickangle": -60 if len(keys) > 5 else 0,
+    }
 
 
 def _safe(token: str) -> str:

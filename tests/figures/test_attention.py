@@ -27,13 +27,13 @@ def test_the_softmax_row_has_three_rows_and_one_red_bar() -> None:
     for bar in fig.data:
         assert list(bar.marker.color) == [colors.output, colors.key, colors.output]
     assert fig.data[2].hovertext[1] == "weight of c for b (position 1): 0.67"
-    assert list(fig.layout.xaxis3.ticktext) == ["a", "b", "c"]
+    assert list(fig.layout.xaxis.ticktext) == ["a", "b", "c"]
 
 
 def test_many_keys_are_positions() -> None:
     values = np.full(100, 0.01)
     fig = figures.softmax_row(values, values, values, ["x"] * 100, "x", 3, "light")
-    assert fig.layout.xaxis3.ticktext is None
+    assert fig.layout.xaxis.ticktext is None
 
 
 def test_the_output_shows_the_whole_and_the_part() -> None:
