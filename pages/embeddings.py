@@ -133,7 +133,7 @@ in_numbers(
 )
 in_code(
     [GPTModel.final_hidden],
-    embeddings(scene.lm.name, scene.text, position, scene.special),
+    embeddings(scene.load, scene.text, position, scene.special),
     shapes={
         "in_idx": f"(1, {len(labels)})",
         "tok_embeds": f"(1, {len(labels)}, {size})",

@@ -118,7 +118,7 @@ inside()
 in_numbers(table, "layernorm.csv", "A row for each norm and token, before and after.")
 in_code(
     [LayerNorm.forward, LayerNorm.formula],
-    layernorm(scene.lm.name, scene.text, name, position, quantity, scene.special),
+    layernorm(scene.load, scene.text, name, position, quantity, scene.special),
     shapes={
         "x": f"(1, {len(labels)}, {size})",
         "mean": f"(1, {len(labels)}, 1)",

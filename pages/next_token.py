@@ -75,7 +75,7 @@ def sheet() -> None:
     in_code(
         [GPTModel.forward, GPTModel.final_hidden, distribution],
         next_token(
-            lm.name, scene.text, position, *settings, count, came=len(rows) > count, special=scene.special
+            scene.load, scene.text, position, *settings, count, came=len(rows) > count, special=scene.special
         ),
         words.shapes(scene),
     )

@@ -226,7 +226,7 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, tmp_path, capsys, posit
     drawn = given(run_page("next_token", text=TEXT, token=position, **query), "candidates")
     came = len(drawn["rows"]) > 10
     file = tmp_path / "snippet.py"
-    file.write_text(next_token("mini", TEXT, position, 0.8, 100, 0.95, came=came), encoding="utf-8")
+    file.write_text(next_token("'mini'", TEXT, position, 0.8, 100, 0.95, came=came), encoding="utf-8")
     picture = runpy.run_path(str(file))["picture"]
     bars = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
     assert np.allclose(picture, bars, atol=1e-9)
