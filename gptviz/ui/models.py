@@ -59,6 +59,7 @@ def retry() -> None:
 
 
 def _load(choice: Choice) -> tuple[str, LanguageModel]:
+    check_right(choice)  # before the cache, which is everybody's
     key = key_of(choice)
     failed = st.session_state.get(_FAILED)
     if failed is not None and failed[0] == key:
@@ -77,33 +78,42 @@ def _load(choice: Choice) -> tuple[str, LanguageModel]:
 
 def key_of(choice: Choice) -> str:
     """What tells this model from every other; a file that was written anew is another model."""
-    stamp = ""
-    if choice.name.startswith(PATH) and paths_allowed():
-        path = Path(choice.name.removeprefix(PATH))
-        files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
-        stamp = str([(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files])
+    stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
     device = choice.device or default_device()
     return "|".join(map(str, (choice.name, choice.n_heads, choice.tokenizer, choice.dtype, device, stamp)))
 
 
+def _stamp(path: Path) -> str:
+    """The names, times and sizes of the files at a path. Raises CheckpointError."""
+    try:
+        files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
+        return str([(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files])
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def check_right(choice: Choice) -> None:
+    """Whether this session may look into that model. Raises CheckpointError."""
+    if choice.name.startswith(UPLOAD) and uploads().find(choice.name.removeprefix(UPLOAD)) is None:
+        raise CheckpointError(
+            "this link is to a file that somebody uploaded: it belonged to that visit only. "
+            "Upload it again, under More models"
+        )
+    if choice.name.startswith(PATH) and not paths_allowed():
+        raise CheckpointError(
+            "a path on the server is read only when the server allows it: "
+            f"start it with {ALLOW_PATHS}=1, or upload the file"
+        )
+
+
 def plan_of(choice: Choice) -> Plan:
-    """Where the choice's weights are and how to read them. Raises ValueError, a sentence."""
+    """Where the weights of a choice that passed `check_right` are. Raises ValueError, a sentence."""
     device = choice.device or default_device()
     made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=device)
     if choice.name.startswith(UPLOAD):
-        upload = uploads().find(choice.name.removeprefix(UPLOAD))
-        if upload is None:
-            raise CheckpointError(
-                "this link is to a file that somebody uploaded: it belonged to that visit only. "
-                "Upload it again, under More models"
-            )
+        upload = uploads()[choice.name.removeprefix(UPLOAD)]
         return made(upload.path, called=upload.label, tokenizer=choice.tokenizer or upload.tokenizer)
     if choice.name.startswith(PATH):
-        if not paths_allowed():
-            raise CheckpointError(
-                "a path on the server is read only when the server allows it: "
-                f"start it with {ALLOW_PATHS}=1, or upload the file"
-            )
         path = Path(choice.name.removeprefix(PATH)).expanduser().resolve()
         return made(path, tokenizer=choice.tokenizer)
     if not is_from_hub(choice.name):

@@ -25,9 +25,11 @@ PAGES = {
     "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
     "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
     "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
+    "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
 }
 
 _NAVIGATED = "gptviz_navigated"  # app.py's mark in the session: this run's navigation exists
+_STARTED_AGAIN = "gptviz_started_again"
 
 
 def navigate() -> st.Page:
@@ -38,10 +40,19 @@ def navigate() -> st.Page:
 
 
 def ensure_navigation() -> None:
-    """Build the navigation when this page's file was run without `app.py`."""
-    if not st.session_state.pop(_NAVIGATED, False):
-        navigate()
-        st.session_state.pop(_NAVIGATED)
+    """Build the navigation when this page's file was run without `app.py`.
+
+    A server does that once: for a link to a page, before anybody has run `app.py`. From the navigation
+    on it knows better, and starts again: widgets would have other ids in the next run, and the first
+    click would be lost. AppTest never knows better, and is asked only once.
+    """
+    if st.session_state.pop(_NAVIGATED, False):
+        return
+    navigate()
+    st.session_state.pop(_NAVIGATED)
+    if not st.session_state.get(_STARTED_AGAIN, False):
+        st.session_state[_STARTED_AGAIN] = True
+        st.rerun()
 
 
 def draw_links(prompt: Prompt) -> None:

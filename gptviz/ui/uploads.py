@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
@@ -55,8 +55,11 @@ class Uploads:
         self._all: dict[str, Upload] = {}
         self._finalize = weakref.finalize(self, _remove, self.home, self._all, gone)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Upload]:
         return iter(self._all.values())
+
+    def __getitem__(self, number: str) -> Upload:
+        return self._all[number]
 
     def find(self, number: str) -> Upload | None:
         return self._all.get(number)

@@ -68,7 +68,7 @@ def browser() -> Iterator[Any]:
         instance.close()
 
 
-def start_server(home: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
+def start_server(home: Path, *options: str, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
     """`streamlit run app.py` in a home where nobody has ever run Streamlit; waits until it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -80,7 +80,7 @@ def start_server(home: Path, *options: str) -> tuple[subprocess.Popen[bytes], st
             *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
         ],
         cwd=ROOT,
-        env=os.environ | {"HOME": str(home), "BROWSER": "true"},
+        env=os.environ | {"HOME": str(home), "BROWSER": "true"} | environment,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,

@@ -129,9 +129,23 @@ def test_a_download_that_fails_says_why_and_can_be_tried_again(run_page, hub):
 
 def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monkeypatch):
     monkeypatch.delenv(ALLOW_PATHS, raising=False)
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
+    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
+    makers.save_hf(truth, tmp_path / "tiny")
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
     assert "read only when the server allows it" in said(at) and f"{ALLOW_PATHS}=1" in said(at)
     assert "you see **mini**" in at.sidebar.caption[0].value
+    monkeypatch.setenv(ALLOW_PATHS, "1")
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
+    assert "3 heads, 12 wide" in at.sidebar.caption[0].value
+    monkeypatch.delenv(ALLOW_PATHS)  # now it is in the cache that all sessions share
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
+    assert "read only when the server allows it" in said(at)
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder", "x" * 900, "a\0b", ""])
+def test_a_path_that_is_none_is_said_to_be_none(run_page, paths, path):
+    at = run_page("tokens", text=TEXT, model=f"path:{path}")
+    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and at.text_area[0].value == TEXT
 
 
 def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):

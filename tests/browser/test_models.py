@@ -1,0 +1,115 @@
+"""Models in the browser: downloaded from a hub on this machine, and brought as files by a person."""
+
+import re
+import time
+
+import pytest
+import torch
+
+import gptviz
+from tests.browser.conftest import settled, start_server, stop_server
+from tests.checkpoints import makers
+from tests.checkpoints.hub_server import Hub
+
+TEXT = "Seven green parrots"
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return makers.hf_model(vocab_size=50257, n_embd=48, n_head=3, n_layer=2, n_positions=32)
+
+
+@pytest.fixture(scope="module")
+def hub(truth, tmp_path_factory):
+    served = Hub(makers.save_hf(truth, tmp_path_factory.mktemp("repository") / "tiny"))
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def fresh(browser, hub, tmp_path_factory):
+    """A server of its own, that nobody has visited, and whose hub is ours."""
+    home = tmp_path_factory.mktemp("home")
+    process, url = start_server(
+        home, "--server.headless", "true", HF_ENDPOINT=hub.url, HF_HOME=str(home / "hf"), HF_HUB_OFFLINE="0"
+    )
+    yield url
+    stop_server(process)
+
+
+def facts(page):
+    return page.get_by_test_id("stSidebar").inner_text()
+
+
+def shown_probability(page):
+    """Of the most probable next token, as the end of the strip says it."""
+    title = page.locator("[data-testid=chips] [title*='most probable next token']").get_attribute("title")
+    return float(re.search(r"probability (0\.\d+)", title)[1])
+
+
+def test_the_first_click_after_a_deep_link_to_a_fresh_server_counts(fresh, open_page):
+    page = open_page("tokens", base=fresh)
+    page.get_by_role("button", name="More models").click()
+    page.get_by_role("dialog").get_by_role("tab", name="Your own file").wait_for()
+
+
+def test_a_download_is_stopped_resumed_and_used(fresh, hub, truth, open_page):
+    hub.slow_seconds = 0.05
+    page = open_page("next_token", base=fresh, text=TEXT, model="someone/tiny")
+    assert "is not on this machine" in page.get_by_test_id("stAlert").inner_text()
+    assert not hub.requests  # opening a link asks nobody for anything
+    page.get_by_role("button", name="Download").click()
+    page.get_by_text(re.compile(r"[\d.]+ MB of [\d.]+ MB, [\d.]+ MB/s, .* left")).wait_for()
+    page.get_by_role("button", name="Stop the download").click()
+    page.get_by_text("The download was stopped; what had arrived is kept.").wait_for()
+    assert "you see mini" in facts(page)
+    hub.slow_seconds = 0.0
+    page.get_by_role("button", name="Go on with the download").click()
+    page.get_by_text("2 blocks × 3 heads, 48 wide").wait_for()
+    settled(page)
+    ranges = [span for _, path, span in hub.requests if span and path.endswith("model.safetensors")]
+    assert ranges, "the second download began anew"
+    ids = gptviz.load("gpt2-untrained").encode(TEXT)
+    with torch.no_grad():
+        expected = truth(torch.tensor([ids])).logits[0, -1].softmax(-1).max().item()
+    assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
+
+
+def test_the_books_file_is_uploaded_and_belongs_to_its_session(fresh, truth, open_page, tmp_path):
+    torch.save({"model_state_dict": makers.book_state(truth)}, tmp_path / "my model.pth")
+    page = open_page("next_token", base=fresh, text=TEXT)
+    page.get_by_role("button", name="More models").click()
+    page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "my model.pth")
+    page.get_by_role("button", name="Load these files").click()
+    page.get_by_text("does not say how many attention heads it has").wait_for()
+    settled(page)
+    page.get_by_role("combobox", name="Heads").click()
+    page.get_by_role("option", name="3", exact=True).click()
+    settled(page)
+    page.get_by_role("button", name="Load", exact=True).click()
+    page.get_by_text("2 blocks × 3 heads, 48 wide").wait_for()
+    settled(page)
+    (tmp_path / "my model.pth").rename(tmp_path / "model.pth")
+    lm = gptviz.load(tmp_path / "model.pth", n_heads=3)
+    expected = lm.trace(TEXT).next_tokens(1)["probability"].item()
+    assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
+    assert page.get_by_role("textbox", name="Prompt").input_value() == TEXT
+    # its address, in somebody else's browser, opens the prompt and says why the model is not there
+    path, query = page.url.removeprefix(fresh + "/").split("?")
+    other = open_page(base=fresh, path=f"{path}?{query}")
+    assert "it belonged to that visit only" in other.get_by_test_id("stAlert").inner_text()
+    assert other.get_by_role("textbox", name="Prompt").input_value() == TEXT
+
+
+def test_a_click_in_the_table_takes_the_model(fresh, open_page):
+    page = open_page(base=fresh, text=TEXT)
+    page.get_by_role("button", name="More models").click()
+    grid = page.get_by_role("dialog").get_by_test_id("stDataFrame")
+    grid.wait_for()
+    time.sleep(1)  # the grid draws itself on a canvas, and says nothing of when
+    box = grid.bounding_box()
+    page.mouse.click(box["x"] + 60, box["y"] + 35 * 2.5)  # the header, mini, gpt2-untrained
+    page.get_by_text("12 blocks × 12 heads, 768 wide").wait_for()
+    settled(page)
+    assert page.get_by_role("dialog").count() == 0
+    assert "mini cut this text into" in page.get_by_text("What changed").inner_text()
