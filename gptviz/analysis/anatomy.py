@@ -1,0 +1,256 @@
+"""What a model is made of, from its config alone: every tensor, the sum line by line, the memory.
+
+The tensors are those of a real GPTModel, built on torch's meta device: it has every shape and no
+numbers, so a model of any size costs no memory. The order of the sum is the book's, chapter 4.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pandas as pd
+import torch
+
+from gptviz.config import GPTConfig
+from gptviz.model import GPTModel
+
+PARTS = (
+    "token embedding",
+    "position embedding",
+    "attention",
+    "feed-forward",
+    "LayerNorm",
+    "final LayerNorm",
+    "output head",
+)
+TOKEN, POSITION, ATTENTION, FEED_FORWARD, NORM, FINAL, HEAD = PARTS
+
+BYTES = {"float32": torch.float32.itemsize, "bfloat16": torch.bfloat16.itemsize}  # a number takes
+
+_D = ("emb_dim",)
+_DD = ("emb_dim", "emb_dim")
+
+# a tensor's name, without trf_blocks.3. in front -> its part, and its shape in the config's words
+_TENSORS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tok_emb.weight": (TOKEN, ("vocab_size", "emb_dim")),
+    "pos_emb.weight": (POSITION, ("context_length", "emb_dim")),
+    **{f"att.{name}.weight": (ATTENTION, _DD) for name in ("W_query", "W_key", "W_value", "out_proj")},
+    **{f"att.{name}.bias": (ATTENTION, _D) for name in ("W_query", "W_key", "W_value", "out_proj")},
+    "ff.layers.0.weight": (FEED_FORWARD, ("4 emb_dim", "emb_dim")),
+    "ff.layers.0.bias": (FEED_FORWARD, ("4 emb_dim",)),
+    "ff.layers.2.weight": (FEED_FORWARD, ("emb_dim", "4 emb_dim")),
+    "ff.layers.2.bias": (FEED_FORWARD, _D),
+    **{f"{norm}.{name}": (NORM, _D) for norm in ("norm1", "norm2") for name in ("scale", "shift")},
+    "final_norm.scale": (FINAL, _D),
+    "final_norm.shift": (FINAL, _D),
+    "out_head.weight": (HEAD, ("vocab_size", "emb_dim")),
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a model. `symbols` is its shape in the config's words: ("4 emb_dim", "emb_dim")."""
+
+    name: str  # as in the state_dict
+    part: str  # one of PARTS
+    block: int | None
+    shape: tuple[int, ...]
+    symbols: tuple[str, ...]
+    shared_with: str | None  # the tensor whose numbers these are: a tied output head has none of its own
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers it adds to the model: none, if they are another tensor's."""
+        return 0 if self.shared_with else math.prod(self.shape)
+
+    @property
+    def where(self) -> str:
+        """Its place in the model: "block 3 · attention"."""
+        return self.part if self.block is None else f"block {self.block} · {self.part}"
+
+    @property
+    def local_name(self) -> str:
+        """Its name within its block: "att.W_query.weight"."""
+        return self.name if self.block is None else self.name.split(".", 2)[2]
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """A config's tensors, in the order of the model's state_dict."""
+
+    config: GPTConfig
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def parameters(self) -> int:
+        return sum(tensor.parameters for tensor in self.tensors)
+
+    def block(self, block: int) -> tuple[Tensor, ...]:
+        return tuple(tensor for tensor in self.tensors if tensor.block == block)
+
+
+@lru_cache(maxsize=32)
+def anatomy(config: GPTConfig) -> Anatomy:
+    """Build the config's GPTModel on the meta device, where nothing is allocated, and list what it has.
+
+    Raises ValueError for a tensor that this module does not know, or whose shape is not as it says.
+    """
+    with torch.device("meta"):
+        model = GPTModel(config)
+    first: dict[int, str] = {}  # id of a parameter -> the first name that it has
+    tensors = []
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        shared = first.setdefault(id(parameter), name)
+        tensors.append(_tensor(name, tuple(parameter.shape), config, None if shared == name else shared))
+    return Anatomy(config, tuple(tensors))
+
+
+def _tensor(name: str, shape: tuple[int, ...], config: GPTConfig, shared_with: str | None) -> Tensor:
+    block, local = None, name
+    if name.startswith("trf_blocks."):
+        _, number, local = name.split(".", 2)
+        block = int(number)
+    if local not in _TENSORS:
+        raise ValueError(f"the model has a tensor {name!r}, which is none of {', '.join(_TENSORS)}")
+    part, symbols = _TENSORS[local]
+    if shape != tuple(_value(symbol, config) for symbol in symbols):
+        raise ValueError(f"{name} has the shape {shape}; it should be ({', '.join(symbols)})")
+    return Tensor(name, part, block, shape, symbols, shared_with)
+
+
+def _value(symbol: str, config: GPTConfig) -> int:
+    """A symbol's number: "4 emb_dim" of a width of 768 is 3072."""
+    *factor, name = symbol.split()
+    return math.prod(int(n) for n in factor) * config[name]
+
+
+# ---- tables ----
+
+
+def tensor_table(found: Anatomy) -> pd.DataFrame:
+    """One row per tensor of the state_dict; `parameters` adds up to the whole model."""
+    total = found.parameters
+    return pd.DataFrame(
+        {
+            "tensor": [t.name for t in found.tensors],
+            "part": [t.where for t in found.tensors],
+            "shape": [" × ".join(str(n) for n in t.shape) for t in found.tensors],
+            "formula": [" × ".join(t.symbols) for t in found.tensors],
+            "parameters": [t.parameters for t in found.tensors],
+            "share": [t.parameters / total for t in found.tensors],
+            **{
+                f"{dtype}_bytes": [t.parameters * size for t in found.tensors]
+                for dtype, size in BYTES.items()
+            },
+            "shared_with": [t.shared_with or "" for t in found.tensors],
+        }
+    )
+
+
+def part_table(found: Anatomy) -> pd.DataFrame:
+    """One row per part, in the order of PARTS, all blocks together: parameters, share, bytes."""
+    total = found.parameters
+    counts = dict.fromkeys(PARTS, 0)
+    for tensor in found.tensors:
+        counts[tensor.part] += tensor.parameters
+    return pd.DataFrame(
+        {
+            "part": list(counts),
+            "parameters": list(counts.values()),
+            "share": [count / total for count in counts.values()],
+            **{
+                f"{dtype}_bytes": [count * size for count in counts.values()] for dtype, size in BYTES.items()
+            },
+        }
+    )
+
+
+# ---- the sum, line by line ----
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the sum: `label`: `formula` = `worked` = `parameters`.
+
+    `level`: 0 for the whole model, 1 for what it is the sum of, 2 for what that is the sum of ...
+    """
+
+    label: str
+    formula: str  # in the config's words: "emb_dim × emb_dim + emb_dim"
+    worked: str  # with its numbers: "768 × 768 + 768 = 589,824 + 768"
+    parameters: int
+    level: int
+    is_sum: bool = False  # of lines before it
+
+
+def sum_lines(found: Anatomy) -> list[Line]:
+    """The sum as the book works it out. Every config gives the same lines, so that two can be compared."""
+    config, tensors = found.config, found.tensors
+    block = found.block(0)
+    token, position = (_line(label, _named(tensors, label), 2) for label in ("tok_emb", "pos_emb"))
+    embeddings = _sum("embeddings", (token, position), 1)
+    qkv = _line("W_query, W_key, W_value", _named(block, "att.W_query"), 4, times=3)
+    out_proj = _line("out_proj", _named(block, "att.out_proj"), 4)
+    attention = _sum(ATTENTION, (qkv, out_proj), 3)
+    up = _line("ff.layers.0", _named(block, "ff.layers.0"), 4)
+    down = _line("ff.layers.2", _named(block, "ff.layers.2"), 4)
+    feed_forward = _sum(FEED_FORWARD, (up, down), 3)
+    norms = _line("norm1, norm2", _named(block, "norm1"), 3, times=2)
+    one = _sum("one block", (attention, feed_forward, norms), 2)
+    blocks = Line(
+        "all blocks",
+        "n_layers × one block",
+        f"{config.n_layers:,} × {one.parameters:,}",
+        config.n_layers * one.parameters,
+        1,
+        is_sum=True,
+    )
+    final = _line("final_norm", _named(tensors, "final_norm"), 1)
+    head = _line("out_head", _named(tensors, "out_head"), 1)
+    if config.tie_embeddings:
+        head = Line("out_head", "tied: the numbers of tok_emb, counted above", "", 0, 1)
+    total = _sum("the whole model", (embeddings, blocks, final, head), 0)
+    return [
+        token, position, embeddings,
+        qkv, out_proj, attention, up, down, feed_forward, norms, one, blocks,
+        final, head, total,
+    ]  # fmt: skip
+
+
+def _named(tensors: Sequence[Tensor], module: str) -> list[Tensor]:
+    return [tensor for tensor in tensors if tensor.local_name.startswith(f"{module}.")]
+
+
+def _line(label: str, tensors: Sequence[Tensor], level: int, times: int = 1) -> Line:
+    """The line of a module with these tensors, or of `times` modules that are alike."""
+    counts = [math.prod(tensor.shape) for tensor in tensors]
+    formula = _product(times, [" × ".join(tensor.symbols) for tensor in tensors])
+    worked = _product(times, [" × ".join(f"{n:,}" for n in tensor.shape) for tensor in tensors])
+    short = _product(times, [f"{count:,}" for count in counts])
+    if times > 1:
+        short = f"{times} × {sum(counts):,}"
+    if short not in (worked, f"{sum(counts):,}"):
+        worked = f"{worked} = {short}"
+    return Line(label, formula, worked, times * sum(counts), level)
+
+
+def _product(times: int, terms: Sequence[str]) -> str:
+    """ "3 × (a + b)", "2 × 2 × a" for two of a + a, "a + b" for one."""
+    alike = len(terms) > 1 and len(set(terms)) == 1
+    inside = f"{len(terms)} × {terms[0]}" if alike else " + ".join(terms)
+    if times == 1:
+        return inside
+    return f"{times} × {inside}" if alike or len(terms) == 1 else f"{times} × ({inside})"
+
+
+def _sum(label: str, lines: Sequence[Line], level: int) -> Line:
+    names = [f"({line.label})" if ", " in line.label else line.label for line in lines]
+    return Line(
+        label,
+        " + ".join(names),
+        " + ".join(f"{line.parameters:,}" for line in lines),
+        sum(line.parameters for line in lines),
+        level,
+        is_sum=True,
+    )

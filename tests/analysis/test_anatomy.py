@@ -1,0 +1,237 @@
+"""The sum against torch's own count, transformers' GPT-2, and the numbers that the book and OpenAI print."""
+
+import random
+import re
+import threading
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from gptviz.analysis.anatomy import Anatomy, anatomy, part_table, sum_lines, tensor_table
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.config import GPTConfig
+from gptviz.model import GPT_CONFIG_124M, GPTModel
+
+BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
+
+# what OpenAI's and Hugging Face's model cards and `model.num_parameters()` say
+KNOWN = {
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+    "distilgpt2": 81_912_576,
+}
+
+
+@st.composite
+def configs(draw) -> GPTConfig:
+    heads = draw(st.integers(1, 4))
+    flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
+    return GPTConfig(
+        vocab_size=draw(st.integers(1, 70)),
+        context_length=draw(st.integers(1, 30)),
+        emb_dim=heads * draw(st.integers(1, 6)),
+        n_heads=heads,
+        n_layers=draw(st.integers(1, 4)),
+        **flags,
+    )
+
+
+def evaluated(formula: str, values: dict[str, int]) -> int:
+    """The value of "3 × (4 emb_dim × emb_dim + emb_dim)": digits, names, ×, + and brackets, nothing else."""
+    tokens = re.findall(r"\d[\d,]*|[a-z_]+|[×+()]", formula)
+    assert "".join(tokens) == formula.replace(" ", "")
+
+    def factor() -> int:
+        token = tokens.pop(0)
+        if token == "(":
+            value = total()
+            assert tokens.pop(0) == ")"
+            return value
+        return values[token] if token in values else int(token.replace(",", ""))
+
+    def term() -> int:
+        value = factor()
+        while tokens and tokens[0] not in "+)":
+            if tokens[0] == "×":  # a name right after a number, "4 emb_dim", is a product too
+                tokens.pop(0)
+            value *= factor()
+        return value
+
+    def total() -> int:
+        value = term()
+        while tokens and tokens[0] == "+":
+            tokens.pop(0)
+            value += term()
+        return value
+
+    value = total()
+    assert not tokens
+    return value
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_the_tensors_are_those_of_a_model_that_is_really_there(config):
+    model = GPTModel(config)
+    found = anatomy(config)
+    assert found.parameters == sum(p.numel() for p in model.parameters())
+    state = model.state_dict()
+    assert [t.name for t in found.tensors] == list(state)
+    assert [t.shape for t in found.tensors] == [tuple(tensor.shape) for tensor in state.values()]
+    pointers: dict[int, str] = {}
+    for tensor in found.tensors:
+        first = pointers.setdefault(state[tensor.name].data_ptr(), tensor.name)
+        assert tensor.shared_with == (None if first == tensor.name else first)
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_every_line_of_the_sum_is_what_its_formula_says(config):
+    lines = sum_lines(anatomy(config))
+    values: dict[str, int] = {name: config[name] for name in config if type(config[name]) is int}
+    for line in lines:
+        if line.formula.startswith("tied"):
+            assert line.parameters == 0 and config.tie_embeddings
+        elif not line.is_sum:
+            assert evaluated(line.formula, values) == line.parameters
+        for side in line.worked.split(" = "):
+            assert not side or evaluated(side, {}) == line.parameters
+    assert lines[-1].parameters == config.parameters and lines[-1].level == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_the_parts_and_the_tensors_add_up(config):
+    found = anatomy(config)
+    for table in (part_table(found), tensor_table(found)):
+        assert table["parameters"].sum() == config.parameters
+        assert table["share"].sum() == pytest.approx(1)
+        assert (table["float32_bytes"] == 4 * table["parameters"]).all()
+        assert (table["bfloat16_bytes"] == 2 * table["parameters"]).all()
+
+
+def test_the_numbers_that_the_seeds_print():
+    assert anatomy(BOOK).parameters == 163_009_536
+    assert anatomy(replace(BOOK, tie_embeddings=True)).parameters == 124_412_160
+    assert anatomy(replace(BOOK, qkv_bias=True)).parameters == 163_037_184
+
+
+def test_the_sum_is_worked_out_as_the_seeds_do():
+    lines = {line.label: line for line in sum_lines(anatomy(BOOK))}
+    printed = {
+        "tok_emb": 38_597_376,
+        "pos_emb": 786_432,
+        "embeddings": 39_383_808,
+        "W_query, W_key, W_value": 1_769_472,
+        "out_proj": 590_592,
+        "attention": 2_360_064,
+        "ff.layers.0": 2_362_368,
+        "ff.layers.2": 2_360_064,
+        "feed-forward": 4_722_432,
+        "norm1, norm2": 3_072,
+        "one block": 7_085_568,
+        "all blocks": 85_026_816,
+        "final_norm": 1_536,
+        "out_head": 38_597_376,
+        "the whole model": 163_009_536,
+    }
+    assert {label: line.parameters for label, line in lines.items()} == printed
+    assert lines["out_proj"].formula == "emb_dim × emb_dim + emb_dim"
+    assert lines["out_proj"].worked == "768 × 768 + 768 = 589,824 + 768"
+    assert lines["ff.layers.0"].worked == "3,072 × 768 + 3,072 = 2,359,296 + 3,072"
+    assert lines["all blocks"].worked == "12 × 7,085,568"
+    assert lines["one block"].worked == "2,360,064 + 4,722,432 + 3,072"
+    with_bias = {line.label: line for line in sum_lines(anatomy(replace(BOOK, qkv_bias=True)))}
+    assert with_bias["W_query, W_key, W_value"].formula == "3 × (emb_dim × emb_dim + emb_dim)"
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_openais_models(name):
+    config = HUB_MODELS[name].config
+    assert anatomy(config).parameters == KNOWN[name]
+    with torch.device("meta"):
+        theirs = GPT2LMHeadModel(
+            GPT2Config(
+                vocab_size=config.vocab_size,
+                n_positions=config.context_length,
+                n_embd=config.emb_dim,
+                n_head=config.n_heads,
+                n_layer=config.n_layers,
+            )
+        )
+    assert theirs.num_parameters() == KNOWN[name]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 12, 256, 768])
+def test_heads_change_nothing(heads):
+    found = anatomy(replace(BOOK, n_heads=heads))
+    assert found.tensors == anatomy(BOOK).tensors
+
+
+def test_nothing_is_allocated():
+    """A trillion parameters are 4 TB: they would not fit."""
+    found = anatomy(GPTConfig(50257, 999_999, 25_600, 200, 128))
+    assert found.parameters > 10**12
+
+
+def test_other_threads_still_get_memory():
+    """The meta device is this thread's alone: a model that somebody else builds meanwhile has numbers."""
+    stop, devices = threading.Event(), set()
+
+    def build_on():
+        while not stop.is_set():
+            devices.add(torch.zeros(2).device.type)
+
+    other = threading.Thread(target=build_on)
+    other.start()
+    try:
+        for _ in range(5):
+            size = random.randrange(1, 10**6)  # not one that an earlier run has cached
+            anatomy.__wrapped__(GPTConfig(size, 8, 8, 2, 3))
+    finally:
+        stop.set()
+        other.join()
+    assert devices == {"cpu"}
+
+
+def test_a_tensor_that_is_not_known_is_named(monkeypatch):
+    class Larger(GPTModel):
+        def __init__(self, cfg):
+            super().__init__(cfg)
+            self.extra = torch.nn.Linear(2, 2)
+
+    monkeypatch.setattr("gptviz.analysis.anatomy.GPTModel", Larger)
+    with pytest.raises(ValueError, match=re.escape("'extra.weight'")):
+        anatomy.__wrapped__(BOOK)
+
+
+def test_a_shape_that_is_not_as_written_is_named(monkeypatch):
+    class Wider(GPTModel):
+        def __init__(self, cfg):
+            super().__init__(cfg)
+            self.pos_emb = torch.nn.Embedding(cfg["context_length"] + 1, cfg["emb_dim"])
+
+    monkeypatch.setattr("gptviz.analysis.anatomy.GPTModel", Wider)
+    with pytest.raises(ValueError, match=r"pos_emb.weight has the shape \(1025, 768\)"):
+        anatomy.__wrapped__(BOOK)
+
+
+def test_the_tables_say_where_a_tensor_is():
+    tied: Anatomy = anatomy(replace(BOOK, tie_embeddings=True))
+    table = tensor_table(tied).set_index("tensor")
+    row = table.loc["trf_blocks.3.ff.layers.0.weight"]
+    assert (row["part"], row["shape"], row["formula"]) == (
+        "block 3 · feed-forward",
+        "3072 × 768",
+        "4 emb_dim × emb_dim",
+    )
+    head = table.loc["out_head.weight"]
+    assert (head["parameters"], head["shared_with"]) == (0, "tok_emb.weight")
+    parts = part_table(tied).set_index("part")
+    assert parts["share"]["token embedding"] == pytest.approx(38_597_376 / 124_412_160)
