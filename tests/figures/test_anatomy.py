@@ -1,0 +1,193 @@
+"""The pictures are to scale: sides are dimensions, areas are parameters, and no tensor hides another."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz.analysis.anatomy import anatomy, part_table
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.config import GPTConfig
+from gptviz.figures.anatomy import describe, model_map, percent
+from gptviz.figures.anatomy_block import SIDE, block_boxes, block_map, enlargement
+from gptviz.figures.anatomy_layout import SQUARE, TALLEST, WIDTH, lay_out, square_parameters
+from gptviz.figures.anatomy_shares import share_bars
+from gptviz.figures.theme import palette
+
+SMALL = GPTConfig(61, 24, 16, 4, 3)
+GPT2 = HUB_MODELS["gpt2"].config
+CONFIGS = {
+    "small": SMALL,
+    "mini": GPTConfig(8192, 256, 256, 8, 6, tie_embeddings=True),
+    "characters": GPTConfig(65, 256, 384, 6, 6, norm_bias=False, linear_bias=False),
+    "gpt2": GPT2,
+    "gpt2-xl": HUB_MODELS["gpt2-xl"].config,
+    "largest": GPTConfig(999_999, 999_999, 65_536, 64, 200),
+    "narrow": GPTConfig(99_999, 10, 1, 1, 200),
+}
+
+
+def overlap(a, b) -> bool:
+    slack = 1e-6
+    return (
+        a.x + a.width > b.x + slack
+        and b.x + b.width > a.x + slack
+        and a.y + a.height > b.y + slack
+        and b.y + b.height > a.y + slack
+    )
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_every_tensor_is_drawn_once_and_to_scale(config):
+    found = anatomy(config)
+    layout = lay_out(found)
+    assert sorted(t.name for box in layout.boxes for t in box.tensors) == sorted(
+        t.name for t in found.tensors
+    )
+    for box in layout.boxes:
+        if len(box.tensors) == 1 and len(box.tensors[0].shape) == 2:
+            sides = sorted((box.width / layout.scale, box.height / layout.scale))
+            assert sides == pytest.approx(sorted(box.tensors[0].shape))
+        numbers = sum(math.prod(t.shape) for t in box.tensors)
+        assert box.width * box.height / layout.scale**2 == pytest.approx(numbers)
+        assert box.x >= 0 and box.x + box.width <= WIDTH + 1e-6
+        assert box.y + box.height <= layout.height
+    assert layout.height <= TALLEST + 1e-6
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 60_000), st.integers(1, 5000), st.sampled_from([1, 7, 64, 768, 5120]), st.integers(1, 12)
+)
+def test_no_box_lies_on_another(vocab_size, context_length, emb_dim, n_layers):
+    config = GPTConfig(vocab_size, context_length, emb_dim, 1, n_layers, qkv_bias=True)
+    layout = lay_out(anatomy(config))
+    for a, b in itertools.combinations([*layout.boxes, layout.square], 2):
+        assert not overlap(a, b)
+    boxes = block_boxes(anatomy(config).block(0), emb_dim)
+    for a, b in itertools.combinations(boxes, 2):
+        assert not overlap(a, b)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_square_says_how_large_the_scale_is(config):
+    layout = lay_out(anatomy(config))
+    count = square_parameters(layout.scale)
+    assert layout.square.width * layout.square.height / layout.scale**2 == pytest.approx(count)
+    assert layout.square.width <= SQUARE + 1e-6 or count == 1
+    assert str(count).strip("0") in ("1", "2", "5")
+
+
+def test_the_bars_are_the_boxes_and_say_what_they_are():
+    found = anatomy(GPT2)
+    layout, fig = lay_out(found), model_map(found, "light")
+    bar = fig.data[0]
+    assert np.allclose(bar.x - bar.width / 2, [box.x for box in layout.boxes])
+    assert np.allclose(bar.base, [box.y for box in layout.boxes])
+    assert np.allclose(bar.y, [box.height for box in layout.boxes])
+    said = dict(zip([box.tensors[0].name for box in layout.boxes], bar.customdata, strict=True))
+    assert said["trf_blocks.3.att.W_query.weight"] == (
+        "trf_blocks.3.att.W_query.weight is 768 × 768:<br>589,824 parameters, 0.47 % of the model"
+    )
+    assert "counted there" in said["out_head.weight"]
+    assert said["trf_blocks.2.att.W_query.bias"].startswith(
+        "the 10 vectors of block 2: 9,984 parameters, 0.0080 % of the model"
+    )
+    hatched = [
+        box.tensors[0].name
+        for box, shape in zip(layout.boxes, bar.marker.pattern.shape, strict=True)
+        if shape
+    ]
+    assert hatched == ["out_head.weight"]
+    assert fig.layout.yaxis.scaleanchor == "x"  # squares are squares on every screen
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_colours_mean_what_they_mean_everywhere(mode):
+    found, colors = anatomy(SMALL), palette(mode)
+    fills = dict(
+        zip(
+            [box.tensors[0].name for box in lay_out(found).boxes],
+            model_map(found, mode).data[0].marker.color,
+            strict=True,
+        )
+    )
+    for name, color in (
+        ("W_query", colors.query),
+        ("W_key", colors.key),
+        ("W_value", colors.value),
+        ("out_proj", colors.output),
+    ):
+        assert fills[f"trf_blocks.1.att.{name}.weight"] == color
+
+
+def test_the_bands_name_their_share():
+    fig = model_map(anatomy(GPT2), "light")
+    texts = [note.text for note in fig.layout.annotations]
+    assert "<b>tok_emb</b> · 50,257 × 768 = 38,597,376 · 31.0 %" in texts
+    assert "<b>trf_blocks</b> · 12 × 7,087,872 = 85,054,464 · 68.3 %" in texts
+    assert "<b>out_head</b> · 50,257 × 768 · the numbers of tok_emb once more, not counted again" in texts
+    assert list(fig.data[2].text) == [str(b) for b in range(12)]
+
+
+def test_blocks_that_are_too_narrow_have_no_numbers():
+    assert len(model_map(anatomy(CONFIGS["narrow"]), "light").data) == 2
+
+
+def test_what_is_thinner_than_a_pixel_is_outlined():
+    bar = model_map(anatomy(GPT2), "light").data[0]
+    thin = np.minimum(bar.width, bar.y) < 1
+    assert thin.any() and (bar.marker.line.width[thin] == 1).all()
+    solid = ~thin & (np.array(bar.marker.pattern.shape) == "")
+    assert (bar.marker.line.width[solid] == 0).all()
+
+
+def test_one_block_is_to_scale_and_parts_its_heads():
+    found = anatomy(GPT2)
+    fig, boxes = block_map(found, "light"), block_boxes(found.block(0), 768)
+    assert np.allclose(fig.data[0].width, [box.width for box in boxes])
+    assert len(boxes) == 16
+    for box in boxes:
+        assert box.width / SIDE * 768 == pytest.approx(max(box.tensors[0].shape))
+    lines = np.stack([fig.data[1].x, fig.data[1].y], axis=1).reshape(4, 11, 3, 2)  # matrix, line, point, xy
+    query, out_proj = boxes[0], boxes[6]
+    assert [boxes[i].tensors[0].local_name for i in (0, 6)] == ["att.W_query.weight", "att.out_proj.weight"]
+    between = np.arange(1, 12) * 64 / 768
+    assert np.allclose(lines[0, :, :2, 1], (query.y + between * query.height)[:, None])
+    assert np.allclose(lines[3, :, :2, 0], (out_proj.x + between * out_proj.width)[:, None])
+    assert enlargement(found) == pytest.approx(SIDE / (768 * lay_out(found).scale))
+
+
+def test_too_many_heads_are_not_parted():
+    assert len(block_map(anatomy(GPTConfig(50, 8, 64, 64, 1)), "dark").data) == 1
+    assert len(block_map(anatomy(GPTConfig(50, 8, 64, 1, 1)), "dark").data) == 1
+
+
+def test_shares_fill_the_bar():
+    tables = {"a <b>": part_table(anatomy(GPT2)), "small": part_table(anatomy(SMALL))}
+    fig = share_bars(tables, "light")
+    assert np.allclose(sum(bar.x for bar in fig.data), [100, 100])
+    by_part = {bar.name: bar for bar in fig.data}
+    assert by_part["token embedding"].x[0] == pytest.approx(100 * 38_597_376 / 124_439_808)
+    assert by_part["output head"].text == ("", "output head 8.1 %")  # 976 of 12,064
+    assert list(fig.layout.yaxis.ticktext) == ["a &lt;b&gt;", "small"]
+    with pytest.raises(ValueError, match="empty"):
+        share_bars({}, "light")
+
+
+def test_percent_has_the_digits_that_mean_something():
+    assert [percent(share) for share in (0, 0.0036, 0.31, 1, 1.2e-8)] == [
+        "0 %",
+        "0.36 %",
+        "31.0 %",
+        "100 %",
+        "1.2 × 10⁻⁶ %",
+    ]
+
+
+def test_a_vector_has_no_sides():
+    tensor = next(t for t in anatomy(GPT2).tensors if t.name == "final_norm.scale")
+    assert describe(tensor, 124_439_808) == "final_norm.scale has 768 parameters, 0.00062 % of the model"
