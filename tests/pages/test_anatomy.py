@@ -1,0 +1,236 @@
+"""The Anatomy page through AppTest: its sums against torch's count, and the form that changes them."""
+
+import re
+import runpy
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gptviz.analysis.anatomy import anatomy, tensor_table
+from gptviz.config import GPTConfig
+from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.ui.anatomy import MOST, PRESETS
+from gptviz.ui.navigation import PAGES_DIR
+from gptviz.ui.snippets.anatomy import anatomy as snippet
+from tests.specs import charts
+
+BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
+SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
+LINK = {f"cfg_{name}": value for name, value in SIZES.items()}
+
+
+def total(at) -> int:
+    """The headline."""
+    (found,) = [m for m in (re.match(r"#### ([\d,]+) parameters$", e.value) for e in at.markdown) if m]
+    return int(found[1].replace(",", ""))
+
+
+def said(at) -> str:
+    return "\n".join(element.value for element in at.markdown)
+
+
+def sum_rows(at) -> dict[str, list[str]]:
+    """The sum's table: a line's label -> its other cells."""
+    (table,) = [
+        e.proto.body
+        for e in at.get("html")
+        if '<div class="gv-sum" data-testid="anatomy-sum"' in e.proto.body
+    ]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", table)]
+    return {row[0]: row[1:] for row in rows}
+
+
+def form(at, **values):
+    """Type into the form, one field after the other."""
+    for name, value in values.items():
+        kind = at.toggle if isinstance(value, bool) else at.number_input
+        kind(key=f"anatomy_{name}").set_value(value).run()
+        assert not at.exception
+    return at
+
+
+@pytest.fixture(scope="module")
+def mini_sum(mini):
+    return sum(p.numel() for p in mini.model.parameters())
+
+
+def test_it_opens_with_the_chosen_models_own_sum(run_page, mini, mini_sum):
+    at = run_page("anatomy")
+    assert total(at) == mini_sum
+    assert "mini as it is" in said(at)
+    assert sum_rows(at)["the whole model"][-1] == f"{mini_sum:,}"
+    assert at.number_input(key="anatomy_emb_dim").value == mini.config.emb_dim
+    assert at.button(key="anatomy_back").disabled
+    assert not any(name.startswith("cfg_") for name in at.query_params)
+
+
+def test_the_picture_has_every_tensor_of_the_model(run_page, mini):
+    bar = charts(run_page("anatomy"))[0]["data"][0]
+    model = dict(mini.model.named_parameters(remove_duplicate=False))
+    said = "\n".join(bar["customdata"])
+    for name, parameter in model.items():
+        local = name if parameter.dim() == 2 else name.split(".", 2)[-1]
+        assert local.removeprefix("final_norm.") in said, name
+    assert "trf_blocks.3.att.W_query.weight is 256 × 256:<br>65,536 parameters, 0.95 %" in said
+    # areas are parameters: all bars have the same number of pixels a parameter
+    areas = bar["width"] * bar["y"]
+    matrices = [i for i, text in enumerate(bar["customdata"]) if " is " in text and "counted" not in text]
+    counts = [
+        int(re.search(r"([\d,]+) parameters", bar["customdata"][i])[1].replace(",", "")) for i in matrices
+    ]
+    assert np.ptp(areas[matrices] / counts) < 1e-6 * areas.max() / max(counts)
+
+
+def test_the_form_moves_the_sum(run_page, mini_sum):
+    at = form(run_page("anatomy"), emb_dim=512, n_layers=12, tie_embeddings=False)
+    expected = sum(
+        p.numel() for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
+    )
+    assert total(at) == expected
+    assert f"**+{expected - mini_sum:,}** against mini" in said(at)
+    rows = sum_rows(at)
+    assert rows["the whole model"][-2:] == [f"{expected:,}", f"+{expected - mini_sum:,}"]
+    assert rows["out_head"][-2:] == [f"{8192 * 512:,}", f"+{8192 * 512:,}"]
+    assert at.query_params["cfg_emb_dim"] == "512" and at.query_params["cfg_tie_embeddings"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 163_009_536),
+        ({"tie_embeddings": True}, 124_412_160),
+        ({"qkv_bias": True}, 163_037_184),
+        ({"n_heads": 16}, 163_009_536),
+    ],
+)
+def test_the_seeds_numbers_by_hand(run_page, changes, expected):
+    at = run_page("anatomy")
+    at.button_group(key="anatomy_preset").set_value("the book's 124M").run()
+    assert total(form(at, **changes)) == expected
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_presets(run_page, name):
+    at = run_page("anatomy")
+    at.button_group(key="anatomy_preset").set_value(name).run()
+    assert not at.exception
+    assert total(at) == PRESETS[name].parameters
+    assert at.number_input(key="anatomy_n_heads").value == PRESETS[name].n_heads
+    assert at.toggle(key="anatomy_qkv_bias").value is PRESETS[name].qkv_bias
+    assert charts(at)[1]["layout"]["yaxis"]["ticktext"] == [name, "mini"]
+
+
+def test_back_to_the_model(run_page, mini_sum):
+    at = form(run_page("anatomy", **LINK), n_layers=3)
+    at.button(key="anatomy_back").click().run()
+    assert total(at) == mini_sum and "mini as it is" in said(at)
+    assert at.number_input(key="anatomy_vocab_size").value == 8192
+    assert at.query_params["cfg_vocab_size"] == ""
+
+
+def test_a_link_opens_the_form_as_it_was(run_page):
+    at = run_page("anatomy", **LINK, cfg_qkv_bias="on", cfg_tie_embeddings="off", cfg_norm_bias="off")
+    config = GPTConfig(**SIZES, qkv_bias=True, norm_bias=False)
+    assert total(at) == sum(p.numel() for p in GPTModel(config).parameters())
+    assert at.toggle(key="anatomy_norm_bias").value is False
+    assert at.toggle(key="anatomy_linear_bias").value is True
+
+
+def test_typing_the_models_own_config_is_the_model(run_page):
+    at = form(run_page("anatomy"), n_layers=7, vocab_size=8000)
+    at = form(at, n_layers=6, vocab_size=8192)
+    assert "mini as it is" in said(at)
+    assert at.session_state["cfg_n_layers"] is None
+
+
+def test_the_number_of_heads_changes_nothing(run_page, mini_sum):
+    at = form(run_page("anatomy"), n_heads=32)
+    assert total(at) == mini_sum and "as many as mini" in said(at)
+    assert "The 32 heads share the 256 rows of W_query" in said(at)
+
+
+def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
+    at = form(run_page("anatomy"), emb_dim=250)
+    (error,) = at.error
+    assert error.value == (
+        "emb_dim 250 cannot be divided among 8 heads: each must get the same whole number of dimensions. "
+        "5 or 10 heads would do, or emb_dim 248 or 256. Until then the page shows emb_dim 256 with 8 heads "
+        "and 6 blocks."
+    )
+    assert at.number_input(key="anatomy_emb_dim").value == 250
+    assert at.query_params["cfg_emb_dim"] == "250"
+    assert total(at) == mini_sum
+    at = form(at, n_heads=10)
+    assert not at.error
+    assert total(at) == GPTConfig(8192, 256, 250, 10, 6, tie_embeddings=True).parameters
+
+
+def test_a_link_to_an_impossible_config(run_page, mini_sum):
+    at = run_page("anatomy", cfg_n_heads=7)
+    assert "cannot be divided among 7 heads" in at.error[0].value
+    assert total(at) == mini_sum
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_what_is_too_large_is_refused_by_name(run_page, name):
+    at = form(run_page("anatomy"), **{name: MOST[name] + 1})
+    assert f"{name} is {MOST[name] + 1:,}; this page goes up to {MOST[name]:,}." in at.error[0].value
+    assert at.number_input(key=f"anatomy_{name}").value == MOST[name] + 1
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_zero_is_refused_by_name(run_page, name):
+    at = run_page("anatomy", **{f"cfg_{name}": 0})
+    assert f"{name} is 0; it must be at least 1." in at.error[0].value
+
+
+def test_the_largest_that_it_takes(run_page):
+    at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
+    assert not at.error
+    assert total(at) > 10**13
+
+
+@pytest.mark.parametrize("value", ["-3", "1e3", "twelve", "٣", "9999999"])
+def test_nonsense_in_the_address_is_as_if_not_there(run_page, mini_sum, value):
+    at = run_page("anatomy", cfg_n_layers=value, cfg_qkv_bias=value)
+    assert total(at) == mini_sum
+
+
+def test_in_numbers_is_every_tensor(run_page):
+    at = run_page("anatomy", **LINK)
+    at.session_state["numbers_anatomy"] = True
+    at.run()
+    table = at.dataframe[0].value
+    expected = tensor_table(anatomy(GPTConfig(**SIZES, tie_embeddings=True)))
+    assert table["tensor"].tolist() == expected["tensor"].tolist()
+    assert table["parameters"].sum() == total(at)
+
+
+def test_in_code_shows_what_builds_the_model(run_page):
+    at = run_page("anatomy")
+    at.session_state["in_code"] = True
+    at.run()
+    code = "\n".join(block.value for block in at.code)
+    for line in ("self.tok_emb = nn.Embedding", "self.W_query = nn.Linear", "nn.Linear(emb_dim, 4 * emb_dim"):
+        assert line in code
+
+
+@pytest.mark.parametrize("config", [BOOK, GPTConfig(**SIZES, qkv_bias=True, tie_embeddings=True)])
+def test_the_snippet_gives_the_same_picture(tmp_path, capsys, config):
+    file = tmp_path / "snippet.py"
+    file.write_text(snippet(config), encoding="utf-8")
+    ran = runpy.run_path(str(file))
+    drawn = [t for t in anatomy(config).tensors if t.shared_with is None]
+    assert ran["picture"] == {t.name: (t.shape, t.parameters) for t in drawn}
+    assert ran["total"] == config.parameters
+    assert f"{config.parameters:,}" in capsys.readouterr().out
+
+
+def test_the_form_survives_another_page():
+    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=30).run()
+    at = form(at.switch_page("pages/anatomy.py").run(), n_layers=9)
+    at.switch_page("pages/tokens.py").run()
+    at.switch_page("pages/anatomy.py").run()
+    assert not at.exception
+    assert at.number_input(key="anatomy_n_layers").value == 9
