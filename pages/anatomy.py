@@ -56,7 +56,6 @@ def sheet() -> None:
             LayerNorm.__init__,
         ],
         snippet(config),
-        words.shapes(shown),
     )
 
 

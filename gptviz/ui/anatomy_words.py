@@ -187,17 +187,6 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def shapes(shown: Anatomy) -> dict[str, str]:
-    """The shapes of what the constructors make."""
-    found = {}
-    for tensor in shown.tensors:
-        if tensor.block in (None, 0):
-            found[tensor.name] = (
-                f"({', '.join(str(n) for n in tensor.shape)}{',' * (len(tensor.shape) == 1)})"
-            )
-    return found
-
-
 def alt(shown: Anatomy) -> str:
     count = _count(shown.config.n_layers, "block")
     return (
