@@ -8,6 +8,7 @@ from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
 from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
 from gptviz.ui import layernorm_words as words
+from gptviz.ui.cell_clicks import cell_clicks
 from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
@@ -24,12 +25,10 @@ labels = [show_token(token.raw) for token in scene.tokens]
 label = labels[position]
 
 
-def pick_norm() -> None:
+def pick_norm(row: int, column: int) -> None:
     """A click on a cell of either heatmap chooses its norm and its token."""
-    points = st.session_state["layernorm_grids"].selection.points
-    if points:
-        st.session_state["ln_norm"] = names[int(points[0]["y"])]
-        scene.select(int(points[0]["x"]))
+    st.session_state["ln_norm"] = names[row]
+    scene.select(column)
 
 
 def pick_dimension() -> None:
@@ -53,6 +52,7 @@ with st.container(horizontal=True, vertical_alignment="top"):
         persist_state="session",
     )
     name = st.selectbox("Norm", names, key="ln_norm", persist_state="session", width=220)
+    cell_clicks("layernorm_grids", len(names), len(labels), pick_norm)
 chosen = names.index(name)
 before, after = (numbers.norm_grid(table, column) for column in (quantity, f"{quantity}_after"))  # (N, T)
 limit = numbers.grid_limit(before, after, quantity)
@@ -60,10 +60,7 @@ scene.chart(
     norm_grids(before, after, names, labels, quantity, limit, chosen, position, mode),
     key="layernorm_grids",
     alt=f"The {quantity} of every token's values before and after each of the {len(names)} LayerNorms",
-    on_select=pick_norm,
 )
-
-
 st.markdown(words.what_to_see(table, labels, quantity, name, position, size))
 
 st.subheader(f"{as_code(label)} through the depth of the network", anchor=False)

@@ -11,12 +11,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from gptviz.digits import significant
-from gptviz.figures.heatmaps import Floats, axis_names, signed_axis
+from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
 from gptviz.figures.theme import Mode, finish, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
 PANEL_NAMES = ("token embedding", "+ position embedding", "= what block 0 is given")
 BARS = 0.84  # where on the paper the column of lengths begins
+TITLE = 22  # pixels above the first panel for its name
 LABELLED_ROWS = 48  # above it a row is too thin for its token's text: positions are written instead
 
 
@@ -86,7 +87,9 @@ def embedding_sum(
     fig.add_shape(
         type="line", x0=dimension, x1=dimension, y0=-0.5, y1=2.5, line={"color": colors.accent, "width": 2}
     )
-    return finish(fig, mode, height=270)
+    finish(fig, mode, height=240 + BAR)
+    fig.layout.margin.t = BAR
+    return fig
 
 
 def _sum_points(parts: Floats, label: str, position: int) -> go.Scatter:
@@ -204,9 +207,11 @@ def embedding_rows(
     )
     axes[axis_names(5, "x")[1]]["title"] = "dimension"
     fig.update_layout(
-        axes, coloraxis=signed_axis(limit, mode, 1.0, lift=24), bargap=0.25 if tokens <= LABELLED_ROWS else 0
+        axes, coloraxis=signed_axis(limit, mode, 0.97), bargap=0.25 if tokens <= LABELLED_ROWS else 0
     )
-    return finish(fig, mode, height=height + 30)
+    finish(fig, mode, height=height + 30)
+    fig.layout.margin.t = BAR + TITLE
+    return fig
 
 
 def row_pixels(tokens: int) -> float:
@@ -246,7 +251,8 @@ def _length_bars(
         text=[significant(float(length), 3) for length in lengths] if few else None,
         textposition="outside",
         cliponaxis=False,
-        textfont={"size": 11},
+        textfont={"size": max(9, min(13, row_pixels(len(labels)) - 1))},
+        constraintext="none",
         marker={
             "color": [colors.accent if i == position else colors.quiet for i in range(len(labels))],
             "line": {"width": 0},

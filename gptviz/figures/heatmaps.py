@@ -13,19 +13,24 @@ from gptviz.figures.theme import Mode, finish, palette
 Floats = NDArray[np.floating]
 
 
-def signed_axis(limit: float, mode: Mode, right: float, lift: int = 4) -> dict[str, object]:
-    """The shared signed scale; its bar lies `lift` pixels above the paper and ends at `right` of it."""
+BAR = 34  # pixels at the top of a figure that the scale's bar and its three numbers take
+
+
+def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, object]:
+    """The shared signed scale; its bar lies along the figure's upper edge and ends at `right` of the paper.
+
+    The figure's upper margin must be at least `BAR`.
+    """
     end = significant(limit, 2)
     return {
         "colorscale": palette(mode).signed,
         "cmin": -limit,
         "cmax": limit,
         "colorbar": {
-            "orientation": "h", "x": right, "xanchor": "right", "y": 1, "yanchor": "bottom", "len": 0.3,
-            "thickness": 8, "outlinewidth": 0,
+            "orientation": "h", "x": right, "xanchor": "right", "len": 0.3,
+            "y": 1, "yref": "container", "yanchor": "top", "thickness": 8, "outlinewidth": 0,
             "tickvals": [-limit, 0, limit], "ticktext": [f"−{end}", "0", end],
-            "ticks": "", "tickfont": {"size": 12}, "ypad": lift, "xpad": 0,
-            "ticklabelposition": "outside top",
+            "ticks": "", "tickfont": {"size": 12}, "ypad": 4, "xpad": 0,
         },
     }  # fmt: skip
 
@@ -58,7 +63,9 @@ def similarity_matrix(
     line = {"color": colors.accent, "width": 1.5, "dash": "dot"}
     fig.add_hline(position, line=line)
     fig.add_vline(position, line=line)
-    return finish(fig, mode, height=430)
+    finish(fig, mode, height=430)
+    fig.layout.margin.t = BAR
+    return fig
 
 
 def similarity_curve(row: Floats, position: int, used: int, mode: Mode) -> go.Figure:

@@ -12,11 +12,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from gptviz.digits import significant
-from gptviz.figures.heatmaps import Floats, axis_names, signed_axis
+from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
 from gptviz.figures.theme import Mode, finish, palette
 
 LABELLED_COLUMNS = 40  # tokens along half a page; above it positions are written
-CLICKABLE = 4000  # cells a side that get an invisible point for the click
 QUANTITIES = ("variance", "mean")
 
 
@@ -34,9 +33,7 @@ def norm_grids(
     """Two heatmaps (N, T) side by side on one scale: a row a norm, first on top; a column a token.
 
     For "variance" the colour is log10 and `limit` counts powers of ten: 2 runs from 0.01 to 100. The
-    cell of `norm` and `position` is framed. Curves 1 and 3 are an invisible point a cell (x the
-    position, y the norm), for the clicks that a heatmap does not report; above CLICKABLE cells a side
-    they would weigh more than the picture, and are left out.
+    cell of `norm` and `position` is framed.
     """
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
@@ -47,28 +44,33 @@ def norm_grids(
         )
     colors = palette(mode)
     shown = [html.escape(label, quote=False) for label in labels]
-    clickable = rows * tokens <= CLICKABLE
-    hovers = _grid_hovers(before, after, names, shown, quantity) if clickable else []
+    columns = [f"`{label}` (position {i})" for i, label in enumerate(shown)]
+    both = np.stack([before, after], axis=2, dtype=np.float32)  # (N, T, 2): what every hover says
+    says = f"%{{y}} at %{{x}}:<br>{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after"
     fig = go.Figure()
     for number, (grid, title) in enumerate(((before, "before"), (after, "after")), start=1):
         x, y = axis_names(number, "x"), axis_names(number, "y")
-        fig.add_trace(_cells(grid, quantity, title, clickable, x[0], y[0]))
-        if clickable:
-            fig.add_trace(_cell_points(rows, tokens, hovers, x[0], y[0]))
+        fig.add_trace(
+            go.Heatmap(
+                z=_log10(grid) if quantity == "variance" else grid,
+                x=columns, y=names, customdata=both, hovertemplate=says + "<extra></extra>",
+                coloraxis="coloraxis", xaxis=x[0], yaxis=y[0],
+                xgap=1 if tokens <= LABELLED_COLUMNS else 0, ygap=1,
+            )
+        )  # fmt: skip
         fig.update_layout(
             {
                 x[1]: {
                     "domain": [0, 0.485] if number == 1 else [0.515, 1],
                     "anchor": y[0],
                     "range": [-0.5, tokens - 0.5],
-                    **_column_labels(shown),
+                    **_column_labels(shown, columns),
                 },
                 y[1]: {
                     "range": [rows - 0.5, -0.5],
                     "anchor": x[0],
-                    "tickvals": np.arange(rows),
-                    "ticktext": names,
                     "showticklabels": number == 1,
+                    "tickmode": "linear",
                     "tickfont": {"size": 14 if rows <= 16 else 11},
                 },
             }
@@ -81,10 +83,14 @@ def norm_grids(
             type="rect", x0=position - 0.5, x1=position + 0.5, y0=norm - 0.5, y1=norm + 0.5, xref=x[0],
             yref=y[0], line={"color": colors.accent, "width": 2.5},
         )  # fmt: skip
-    fig.update_xaxes(showgrid=False, fixedrange=True, ticks="")
-    fig.update_yaxes(showgrid=False, fixedrange=True, ticks="")
-    fig.update_layout(coloraxis=_grid_scale(limit, quantity, mode), clickmode="event+select")
-    return finish(fig, mode, height=max(140 + rows * (20 if rows <= 16 else 14), 280))
+    # the frame: where every variance is 1, a grid is nothing but paper
+    common = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category", "showline": True}
+    fig.update_xaxes(mirror=True, **common)
+    fig.update_yaxes(mirror=True, **common)
+    fig.update_layout(coloraxis=_grid_scale(limit, quantity, mode))
+    finish(fig, mode, height=max(140 + rows * (20 if rows <= 16 else 14), 280))
+    fig.layout.margin.t = BAR + 22  # the bar, and what stands above each grid
+    return fig
 
 
 def x_start(number: int) -> float:
@@ -96,7 +102,7 @@ def _log10(variance: Floats) -> Floats:
 
 
 def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
-    scale = signed_axis(limit, mode, 0.985, lift=24)
+    scale = signed_axis(limit, mode, 0.985)
     bar = dict(scale["colorbar"])  # type: ignore[call-overload]
     bar["len"] = 0.35
     if quantity == "variance":
@@ -105,61 +111,17 @@ def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
     return {**scale, "colorbar": bar}
 
 
-def _grid_hovers(
-    before: Floats, after: Floats, names: Sequence[str], labels: Sequence[str], quantity: str
-) -> list[str]:
-    """A sentence a cell, row by row."""
-    return [
-        f"{name} at `{label}` (position {position}):<br>{quantity} {significant(before[row, position])} "
-        f"before, {significant(after[row, position])} after"
-        for row, name in enumerate(names)
-        for position, label in enumerate(labels)
-    ]
-
-
-def _cells(grid: Floats, quantity: str, when: str, clickable: bool, x: str, y: str) -> go.Heatmap:
-    """The heatmap; its own hover speaks only where there are no points that do."""
-    own: dict[str, object] = {"hoverinfo": "skip"}
-    if not clickable:
-        own = {
-            "customdata": grid.astype(np.float32),
-            "hovertemplate": f"%{{y}} at position %{{x}}:<br>{quantity} %{{customdata:.3g}} {when}"
-            "<extra></extra>",
-        }
-    return go.Heatmap(
-        z=_log10(grid) if quantity == "variance" else grid,
-        coloraxis="coloraxis",
-        xaxis=x,
-        yaxis=y,
-        xgap=1 if grid.shape[1] <= LABELLED_COLUMNS else 0,
-        ygap=1,
-        **own,
-    )
-
-
-def _cell_points(rows: int, tokens: int, hovers: Sequence[str], x: str, y: str) -> go.Scatter:
-    return go.Scatter(
-        x=np.tile(np.arange(tokens, dtype=np.int32), rows),
-        y=np.repeat(np.arange(rows, dtype=np.int32), tokens),
-        mode="markers",
-        marker={"size": 12, "symbol": "square", "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        customdata=hovers,
-        hovertemplate="%{customdata}<extra></extra>",
-        xaxis=x,
-        yaxis=y,
-    )
-
-
-def _column_labels(labels: Sequence[str]) -> dict[str, object]:
+def _column_labels(labels: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
+    """Tokens below their columns; where they are too many to read, every so many positions."""
     if len(labels) <= LABELLED_COLUMNS:
-        return {
-            "tickvals": np.arange(len(labels)),
-            "ticktext": labels,
-            "tickangle": -60 if len(labels) > 5 else 0,
-        }
-    return {"tickmode": "linear", "tick0": 0, "dtick": 10 if len(labels) <= 128 else 32, "title": "position"}
+        return {"tickvals": columns, "ticktext": labels, "tickangle": -60 if len(labels) > 5 else 0}
+    step = 10 if len(labels) <= 128 else 32 if len(labels) <= 512 else 128
+    return {
+        "tickvals": columns[::step],
+        "ticktext": [str(i) for i in range(0, len(labels), step)],
+        "tickangle": 0,
+        "title": "position",
+    }
 
 
 def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: Mode) -> go.Figure:

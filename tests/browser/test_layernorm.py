@@ -23,14 +23,14 @@ def test_the_values_behind_the_pictures_are_the_traces(open_page, settled, norms
     page = open_page("layernorm", text=TEXT, token=3)
     assert np.allclose(10 ** values(page, "layernorm_grids", 0, "z"), grid(norms, "variance"), rtol=1e-4)
     assert np.allclose(
-        10 ** values(page, "layernorm_grids", 2, "z"), grid(norms, "variance_after"), rtol=1e-4
+        10 ** values(page, "layernorm_grids", 1, "z"), grid(norms, "variance_after"), rtol=1e-4
     )
     assert np.allclose(values(page, "layernorm_depth", 0, "y"), grid(norms, "variance")[:, 3], rtol=1e-5)
     page.get_by_role("radio", name="mean").click()
     settled(page)
     page.locator(".st-key-layernorm_depth .ytitle").get_by_text("mean").wait_for()
     assert np.allclose(values(page, "layernorm_grids", 0, "z"), grid(norms, "mean"), atol=1e-6)
-    assert np.allclose(values(page, "layernorm_grids", 2, "z"), grid(norms, "mean_after"), atol=1e-6)
+    assert np.allclose(values(page, "layernorm_grids", 1, "z"), grid(norms, "mean_after"), atol=1e-6)
     assert "ln_quantity=mean" in page.url
 
 
