@@ -29,11 +29,12 @@ class Sent(Protocol):
 
 @dataclass(frozen=True)
 class Upload:
-    """One checkpoint: `path` is its only file, or the folder of its files."""
+    """One checkpoint: `path` is its only file, or `folder`, which holds all that was sent."""
 
     number: str
     label: str
     path: Path
+    folder: Path
 
     @property
     def tokenizer(self) -> Path | None:
@@ -51,9 +52,8 @@ class Uploads:
 
     def __init__(self, max_bytes: int, gone: Callable[[str], None]):
         self.max_bytes = max_bytes
-        self.home = Path(tempfile.mkdtemp(prefix="gptviz-upload-"))
         self._all: dict[str, Upload] = {}
-        self._finalize = weakref.finalize(self, _remove, self.home, self._all, gone)
+        weakref.finalize(self, _remove, self._all, gone)
 
     def __iter__(self) -> Iterator[Upload]:
         return iter(self._all.values())
@@ -69,15 +69,14 @@ class Uploads:
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
         self._check(files, list(names.values()), weights)
+        folder = Path(tempfile.mkdtemp(prefix="gptviz-upload-"))  # for this user's eyes only
         number = uuid.uuid4().hex
-        folder = self.home / number
-        folder.mkdir()
         for file, name in names.items():
             file.seek(0)
             with (folder / name).open("wb") as copy:
                 shutil.copyfileobj(file, copy, 2**20)
         path = folder / weights[0] if len(files) == 1 else folder
-        self._all[number] = Upload(number, Path(weights[0]).stem, path)
+        self._all[number] = Upload(number, Path(weights[0]).stem, path, folder)
         return self._all[number]
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
@@ -94,7 +93,7 @@ class Uploads:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise CheckpointError(f"{twice} was sent twice; send the files of one checkpoint at a time")
-        size = sum(file.size for file in files) + sum(_size(upload.path) for upload in self._all.values())
+        size = sum(file.size for file in files) + sum(_size(upload.folder) for upload in self._all.values())
         if size > self.max_bytes:
             raise CheckpointError(
                 f"your files are {gigabytes(size)} together; this server takes at most "
@@ -107,11 +106,11 @@ def _plain_name(name: str) -> str:
     return PureWindowsPath(PurePosixPath(name).name).name
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def _remove(home: Path, uploads: dict[str, Upload], gone: Callable[[str], None]) -> None:
-    for number in uploads:
-        gone(number)
-    shutil.rmtree(home, ignore_errors=True)
+def _remove(uploads: dict[str, Upload], gone: Callable[[str], None]) -> None:
+    for upload in uploads.values():
+        gone(upload.number)
+        shutil.rmtree(upload.folder, ignore_errors=True)

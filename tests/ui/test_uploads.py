@@ -2,6 +2,8 @@
 
 import gc
 import io
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -66,7 +68,7 @@ def test_a_real_checkpoint_of_the_book_loads(uploads):
 )
 def test_a_name_is_never_a_path(uploads, name, kept):
     upload = uploads.keep([sent(name)])
-    assert upload.path.name == kept and upload.path.parent.parent == uploads.home
+    assert upload.path == upload.folder / kept and upload.folder.parent == Path(tempfile.gettempdir())
 
 
 @pytest.mark.parametrize(
@@ -78,10 +80,11 @@ def test_a_name_is_never_a_path(uploads, name, kept):
         (["a/model.pth", "b/model.pth"], "model.pth was sent twice"),
     ],
 )
-def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says):
+def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(CheckpointError, match=says):
         uploads.keep([sent(name) for name in names])
-    assert not list(uploads) and not list(uploads.home.iterdir())
+    assert not list(uploads) and not list(tmp_path.iterdir())
 
 
 def test_all_of_a_session_together_are_limited(gone):
@@ -95,8 +98,9 @@ def test_all_of_a_session_together_are_limited(gone):
 
 def test_when_the_session_is_over_nothing_is_left(gone):
     uploads = Uploads(10, gone.append)
-    home, number = uploads.home, uploads.keep([sent("a.pth")]).number
-    assert home.is_dir()
+    first, second = uploads.keep([sent("a.pth")]), uploads.keep([sent("b.pth")])
+    assert first.folder.is_dir() and first.folder != second.folder
     del uploads
     gc.collect()
-    assert not home.exists() and gone == [number]
+    assert not first.folder.exists() and not second.folder.exists()
+    assert gone == [first.number, second.number]
