@@ -14,7 +14,7 @@ from gptviz.ui.model_cache import ModelCache
 Keep = tuple[str | tuple[str, int], ...]
 Key = tuple[str, tuple[int, ...], frozenset[str | tuple[str, int]] | None]
 
-DEFAULT_MEGABYTES = 512
+DEFAULT_MEGABYTES = 1024  # 1,024 tokens of GPT-2 with all of their attention, and some short texts
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
 

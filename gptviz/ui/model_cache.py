@@ -1,6 +1,5 @@
 """The loaded models that all sessions share, bounded by bytes."""
 
-import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -50,9 +49,6 @@ class ModelCache:
                 planned = plan()
                 self._make_room(planned)
                 found = planned.load()
-                # What a model brings along lives long: the collector need not look at it again and again.
-                gc.collect()
-                gc.freeze()
                 with self._lock:
                     self._models[key] = found
         return found

@@ -1,11 +1,14 @@
 """The model that a session works with: the one that was asked for, or else the last that could be loaded."""
 
 import os
+import threading
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz import LanguageModel
 from gptviz.checkpoints import CheckpointError
@@ -18,6 +21,8 @@ from gptviz.ui.uploads import Uploads
 
 ALLOW_PATHS = "GPTVIZ_ALLOW_PATHS"
 DEVICE = "GPTVIZ_DEVICE"
+
+LEFT_SECONDS = 150.0  # a little longer than Streamlit keeps a session whose connection broke
 
 _UPLOADS, _IN_USE, _FAILED = "gptviz_uploads", "gptviz_model_in_use", "gptviz_model_failed"
 
@@ -167,7 +172,29 @@ def uploads() -> Uploads:
             cache.drop_all(f"{UPLOAD}{number}|")
 
         st.session_state[_UPLOADS] = Uploads(st.get_option("server.maxUploadSize") * 2**20, gone)
-    return st.session_state[_UPLOADS]
+    found: Uploads = st.session_state[_UPLOADS]
+    context = get_script_run_ctx()
+    if any(found) and context is not None:
+        _visit(context.session_id, found)
+    return found
+
+
+def _left(visit: tuple[str, Uploads]) -> None:
+    """The browser has gone, or its network: Streamlit lets it come back within two minutes."""
+    timer = threading.Timer(LEFT_SECONDS, _clear_unless_back, visit)
+    timer.daemon = True
+    timer.start()
+
+
+@st.cache_resource(scope="session", on_release=_left, show_spinner=False)
+def _visit(session: str, _uploads: Uploads) -> tuple[str, Uploads]:
+    """Streamlit's word for a session that ends is a cache that goes with it."""
+    return session, _uploads
+
+
+def _clear_unless_back(session: str, uploads: Uploads) -> None:
+    if not (runtime.exists() and runtime.get_instance().is_active_session(session)):
+        uploads.clear()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

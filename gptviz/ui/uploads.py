@@ -45,7 +45,7 @@ class Upload:
 
 
 class Uploads:
-    """A session's uploads. When the session is over and this object goes, so do its files.
+    """A session's uploads. When it is cleared, or this object goes, so do its files.
 
     `gone(number)` is called for each of them then.
     """
@@ -53,7 +53,12 @@ class Uploads:
     def __init__(self, max_bytes: int, gone: Callable[[str], None]):
         self.max_bytes = max_bytes
         self._all: dict[str, Upload] = {}
+        self._gone = gone
         weakref.finalize(self, _remove, self._all, gone)
+
+    def clear(self) -> None:
+        """Remove all of them."""
+        _remove(self._all, self._gone)
 
     def __iter__(self) -> Iterator[Upload]:
         return iter(self._all.values())
@@ -111,6 +116,7 @@ def _size(folder: Path) -> int:
 
 
 def _remove(uploads: dict[str, Upload], gone: Callable[[str], None]) -> None:
-    for upload in uploads.values():
+    while uploads:
+        _, upload = uploads.popitem()
         gone(upload.number)
         shutil.rmtree(upload.folder, ignore_errors=True)

@@ -103,4 +103,11 @@ def test_when_the_session_is_over_nothing_is_left(gone):
     del uploads
     gc.collect()
     assert not first.folder.exists() and not second.folder.exists()
-    assert gone == [first.number, second.number]
+    assert sorted(gone) == sorted([first.number, second.number])
+
+
+def test_clearing_is_done_once(uploads, gone):
+    upload = uploads.keep([sent("a.pth")])
+    uploads.clear()
+    uploads.clear()
+    assert not upload.folder.exists() and gone == [upload.number] and not list(uploads)
