@@ -116,7 +116,11 @@ def page(
         )
     prompt_box.box(prompt)
     strip = st.container(key="gv_chips")
-    model = models.in_use(prompt.model)
+    try:
+        model = models.in_use(prompt.model)
+    except ValueError as error:  # not even the bundled one: a setting of the server is wrong
+        strip.error(f"No model can be loaded: {error}")
+        st.stop()
     lm = model.lm
     reading = prompt_box.read(lm, prompt.text, prompt.special)
     prompt, switched = follow(model, prompt, tuple(token.raw for token in lm.tokens(reading.ids)))

@@ -194,6 +194,14 @@ def models_prompt(at, name):
     return replace(prompt, model=prompt.model.named(name))
 
 
+def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):
+    monkeypatch.setenv("GPTVIZ_DEVICE", "abacus")
+    at = run_page("tokens", text=TEXT)
+    (error,) = at.error
+    assert error.value == "No model can be loaded: GPTVIZ_DEVICE is 'abacus'; this machine has cpu"
+    assert at.text_area[0].value == TEXT
+
+
 def test_a_link_to_somebody_elses_upload(run_page):
     at = run_page("tokens", text=TEXT, model="upload:0123456789abcdef")
     assert "it belonged to that visit only" in said(at) and "you see **mini**" in at.sidebar.caption[0].value
