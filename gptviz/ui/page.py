@@ -14,7 +14,7 @@ from gptviz.figures.theme import Mode, palette
 from gptviz.trace import Token
 from gptviz.ui import address, models, state
 from gptviz.ui import prompt as prompt_box
-from gptviz.ui.cache import trace_cache
+from gptviz.ui.cache import Keep, trace_cache
 from gptviz.ui.chips import chips
 from gptviz.ui.download import chart
 from gptviz.ui.model_notice import notice
@@ -102,25 +102,11 @@ def page(
     the address that clicks change as well as widgets (see `address`). Ends the run with a sentence when there
     is nothing to show.
     """
-    st.set_page_config(
-        page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
-    )
-    ensure_navigation()
-    mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
-    st.html(STYLE.replace("ON_ACCENT", palette(mode).paper))
+    mode = _head(title, question)
     prompt = state.current()
-    with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.title(title, anchor=False, width="content")
-        st.markdown(
-            question or next((q for name, _, q in PAGES.values() if name == title), ""), width="content"
-        )
     prompt_box.box(prompt)
     strip = st.container(key="gv_chips")
-    try:
-        model = models.in_use(prompt.model)
-    except ValueError as error:  # not even the bundled one: a setting of the server is wrong
-        strip.error(f"No model can be loaded: {error}")
-        st.stop()
+    model = _model(prompt, strip)
     lm = model.lm
     reading = prompt_box.read(lm, prompt.text, prompt.special)
     prompt, switched = follow(model, prompt, tuple(token.raw for token in lm.tokens(reading.ids)))
@@ -131,14 +117,12 @@ def page(
     _sidebar(prompt, model)
     with strip:
         notice(model)
-    _end_unless_readable(strip, reading)
-    for sentence in filter(None, (reading.notice, switched)):
-        (strip.warning if sentence is reading.notice else strip.caption)(sentence)
-    try:
-        trace = trace_cache().get(model.key, lm, reading.ids, None if keep is None else tuple(keep))
-    except CaptureError as error:
-        strip.error(f"Nothing is shown, since the model did not do what it should: {error}")
-        st.stop()
+        _end_unless_readable(reading)
+        if reading.notice:
+            st.warning(reading.notice)
+        if switched:
+            st.caption(switched)
+        trace = _traced(model, reading, None if keep is None else tuple(keep))
     scene = Scene(
         lm=lm,
         key=model.key,
@@ -151,15 +135,42 @@ def page(
         truncated=reading.truncated,
         special=prompt.special,
     )
+    following = None if reading.truncated else _following(lm, trace)
     with strip:
-        chips(
-            scene.tokens,
-            scene.position,
-            scene.mode,
-            scene.select,
-            following=None if reading.truncated else _following(lm, trace),
-        )
+        chips(scene.tokens, scene.position, scene.mode, scene.select, following=following)
     return scene
+
+
+def _head(title: str, question: str | None) -> Mode:
+    """What stands above the prompt; gives back whether the browser is in light or dark."""
+    st.set_page_config(
+        page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
+    )
+    ensure_navigation()
+    mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
+    st.html(STYLE.replace("ON_ACCENT", palette(mode).paper))
+    with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.title(title, anchor=False, width="content")
+        st.markdown(
+            question or next((q for name, _, q in PAGES.values() if name == title), ""), width="content"
+        )
+    return mode
+
+
+def _model(prompt: Prompt, strip: DeltaGenerator) -> InUse:
+    try:
+        return models.in_use(prompt.model)
+    except ValueError as error:  # not even the bundled one: a setting of the server is wrong
+        strip.error(f"No model can be loaded: {error}")
+        st.stop()
+
+
+def _traced(model: InUse, reading: Reading, keep: Keep | None) -> Trace:
+    try:
+        return trace_cache().get(model.key, model.lm, reading.ids, keep)
+    except CaptureError as error:
+        st.error(f"Nothing is shown, since the model did not do what it should: {error}")
+        st.stop()
 
 
 def _sidebar(prompt: Prompt, model: InUse) -> None:
@@ -171,13 +182,13 @@ def _sidebar(prompt: Prompt, model: InUse) -> None:
         prompt_box.special_switch(prompt)
 
 
-def _end_unless_readable(strip: DeltaGenerator, reading: Reading) -> None:
+def _end_unless_readable(reading: Reading) -> None:
     """End the run with a sentence where there is nothing that the model could read."""
     if reading.refusal:
-        strip.warning(reading.refusal)
+        st.warning(reading.refusal)
         st.stop()
     if not reading.ids:
-        strip.info("The prompt is empty. Type a text, and press Run or Ctrl+Enter.")
+        st.info("The prompt is empty. Type a text, and press Run or Ctrl+Enter.")
         st.stop()
 
 
