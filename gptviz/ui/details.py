@@ -95,7 +95,7 @@ def in_code(
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:
-    """Where a function stands, "gptviz/model.py, lines 12 to 20", and its lines with their numbers."""
+    """Where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its numbered lines."""
     file = Path(inspect.getsourcefile(function) or "")
     lines, first = inspect.getsourcelines(function)
     last = first + len(lines) - 1
@@ -103,4 +103,4 @@ def source(function: Callable[..., Any]) -> tuple[str, str]:
     width = len(str(last))
     numbered = [f"{first + i:{width}}  {line[margin:].rstrip()}".rstrip() for i, line in enumerate(lines)]
     shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
-    return f"{shown}, lines {first} to {last}", "\n".join(numbered)
+    return f"{function.__qualname__}: {shown}, lines {first} to {last}", "\n".join(numbered)

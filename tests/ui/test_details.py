@@ -62,7 +62,9 @@ def test_the_table_itself_is_left_alone():
     "function", [GPTModel.forward, MultiHeadAttention.forward, LayerNorm.forward, GPTModel]
 )
 def test_lines_are_where_they_say(function):
-    where, lines = source(function)
+    place, lines = source(function)
+    name, _, where = place.partition(": ")
+    assert name == function.__qualname__
     file, first, last = where.split()[0].rstrip(","), int(where.split()[2]), int(where.split()[4])
     text = (ROOT / file).read_text(encoding="utf-8").splitlines()
     assert file == "gptviz/model.py"
