@@ -39,12 +39,14 @@ def follow(model: InUse, prompt: Prompt, raws: tuple[bytes, ...]) -> tuple[Promp
     return prompt, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
 
 
-def sentence(before: Reading, now: Reading) -> str:
-    """Where two models cut the same text differently."""
+def sentence(before: Reading, now: Reading) -> str | None:
+    """Where two models cut the same text differently; nothing of one that only computes differently."""
     try:
         found = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character
         return f"{now.name} reads {len(now.raws)} tokens where {before.name} read {len(before.raws)}."
+    if not found and now.name == before.name:
+        return None
     if not found:
         return f"The prompt's tokens are the same for {now.name} as for {before.name}."
     shown = [f"{_tokens(before.raws, d.before)} → {_tokens(now.raws, d.after)}" for d in found[:MOST_SHOWN]]

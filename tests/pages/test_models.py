@@ -1,6 +1,7 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -64,6 +65,14 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     assert at.query_params["token"] == "0"  # the token that holds the end of `even`
     at.sidebar.selectbox(key="prompt_model").select("mini").run()
     assert any("gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption)
+
+
+def test_a_model_that_only_computes_differently_cuts_no_differently(run_page):
+    at = run_page("tokens", text=TEXT)
+    prompt = at.session_state["gptviz_prompt"]
+    at.session_state["gptviz_prompt"] = replace(prompt, model=replace(prompt.model, dtype="bfloat16"))
+    at.run()
+    assert "in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
 
 
 def test_bfloat16_is_on_the_screen_and_in_the_code(run_page):
@@ -188,8 +197,6 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
 
 
 def models_prompt(at, name):
-    from dataclasses import replace
-
     prompt = at.session_state["gptviz_prompt"]
     return replace(prompt, model=prompt.model.named(name))
 
