@@ -95,7 +95,7 @@ def in_code(
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:
-    """Where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its numbered lines."""
+    """Where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
     file = Path(inspect.getsourcefile(function) or "")
     lines, first = inspect.getsourcelines(function)
     last = first + len(lines) - 1
