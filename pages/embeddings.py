@@ -13,7 +13,7 @@ from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
 from gptviz.ui.snippets.embeddings import embeddings
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, show_id, term
 
 CHOICES = {"emb_dim": int}
 scene = page("Embeddings", keep=("tok_emb", "pos_emb", "embed"), choices=CHOICES)
@@ -52,7 +52,7 @@ def this_row_plus_this_row() -> None:
         scene.chart(
             embedding_sum(parts[:, position], label, position, dimension, window, cells, scale.limit, mode),
             key="embedding_sum",
-            alt=f"{label} at position {position}, dimension {dimension}: {first} + ({second}) = {total}",
+            alt=f"{label} at position {position}, dimension {dimension}: {first} + {term(second)} = {total}",
             on_select=pick_dimension,
         )
     st.markdown(words.this_plus_this(scene.tokens, position, lengths, dimension, (first, second, total)))

@@ -97,8 +97,8 @@ def inside() -> None:
         key="layernorm_histograms",
         alt=f"How the {size} values of {label} are spread before {name}, normalised, and after it",
     )
-    stages = numbers.stage_table(steps)
-    st.markdown(markdown_table(stages, digits=4))
+    st.caption(words.histograms(dimension))
+    st.markdown(markdown_table(numbers.stage_table(steps), digits=4))
     st.markdown(words.why_not_one(steps))
     scene.chart(
         scale_and_shift(steps.scale, steps.shift if steps.has_shift else None, dimension, mode),
@@ -106,6 +106,7 @@ def inside() -> None:
         alt=f"Scale and shift of {name}: one learned number of each for every dimension",
         on_select=pick_dimension,
     )
+    st.caption(words.weights(steps))
     st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
     st.markdown(markdown_table(numbers.arithmetic_table(steps, dimension), digits=4))
 

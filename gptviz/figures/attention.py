@@ -15,7 +15,8 @@ from gptviz.digits import fixed, significant
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.theme import Mode, finish, palette
 
-TOO_MANY_TO_READ = 80  # tokens beside an axis
+TOO_MANY_TO_READ = 30  # tokens along half a page
+FEWEST = 8  # places on an axis of keys: one key's bar alone would be a wall
 
 
 def products(q: Floats, k: Floats, query: str, key: str, mode: Mode) -> go.Figure:
@@ -119,9 +120,10 @@ def _dimensions(values: Floats) -> dict[str, Any]:
 
 def _tokens(keys: Sequence[str]) -> dict[str, Any]:
     """The keys below their bars, or positions where there are too many to read."""
+    room = {"range": [-0.5, max(len(keys), FEWEST) - 0.5]}
     if len(keys) > TOO_MANY_TO_READ:
-        return {"title": "position of the key"}
-    return {
+        return room | {"title": "position of the key"}
+    return room | {
         "tickvals": np.arange(len(keys)),
         "ticktext": [_safe(token) for token in keys],
         "tickangle": -60 if len(keys) > 5 else 0,

@@ -156,7 +156,7 @@ def embedding_rows(
     frame = 0.5 if row_px > 6 else 0.5 + 2 / row_px  # around a thin row, not over it
     fig = go.Figure()
     axes: dict[str, dict[str, object]] = {}
-    longest = float(lengths.max()) * 1.4 or 1.0
+    longest = float(lengths.max()) * 1.8 or 1.0  # a phone needs that room for the numbers
     for part, name in enumerate(PANEL_NAMES):
         domain = _panel(part, title_px, row_px * tokens)
         x, y, bar_x, bar_y = (axis_names(2 * part + offset, letter) for offset in (1, 2) for letter in "xy")

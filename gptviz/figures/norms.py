@@ -44,16 +44,20 @@ def norm_grids(
         )
     colors = palette(mode)
     shown = [html.escape(label, quote=False) for label in labels]
-    columns = [f"`{label}` (position {i})" for i, label in enumerate(shown)]
-    both = np.stack([before, after], axis=2, dtype=np.float32)  # (N, T, 2): what every hover says
-    says = f"%{{y}} at %{{x}}:<br>{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after"
+    columns = [str(i) for i in range(tokens)]
+    positions = np.broadcast_to(np.arange(tokens), before.shape)
+    known = np.stack([before, after, positions], axis=2, dtype=np.float32)  # (N, T, 3): what a hover says
+    says = (
+        f"%{{y}} at `%{{x}}` (position %{{customdata[2]}}):<br>"
+        f"{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after<extra></extra>"
+    )
     fig = go.Figure()
     for number, (grid, title) in enumerate(((before, "before"), (after, "after")), start=1):
         x, y = axis_names(number, "x"), axis_names(number, "y")
         fig.add_trace(
             go.Heatmap(
                 z=_log10(grid) if quantity == "variance" else grid,
-                x=columns, y=names, customdata=both, hovertemplate=says + "<extra></extra>",
+                x=columns, y=names, customdata=known, hovertemplate=says,
                 coloraxis="coloraxis", xaxis=x[0], yaxis=y[0],
                 xgap=1 if tokens <= LABELLED_COLUMNS else 0, ygap=1,
             )
@@ -64,7 +68,8 @@ def norm_grids(
                     "domain": [0, 0.485] if number == 1 else [0.515, 1],
                     "anchor": y[0],
                     "range": [-0.5, tokens - 0.5],
-                    **_column_labels(shown, columns),
+                    "labelalias": dict(zip(columns, shown, strict=True)),
+                    **_column_labels(tokens),
                 },
                 y[1]: {
                     "range": [rows - 0.5, -0.5],
@@ -106,22 +111,18 @@ def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
     bar = dict(scale["colorbar"])  # type: ignore[call-overload]
     bar["len"] = 0.35
     if quantity == "variance":
-        powers = np.arange(-np.floor(limit), np.floor(limit) + 1)
+        powers = np.floor(limit) * np.arange(-1, 2)  # as many as a phone has room for
         bar["tickvals"], bar["ticktext"] = powers, [significant(10.0**power, 1) for power in powers]
     return {**scale, "colorbar": bar}
 
 
-def _column_labels(labels: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
-    """Tokens below their columns; where they are too many to read, every so many positions."""
-    if len(labels) <= LABELLED_COLUMNS:
-        return {"tickvals": columns, "ticktext": labels, "tickangle": -60 if len(labels) > 5 else 0}
-    step = 10 if len(labels) <= 128 else 32 if len(labels) <= 512 else 128
-    return {
-        "tickvals": columns[::step],
-        "ticktext": [str(i) for i in range(0, len(labels), step)],
-        "tickangle": 0,
-        "title": "position",
-    }
+def _column_labels(tokens: int) -> dict[str, object]:
+    """Tokens below their columns, as many as there is room for; of more than a few, positions."""
+    if tokens <= LABELLED_COLUMNS:
+        return {"tickangle": -60 if tokens > 5 else 0}
+    step = 10 if tokens <= 128 else 32 if tokens <= 512 else 128
+    places = [str(i) for i in range(0, tokens, step)]
+    return {"tickvals": places, "ticktext": places, "tickangle": 0, "title": "position"}
 
 
 def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: Mode) -> go.Figure:

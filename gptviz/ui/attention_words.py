@@ -10,7 +10,7 @@ from gptviz.digits import fixed, significant
 from gptviz.tokenizer import show_token
 from gptviz.ui import attention as view
 from gptviz.ui.page import Scene
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, term
 
 
 def heading(scene: Scene, block: int, head: int, average: bool, hide_first: bool) -> str:
@@ -77,7 +77,7 @@ def sink(scene: Scene, block: int, head: int) -> str | None:
 def arithmetic(scene: Scene, cell: CellArithmetic) -> list[str]:
     """The steps from two vectors to one weight, a line each."""
     query, key = name(scene, cell.query), name(scene, cell.key)
-    some = " + ".join(f"{_signed(p.item())}" for p in cell.products[:3])
+    some = " + ".join(term(fixed(p.item(), 2)) for p in cell.products[:3])
     d = len(cell.products)
     rest = f" + … ({d} products)" if d > 3 else ""
     lines = [
@@ -97,9 +97,9 @@ def arithmetic(scene: Scene, cell: CellArithmetic) -> list[str]:
     return [
         *lines,
         f"**softmax** over the {keys} that {query} can see: e^({fixed(cell.scaled, 2)} − "
-        f"{fixed(row.largest, 2)}) = {exp}, and {exp} ÷ {total} = **{significant(cell.weight, 4)}**, where "
-        f"{total} is the sum of the row. (Its largest score is taken off first; that changes no weight, and "
-        "nothing overflows.)",
+        f"{term(fixed(row.largest, 2))}) = {exp}, and {exp} ÷ {total} = **{significant(cell.weight, 4)}**, "
+        f"where {total} is the sum of the row. (Its largest score is taken off first; that changes no "
+        "weight, and nothing overflows.)",
         f"**weight × value**: {significant(cell.weight)} of the value of {key} goes into the output for "
         f"{query}.",
     ]
@@ -126,11 +126,6 @@ def shapes(trace: Trace) -> dict[str, str]:
 def name(scene: Scene, position: int) -> str:
     """A token in a sentence: `·it` (position 7)."""
     return f"{as_code(show_token(scene.tokens[position].raw))} (position {position})"
-
-
-def _signed(value: float) -> str:
-    text = fixed(value, 2)
-    return f"({text})" if text.startswith("−") else text
 
 
 def _escaped(sentence: str) -> str:

@@ -10,7 +10,7 @@ from gptviz.digits import fixed, significant
 from gptviz.figures.neighbors import MEASURES
 from gptviz.tokenizer import show_token
 from gptviz.trace import Token
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, term
 
 
 def this_plus_this(
@@ -27,7 +27,7 @@ def this_plus_this(
         f"**This row plus this row is that row.** Row {token.id} of `tok_emb` says *which* token it is: "
         f"{as_code(show_token(token.raw))}. Row {position} of `pos_emb` says *where* it stands. Added up, "
         f"dimension by dimension, they are what block 0 is given: in dimension {dimension}, "
-        f"{first} + ({second}) = **{total}**. "
+        f"{first} + {term(second)} = **{total}**. "
         f"The token's row has length {significant(row['token_norm'])}, the position's "
         f"{significant(row['position_norm'])}, their sum {significant(row['sum_norm'])}; the cosine between "
         f"the two is {fixed(row['cosine'], 2)}. " + _elsewhere(tokens, position)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from gptviz.analysis import norms as numbers
 from gptviz.digits import significant
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, term
 
 
 def what_to_see(
@@ -38,6 +38,24 @@ def _range(table: pd.DataFrame, labels: Sequence[str], column: str) -> str:
     return f"from {ends[0]} to {ends[1]}"
 
 
+def histograms(dimension: int) -> str:
+    """What the marks in the three histograms are."""
+    return (
+        "How many dimensions have a value of about this size. The line is the mean, the band one standard "
+        f"deviation to each side of it, the orange mark dimension {dimension}."
+    )
+
+
+def weights(steps: numbers.Steps) -> str:
+    """What a norm has learned, and where it would change nothing."""
+    if not steps.has_shift:
+        return "One learned number a dimension, the same for every token: a scale of 1 would change nothing."
+    return (
+        "Two learned numbers a dimension, the same for every token. The lines are where they would change "
+        "nothing: a scale of 1, a shift of 0."
+    )
+
+
 def why_not_one(steps: numbers.Steps) -> str:
     """Why the variance after the norm is what it is, with its numbers."""
     parts = numbers.variance_parts(steps)
@@ -59,7 +77,7 @@ def why_not_one(steps: numbers.Steps) -> str:
         together = significant(parts.together)
         text += (
             f"Then each gets a shift of its own, whose variance is {shift}; twice its covariance with the "
-            f"scaled values is {together}: {scaled} + {shift} + ({together}) = "
+            f"scaled values is {together}: {scaled} + {shift} + {term(together)} = "
             f"**{significant(parts.after, 4)}**. "
         )
     return (

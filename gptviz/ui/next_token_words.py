@@ -21,7 +21,8 @@ TAIL = 36  # characters of the prompt before the predicted token
 def headline(scene: Scene, found: Candidates, predicted: str) -> str:
     """HTML: the end of the text up to the selected token, and the most probable next one right after it."""
     colors = palette(scene.mode)
-    before = "".join(show_token(token.raw) for token in scene.tokens[: scene.position + 1]).replace("·", " ")
+    raw = b"".join(token.raw for token in scene.tokens[: scene.position + 1])
+    before = show_token(raw).replace("·", " ")  # shown together, so that a character of several tokens is one
     tail = ("…" if len(before) > TAIL else "") + before[-TAIL:]
     best = found.table.iloc[0]
     return (

@@ -14,7 +14,7 @@ KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 def sampling_controls(vocabulary: int) -> tuple[Options, int]:
     """Draw the controls. The three settings, None where one is switched off, and how many rows to show."""
     # not columns: on a phone they would fill the screen before the picture
-    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="medium")
+    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
     temperature = _slider(
         row,
         "Temperature",
@@ -49,4 +49,4 @@ def _slider(row: DeltaGenerator, label: str, span: tuple[float, float, float], h
     """A slider that starts at 1, where it changes nothing; `span` is its least, its largest, its step."""
     least, largest, step = span
     key = label.lower().replace("-", "_")
-    return float(row.slider(label, least, largest, 1.0, step, key=key, width=220, help=help, **KEPT))
+    return float(row.slider(label, least, largest, 1.0, step, key=key, width=200, help=help, **KEPT))

@@ -49,6 +49,11 @@ def is_whole(lm: LanguageModel, token_id: int) -> bool:
     return True
 
 
+def term(number: str) -> str:
+    """A number after a plus or minus sign: in brackets if it has a sign of its own."""
+    return f"({number})" if number.startswith("−") else number
+
+
 def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:
     """A small table as Markdown: numbers with `digits` that mean something, 0 where only rounding is left.
 

@@ -25,7 +25,7 @@ def test_variance_is_drawn_by_its_logarithm_on_one_scale_about_1():
     assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (-4, 4)
     bar = fig.layout.coloraxis.colorbar
     assert dict(zip(bar.tickvals, bar.ticktext, strict=True))[0] == "1"
-    assert dict(zip(bar.tickvals, bar.ticktext, strict=True))[-2] == "0.01"
+    assert dict(zip(bar.tickvals, bar.ticktext, strict=True))[-4] == "0.0001"
 
 
 def test_means_are_drawn_as_they_are():
@@ -40,20 +40,22 @@ def test_every_cell_knows_its_sentence(tokens):
     before, after = rng.normal(size=(2, 3, tokens)) ** 2
     labels = ["The", "·cat", "<b>", *["x"] * (tokens - 3)]
     fig = norm_grids(before, after, NAMES, labels, "variance", 4.0, 1, 2, "light")
-    for grid in fig.data:
+    for grid, axis in zip(fig.data, (fig.layout.xaxis, fig.layout.xaxis2), strict=True):
         assert grid.type == "heatmap" and grid.y == tuple(NAMES)
-        assert grid.x[2] == "`&lt;b&gt;` (position 2)" and len(set(grid.x)) == tokens
-        assert np.allclose(grid.customdata, np.stack([before, after], axis=2))
-        assert grid.hovertemplate.startswith("%{y} at %{x}:<br>variance %{customdata[0]:.3r} before, %{c")
+        assert [axis.labelalias[x] for x in grid.x[:4]] == ["The", "·cat", "&lt;b&gt;", "x"]
+        assert len(set(grid.x)) == tokens  # else Plotly would draw two columns as one
+        assert np.allclose(grid.customdata[..., 0], before) and np.allclose(grid.customdata[..., 1], after)
+        assert (grid.customdata[..., 2] == np.arange(tokens)).all()
+        assert grid.hovertemplate.startswith("%{y} at `%{x}` (position %{customdata[2]}):<br>variance %{c")
     frames = [shape for shape in fig.layout.shapes if shape.type == "rect"]
     assert [(f.x0, f.x1, f.y0, f.y1) for f in frames] == [(1.5, 2.5, 0.5, 1.5)] * 2
 
 
 def test_columns_are_labelled_with_tokens_until_there_are_too_many():
     few = norm_grids(*grids(), NAMES, LABELS, "variance", 4.0, 1, 2, "light").layout.xaxis
-    assert few.ticktext == ("The", "·cat", "&lt;b&gt;", "·sat") and few.tickvals[1] == "`·cat` (position 1)"
+    assert few.ticktext is None and few.type == "category"  # Plotly labels what there is room for
     many = norm_grids(*np.ones((2, 3, 300)), NAMES, ["x"] * 300, "mean", 4.0, 1, 2, "light").layout.xaxis
-    assert many.ticktext[1] == "32" and many.tickvals[1] == "`x` (position 32)"
+    assert many.ticktext[:2] == many.tickvals[:2] == ("0", "32")
 
 
 def test_a_variance_of_zero_can_be_drawn():

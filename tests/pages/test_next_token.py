@@ -195,6 +195,12 @@ def test_any_text_is_shown(run_page, text):
     assert len(given(at, "surprise")["chips"]) == len(given(at, "chips")["tokens"])
 
 
+def test_the_headline_shows_whole_characters(run_page):
+    at = run_page("next_token", text="日本語 🦜 é")
+    headline = next(element.proto.body for element in at.get("html") if "headline" in element.proto.body)
+    assert ">日本語 🦜 é</span>" in headline
+
+
 def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
     drawn = given(run_page("next_token", text="日本語 🦜 日本", next_rows=100), "candidates")
     for row in drawn["rows"]:

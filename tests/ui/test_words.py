@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import tiktoken
 
-from gptviz.ui.words import as_code, is_named, is_whole, markdown_table, show_id
+from gptviz.ui.words import as_code, is_named, is_whole, markdown_table, show_id, term
 from tests.conftest import random_lm
 
 
@@ -28,6 +28,10 @@ def test_a_token_is_code_whatever_it_is(label, written):
 def test_a_table_in_markdown():
     table = pd.DataFrame({"step": ["mean", "normalised"], "gives": [0.0117231, 3e-17]})
     assert markdown_table(table) == "| step | gives |\n| --- | --- |\n| mean | 0.0117 |\n| normalised | 0 |"
+
+
+def test_a_signed_number_stands_in_brackets():
+    assert (term("0.12"), term("−0.12")) == ("0.12", "(−0.12)")
 
 
 def test_a_padded_row_goes_by_its_number(lm):
