@@ -57,11 +57,16 @@ def look_for(piece: Piece, token: Token) -> str:
 def about_spaces(table: pd.DataFrame) -> str:
     """What the table of spellings says."""
     plain, spaced = table.iloc[0], table.iloc[1]
-    return (
-        f"The space belongs to the word after it. {code(plain['written'])} is {_ids(plain['ids'])}, and "
-        f"{code(spaced['written'])} is {_ids(spaced['ids'])}: to the model as different as any two tokens "
-        "until training has taught it what they share. Capitals make other tokens, too."
-    )
+    both = f"{code(plain['written'])} is {_ids(plain['ids'])}, and {code(spaced['written'])} is "
+    if list(spaced["ids"][-len(plain["ids"]) :]) == list(plain["ids"]):
+        before = _ids(spaced["ids"][: -len(plain["ids"])])
+        says = f"{both}the same after {before}: here no merge joins the space to what follows."
+    else:
+        says = (
+            f"The space belongs to the word after it. {both}{_ids(spaced['ids'])}: to the model as different "
+            "as any two tokens until training has taught it what they share."
+        )
+    return says + (" Capitals make other tokens, too." if len(table) > 2 else "")
 
 
 def joined(table: pd.DataFrame) -> pd.DataFrame:

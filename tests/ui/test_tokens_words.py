@@ -38,6 +38,16 @@ def test_spaces_and_spellings():
     table = spellings(GPT2, "The")
     assert "`The` is id 464, and `·The` is id 383:" in words.about_spaces(table)
     assert list(words.joined(table)["ids"])[:2] == ["464", "383"]
+    assert words.about_spaces(table).endswith("Capitals make other tokens, too.")
+
+
+def test_a_space_that_stays_alone_and_a_script_without_capitals():
+    table = spellings(get_encoding("mini"), "東")
+    assert list(table["ids"]) == [[230, 157, 177], [32, 230, 157, 177]]  # the bytes e6 9d b1 after 20
+    assert words.about_spaces(table) == (
+        "`東` is ids 230, 157, 177, and `·東` is the same after id 32: here no merge joins the space to "
+        "what follows."
+    )
 
 
 def test_bytes_of_the_prompt_or_of_the_example():
