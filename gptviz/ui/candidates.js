@@ -40,72 +40,13 @@ function drawRow(row, data) {
     const add = make('button', 'add', '+');
     add.appendChild(make('span', '', ' ' + data.action));
     add.dataset.testid = 'append';
+    add.dataset.unsaved = '';
     add.dataset.id = row.id;
     add.setAttribute('aria-label', data.action + ' ' + row.token);
     add.title = data.action + ' ' + row.token;
     line.appendChild(add);
   }
   return line;
-}
-
-function escaped(text) {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
-
-function standalone(data) {                     // the same rows as one SVG with nothing outside it
-  const c = data.colors;
-  const [right, left] = ['end', 'start'];
-  const at = { rank: [54, right], token: [70, left], logit: [280, right], scaled: [350, right], filter: [366, left],
-    p: [936, right] };
-  const [x0, x1, step, top] = [440, 810, 28, 44];
-  const rows = [...data.rows, ...(data.rest ? [data.rest] : [])];
-  const h = top + step * rows.length + 14;
-  const text = (column, y, words, color, weight = 400) => words === '' ? '' :
-    `<text x="${at[column][0]}" y="${y}" text-anchor="${at[column][1]}" fill="${color}" ` +
-    `font-weight="${weight}">${escaped(words)}</text>`;
-  const parts = [`<rect width="960" height="${h}" fill="${c.paper}"/>`];
-  for (const name of Object.keys(at)) parts.push(text(name, 26, data.heads[name] || '', c.quiet));
-  parts.push(`<text x="${x0}" y="26" fill="${c.quiet}">0</text>`,
-    `<text x="${x1}" y="26" fill="${c.quiet}" text-anchor="end">${data.scale}</text>`);
-  rows.forEach((row, i) => {
-    const y = top + step * i, base = y + 18, span = x1 - x0;
-    const split = row.rest ? span * (1 - row.probability) : 0;
-    const ink = row.out ? c.quiet : row.first ? c.accent : c.ink;
-    parts.push(text('rank', base, row.rank_text, c.quiet),
-      text('token', base, row.token + (row.came ? '  (came next)' : ''), ink, row.first ? 700 : 600),
-      text('logit', base, row.logit_text, c.ink), text('scaled', base, row.scaled_text, c.ink),
-      text('filter', base, row.filter_text, c.quiet), text('p', base, row.p_text, ink),
-      `<rect x="${x0 + split}" y="${y + 4}" height="18" fill="${row.rest ? c.quiet : c.bar}" ` +
-      `width="${span * Math.min(1, row.probability / (row.rest ? 1 : data.scale))}"/>`);
-    if (row.rest) parts.push(`<rect x="${x0}" y="${y + 4}" width="${split}" height="18" fill="${c.bar}" ` +
-      `fill-opacity="0.3"/>`);
-    else if (row.moved) parts.push(`<rect x="${x0}" y="${y + 2}" height="22" fill="none" stroke="${c.quiet}" ` +
-      `width="${span * Math.min(1, row.model_probability / data.scale)}" stroke-dasharray="4 3"/>`);
-  });
-  return { w: 960, h, text: `<svg xmlns="http://www.w3.org/2000/svg" width="960" height="${h}" ` +
-    `viewBox="0 0 960 ${h}" font-family="Source Sans, Source Sans 3, sans-serif" font-size="15" ` +
-    `xml:space="preserve">${parts.join('')}</svg>` };
-}
-
-async function save(data, format) {
-  const { w, h, text } = standalone(data);
-  let blob = new Blob([text], { type: 'image/svg+xml' });
-  if (format === 'PNG') {
-    const picture = new Image();
-    picture.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
-    await picture.decode();
-    const canvas = document.createElement('canvas');
-    [canvas.width, canvas.height] = [2 * w, 2 * h];
-    const context = canvas.getContext('2d');
-    context.scale(2, 2);
-    context.drawImage(picture, 0, 0, w, h);
-    blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
-  }
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = 'gptviz-next-token.' + format.toLowerCase();
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
 export default function (component) {
@@ -118,15 +59,7 @@ export default function (component) {
     const sentence = make('p', 'sentence');
     sentence.dataset.testid = 'sentence';
     sentence.setAttribute('aria-live', 'polite');
-    const saves = make('span', 'saves');
-    for (const format of ['PNG', 'SVG']) {
-      const button = make('button', 'save', format);
-      button.title = 'Save this picture as ' + format;
-      button.setAttribute('aria-label', button.title);
-      button.dataset.testid = 'save-' + format.toLowerCase();
-      saves.appendChild(button);
-    }
-    foot.append(sentence, saves);
+    foot.append(sentence);
     sheet.append(make('div', 'rows'), foot);
     parentElement.appendChild(sheet);
   }
@@ -179,5 +112,5 @@ export default function (component) {
     };
   });
   back();
-  for (const button of sheet.querySelectorAll('.save')) button.onclick = () => save(data, button.textContent);
+  saveButtons(sheet.querySelector('.foot'), () => svgOfElements(sheet), 'gptviz-next-token');
 }

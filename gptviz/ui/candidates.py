@@ -1,21 +1,18 @@
 """The next token's candidates as rows with bars: a st.components.v2 component.
 
 A row shows every step from logit to probability; its button appends the token. Pointing at a row,
-or a click on it, writes its arithmetic under the rows. The picture saves itself as SVG and PNG.
+or a click on it, writes its arithmetic under the rows. The picture can be saved.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from gptviz.figures.theme import Mode, palette
+from gptviz.ui.save_picture import saving_component
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "gptviz.candidates", css=(_HERE / "candidates.css").read_text(), js=(_HERE / "candidates.js").read_text()
-)
+_component = saving_component("candidates")
 
 USED = ("paper", "panel", "ink", "quiet", "grid", "accent")
 

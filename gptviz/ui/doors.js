@@ -58,6 +58,13 @@ const pictures = {
   }),
 };
 
+// Between a door and the one before it; an element, since a picture of the page knows no ::before.
+function arrow() {
+  const node = element('span', 'then', '›');
+  node.setAttribute('aria-hidden', 'true');
+  return node;
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let grid = parentElement.querySelector('.doors');
@@ -82,6 +89,8 @@ export default function (component) {
       event.preventDefault();
       setTriggerValue('page', door.page);
     };
+    if (step) link.append(arrow());
     return link;
   }));
+  saveButtons(parentElement, () => svgOfElements(grid), 'gptviz-overview');
 }

@@ -1,7 +1,6 @@
 """The Overview's row of small pictures, each a door to its page."""
 
 import base64
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,17 +16,13 @@ from gptviz.tokenizer import show_token
 from gptviz.ui.cache import trace_cache
 from gptviz.ui.navigation import PAGES, page_target
 from gptviz.ui.page import Scene
+from gptviz.ui.save_picture import saving_component
 from gptviz.ui.state import Prompt, address_of, current_or_default
 from gptviz.ui.words import show_id
 
-HERE = Path(__file__).parent
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
 
-_component = st.components.v2.component(
-    "gptviz.doors",
-    css=(HERE / "doors.css").read_text(encoding="utf-8"),
-    js=(HERE / "doors.js").read_text(encoding="utf-8"),
-)
+_component = saving_component("doors")
 
 
 def doors(scene: Scene, glance: Glance) -> None:

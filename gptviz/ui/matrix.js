@@ -198,7 +198,8 @@ function build(state) {
   state.says.setAttribute('aria-live', 'polite');
   const foot = document.createElement('div');
   foot.className = 'foot';
-  foot.append(state.says, saveButtons(() => toSvg(state), data.file));
+  foot.append(state.says);
+  saveButtons(foot, () => toSvg(state), data.file);
   matrix.append(panels, foot);
   state.matrix?.remove();
   state.matrix = matrix;

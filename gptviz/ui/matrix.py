@@ -8,19 +8,15 @@ Everything that is said is said here, in Python; the browser only fills in token
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
 
 from gptviz.figures.theme import Mode, palette
+from gptviz.ui.save_picture import saving_component
 
-HERE = Path(__file__).parent
-JS = (HERE / "save_picture.js").read_text("utf-8") + (HERE / "matrix.js").read_text("utf-8")
-CSS = (HERE / "matrix.css").read_text("utf-8")
-
-_component = st.components.v2.component("gptviz.matrix", css=CSS, js=JS)
+_component = saving_component("matrix")
 
 Axis = Literal["query", "key", "dim"]
 

@@ -24,7 +24,7 @@ export default function (component) {
   Object.assign(slider, { type: 'range', min: 0, max: last, step: 1 });
   slider.setAttribute('aria-label', 'Merges applied');
   slider.oninput = () => { stop(); go(Number(slider.value)); };
-  const controls = make('div', 'controls');
+  const controls = make('div', 'controls', '', { unsaved: '' });
   controls.append(back, slider, on, play);
   const rows = make('div', 'rows');
   rows.append(...data.stages.map(row));
@@ -32,7 +32,8 @@ export default function (component) {
   head.append(...(last > 0 ? [controls] : []), says);
   root.append(head, rows);
   parentElement.querySelector('.merges')?.remove();
-  parentElement.appendChild(root);
+  parentElement.prepend(root);
+  saveButtons(parentElement, () => svgOfElements(root), 'gptviz-merges');
   draw();
   return () => clearInterval(walk.timer);
 

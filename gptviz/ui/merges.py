@@ -5,24 +5,20 @@ lowest one, in purple, joins in the next row; the last row is the tokens with th
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import streamlit as st
 import tiktoken
 
 from gptviz.figures.theme import Mode, palette, position_color
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer_steps import Piece, Stage, own_piece, stages
+from gptviz.ui.save_picture import saving_component
 
 # A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
 WIDEST = 24
 COLUMN = 46  # pixels a byte: five digits of a rank fit between two
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "gptviz.merges", css=(_HERE / "merges.css").read_text(), js=(_HERE / "merges.js").read_text()
-)
+_component = saving_component("merges")
 
 
 def merges(

@@ -26,7 +26,8 @@ function draw(root, data) {
   says.className = 'says';
   says.dataset.testid = 'sheet-says';
   says.setAttribute('aria-live', 'polite');
-  sheet.append(grid, says, saveButtons(() => toSvg(root.gptviz.data), 'gptviz-all-heads'));
+  sheet.append(grid, says);
+  saveButtons(sheet, () => toSvg(root.gptviz.data), 'gptviz-all-heads');
   root.querySelector('[data-testid=sheet]')?.remove();
   root.appendChild(sheet);
 }

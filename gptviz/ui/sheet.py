@@ -7,18 +7,14 @@ any size, reachable by keyboard, and named for a screen reader. Nothing is fetch
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypedDict
 
 import streamlit as st
 
 from gptviz.figures.theme import Mode, palette
+from gptviz.ui.save_picture import saving_component
 
-HERE = Path(__file__).parent
-JS = (HERE / "save_picture.js").read_text("utf-8") + (HERE / "sheet.js").read_text("utf-8")
-CSS = (HERE / "sheet.css").read_text("utf-8")
-
-_component = st.components.v2.component("gptviz.sheet", css=CSS, js=JS)
+_component = saving_component("sheet")
 
 
 class Thumbnail(TypedDict):

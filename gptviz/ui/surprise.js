@@ -1,3 +1,9 @@
+function gradient({ from, to }) {               // as SVG, so that a saved picture has it
+  return '<svg viewBox="0 0 112 11" preserveAspectRatio="none"><linearGradient id="surprise-scale">' +
+    `<stop stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient>` +
+    '<rect width="112" height="11" fill="url(#surprise-scale)"/></svg>';
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let root = parentElement.querySelector('.surprise');
@@ -11,7 +17,7 @@ export default function (component) {
     parentElement.appendChild(root);
   }
   for (const [name, color] of Object.entries(data.colors)) root.style.setProperty('--' + name, color);
-  root.querySelector('.scale').style.background = `linear-gradient(to right, ${data.legend.from}, ${data.legend.to})`;
+  root.querySelector('.scale').innerHTML = gradient(data.legend);
   root.querySelector('.low').textContent = data.legend.low;
   root.querySelector('.high').textContent = data.legend.high;
 
@@ -48,4 +54,5 @@ export default function (component) {
   const rest = () => tell(data.chips[data.expected] ?? { token: '', sentence: data.legend.rest });
   strip.onmouseleave = rest;
   rest();
+  saveButtons(parentElement, () => svgOfElements(root), 'gptviz-surprise');
 }

@@ -4,7 +4,6 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,11 +14,9 @@ from gptviz.analysis.next_token import surprises
 from gptviz.capture import FORWARD_LOCK
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui.page import Scene
+from gptviz.ui.save_picture import saving_component
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "gptviz.surprise", css=(_HERE / "surprise.css").read_text(), js=(_HERE / "surprise.js").read_text()
-)
+_component = saving_component("surprise")
 
 
 def prompt_surprises(scene: Scene) -> pd.DataFrame:

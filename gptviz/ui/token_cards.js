@@ -21,6 +21,7 @@ export default function (component) {
       if (top < cards.scrollTop || bottom > cards.scrollTop + cards.clientHeight) cards.scrollTop = top - 4;
     }
   }
+  saveButtons(parentElement, () => svgOfElements(cards), 'gptviz-tokens');
   cards.onclick = (event) => {
     const card = event.target.closest('.card');
     if (card) setTriggerValue('position', Number(card.dataset.position));

@@ -1,7 +1,6 @@
 """The prompt's tokens as cards with position, text, id and bytes, a line under each piece: a component."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -10,13 +9,9 @@ from gptviz.figures.theme import Mode, position_color
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer_steps import Piece
 from gptviz.trace import Token
+from gptviz.ui.save_picture import saving_component
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "gptviz.token_cards",
-    css=(_HERE / "token_cards.css").read_text(),
-    js=(_HERE / "token_cards.js").read_text(),
-)
+_component = saving_component("token_cards")
 
 
 def token_cards(

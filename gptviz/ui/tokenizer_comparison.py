@@ -15,7 +15,7 @@ ALICE, PROMPT = "a chapter of Alice", "this prompt"
 @st.fragment
 def comparison(text: str, encoding: tiktoken.Encoding, special_tokens: bool, mode: Mode) -> None:
     """mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
         source = st.segmented_control(
             "Words and characters are learnt from",
             [ALICE, PROMPT],

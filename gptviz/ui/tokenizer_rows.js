@@ -23,7 +23,8 @@ export default function (component) {
     return row;
   }));
   parentElement.querySelector('.tokenizers')?.remove();
-  parentElement.appendChild(table);
+  parentElement.prepend(table);
+  saveButtons(parentElement, () => svgOfElements(table), 'gptviz-tokenizers');
 }
 
 function make(tag, className, text = '') {

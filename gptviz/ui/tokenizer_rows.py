@@ -1,24 +1,17 @@
 """The same text cut by several tokenizers, one row each with its count: a component."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-
-import streamlit as st
 
 from gptviz.analysis.tokens import Cut
 from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer_simple import UNK
+from gptviz.ui.save_picture import saving_component
 
 # More would only make the page heavy: the count beside them is of all.
 SHOWN = 200
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "gptviz.tokenizer_rows",
-    css=(_HERE / "tokenizer_rows.css").read_text(),
-    js=(_HERE / "tokenizer_rows.js").read_text(),
-)
+_component = saving_component("tokenizer_rows")
 
 
 def tokenizer_rows(cuts: Sequence[Cut], mode: Mode, key: str = "tokenizer_rows") -> None:

@@ -1,0 +1,17 @@
+"""Components whose picture can be saved: their own .js and .css, after those that all of them share."""
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
+
+_HERE = Path(__file__).parent
+
+
+def saving_component(name: str) -> ComponentRenderer:
+    """The component gptviz.`name` of `name`.js and `name`.css, which may use all that save_picture.js has."""
+    return st.components.v2.component(f"gptviz.{name}", css=_both(name, ".css"), js=_both(name, ".js"))
+
+
+def _both(name: str, ending: str) -> str:
+    return "\n".join((_HERE / f"{stem}{ending}").read_text("utf-8") for stem in ("save_picture", name))

@@ -1,0 +1,175 @@
+"""Every picture's buttons in Chromium: the SVG and the PNG that they save are what is on the screen.
+
+The texts of the picture are text in the SVG, its size and paper are the screen's, what scrolls is whole.
+"""
+
+import xml.etree.ElementTree as ET
+from io import BytesIO
+
+import pytest
+from PIL import Image, ImageChops, ImageColor, ImageStat
+
+from gptviz.figures.theme import PALETTES
+from gptviz.tokenizer import encode, get_encoding, show_token, token_bytes
+from gptviz.ui.navigation import PAGES
+
+SVG = "{http://www.w3.org/2000/svg}"
+MARGIN = 12  # pixels of paper on every side
+
+# What could be taken for markup, characters of one to four bytes, and tokens enough to scroll.
+TEXT = 'if a<b & "c": 東京 🙂 café &amp; ' + "one two three " * 6
+
+SHOWN = """(root) => {   // what a person can read, without the buttons and hints that no picture has
+  const texts = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return texts.push(node.data);
+    const { display, opacity } = getComputedStyle(node);
+    if (node.matches('.save, [data-unsaved]') || display === 'none' || opacity === '0') return;
+    node.childNodes.forEach(walk);
+  };
+  walk(root);
+  return texts;
+}"""
+
+
+def save(buttons, name, folder, mode="light"):
+    """Click both buttons of a row; gives the SVG's root. The PNG is checked here."""
+    files = {}
+    for kind in ("svg", "png"):
+        with buttons.page.expect_download() as download:
+            buttons.get_by_test_id(f"save-{kind}").click()
+        files[kind] = folder / download.value.suggested_filename
+        download.value.save_as(files[kind])
+        assert name is None or files[kind].name == f"gptviz-{name}.{kind}"
+    assert "http" not in files["svg"].read_text("utf-8").replace("http://www.w3.org/", "")
+    svg = ET.parse(files["svg"]).getroot()
+    assert svg.find(f"{SVG}rect").get("fill") == PALETTES[mode].paper
+    png = Image.open(files["png"]).convert("RGB")
+    assert png.size == tuple(3 * length for length in size(svg))
+    assert png.getpixel((0, 0)) == ImageColor.getrgb(PALETTES[mode].paper)
+    assert len(set(png.resize((300, 200)).get_flattened_data())) > 20
+    return svg
+
+
+def rows_of_buttons(page):
+    return page.locator(".save")
+
+
+def size(svg):
+    return int(svg.get("width")), int(svg.get("height"))
+
+
+def on_screen(element):
+    box = element.bounding_box()
+    return box["width"] + 2 * MARGIN, box["height"] + 2 * MARGIN
+
+
+def texts_of(svg):
+    return ["".join(node.itertext()) for node in svg.iter(f"{SVG}text")]
+
+
+def squeezed(texts):
+    return "".join("".join(texts).split())
+
+
+def assert_same_texts(svg, element):
+    shown = squeezed(element.evaluate(SHOWN))
+    assert shown and squeezed(texts_of(svg)) == shown
+
+
+def assert_all_inside(svg):
+    """No box reaches over the paper's edge."""
+    width, height = size(svg)
+    boxes = [rect for rect in svg.iter(f"{SVG}rect") if rect.get("rx") is not None]
+    assert boxes
+    for box in boxes:
+        x, y, wide, high = (float(box.get(name)) for name in ("x", "y", "width", "height"))
+        assert x >= 0 and y >= 0 and x + wide <= width and y + high <= height
+
+
+def test_the_cards_are_saved_with_those_that_scroll(open_page, tmp_path):
+    page = open_page("tokens", text=TEXT, token=0)
+    cards = page.get_by_test_id("token-cards")
+    svg = save(rows_of_buttons(page).nth(0), "tokens", tmp_path)
+    assert_all_inside(svg)
+    assert size(svg)[0] == pytest.approx(on_screen(cards)[0], abs=1)
+    assert size(svg)[1] > on_screen(cards)[1] + 50
+
+    mini, texts = get_encoding("mini"), iter(texts_of(svg))
+    for position, id in enumerate(encode(mini, TEXT)):
+        raw = token_bytes(mini, id)
+        assert [next(texts) for _ in range(3)] == [str(position), show_token(raw), str(id)]
+        hex = next(texts)  # the bytes of a long token end in an ellipsis, as on its card
+        assert hex == raw.hex(" ") or (hex.endswith("…") and raw.hex(" ").startswith(hex[:-1]))
+    assert next(texts, None) is None
+    assert cards.evaluate("(n) => [n.className, n.getAttribute('style') || '']") == ["cards", ""]
+
+
+def test_merges_and_tokenizers_are_saved(open_page, tmp_path):
+    page = open_page("tokens", text=TEXT, token=1, viewport=(390, 844))
+    tokenizers = page.get_by_test_id("tokenizers")
+    tokenizers.wait_for()
+    svg = save(rows_of_buttons(page).nth(2), "tokenizers", tmp_path)
+    assert_same_texts(svg, tokenizers)
+    assert_all_inside(svg)
+    assert {"東", "京", "🙂", "&", "<", "é"} <= set(texts_of(svg))
+    assert size(svg)[0] == pytest.approx(on_screen(tokenizers)[0], abs=1)
+    svg = save(rows_of_buttons(page).nth(1), "merges", tmp_path)
+    assert_same_texts(svg, page.get_by_test_id("merges"))
+    assert_all_inside(svg)
+
+
+def test_the_overview_is_saved_as_one_picture(open_page, tmp_path):
+    page = open_page(text=TEXT, color_scheme="dark")
+    doors = page.get_by_test_id("doors")
+    svg = save(rows_of_buttons(page), "overview", tmp_path, "dark")
+    assert_same_texts(svg, doors)
+    assert_all_inside(svg)
+    assert size(svg) == pytest.approx(on_screen(doors), abs=1)
+    assert len([*svg.iter(f"{SVG}image")]) == 4  # three strips of embeddings, and the sheet of all heads
+    assert len([*svg.iter(f"{SVG}polyline")]) == 2
+
+    seen = Image.open(BytesIO(doors.screenshot())).convert("RGB")
+    saved = Image.open(tmp_path / "gptviz-overview.png").convert("RGB")
+    saved = saved.resize([length // 3 for length in saved.size], Image.Resampling.BOX)
+    saved = saved.crop((MARGIN, MARGIN, MARGIN + seen.width, MARGIN + seen.height))
+    blurred = [
+        image.resize((seen.width // 12, seen.height // 12), Image.Resampling.BOX) for image in (seen, saved)
+    ]
+    difference = ImageStat.Stat(ImageChops.difference(*blurred))
+    assert max(difference.mean) < 3  # measured: 1.7 of 255; without the backgrounds of boxes 4.6
+
+    alone = page.context.new_page()
+    alone.goto((tmp_path / "gptviz-overview.svg").as_uri())
+    font = alone.locator("text").first.evaluate("(text) => getComputedStyle(text).fontFamily")
+    assert font.startswith('"Source Sans"')
+
+
+def test_the_next_token_and_the_surprise_are_saved(open_page, tmp_path):
+    page = open_page("next_token", text=TEXT)
+    page.mouse.move(0, 0)
+    for test_id, name in (("candidates", "next-token"), ("surprise", "surprise")):
+        element = page.get_by_test_id(test_id)
+        buttons = rows_of_buttons(page).nth(0 if name == "next-token" else 1)
+        svg = save(buttons, name, tmp_path)
+        assert_same_texts(svg, element)
+        assert_all_inside(svg)
+        assert size(svg)[0] == pytest.approx(on_screen(element)[0], abs=1)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("overview", "tokens")])
+def test_every_button_of_a_page_saves_a_picture(open_page, tmp_path, name):
+    page = open_page(name, text="one two three <&> 東京 one two")
+    shown = rows_of_buttons(page).filter(visible=True)
+    shown.first.wait_for()
+    if page.locator(".js-plotly-plot").count():
+        page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    for buttons in shown.all():
+        for kind in ("png", "svg"):
+            button = buttons.get_by_test_id(f"save-{kind}")
+            said = f"Save this picture as {kind.upper()}"
+            assert button.get_attribute("title") == button.get_attribute("aria-label") == said
+        svg = save(buttons, None, tmp_path)
+        assert texts_of(svg)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert len(names) == 2 * shown.count()  # no two pictures of a page have the same name
