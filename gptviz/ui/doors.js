@@ -83,7 +83,9 @@ export default function (component) {
     head.append(element('span', 'step', step + 1), element('span', 'title', door.title), element('span', 'go', '→'));
     const picture = element('div', 'picture');
     picture.append(...pictures[door.picture.draw](door.picture));
-    link.append(head, picture, element('span', 'caption', door.caption));
+    const caption = element('span', 'caption');    // text and code in turn: a token may hold any character
+    caption.append(...door.caption.map((text, i) => element(i % 2 ? 'code' : 'span', '', text)));
+    link.append(head, picture, caption);
     link.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();

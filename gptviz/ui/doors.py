@@ -63,8 +63,11 @@ def _tokens(scene: Scene) -> dict[str, Any]:
     return {
         "page": "tokens",
         "picture": {"draw": "tokens", "tokens": rows},
-        "caption": f"The text is cut into {_count(len(scene.tokens), 'token')}, each a number: "
-        f"{show_token(chosen.raw)} is {chosen.id}.",
+        "caption": [
+            f"The text is cut into {_count(len(scene.tokens), 'token')}, each a number: ",
+            show_token(chosen.raw),
+            f" is {chosen.id}.",
+        ],
     }
 
 
@@ -82,7 +85,7 @@ def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
     return {
         "page": "embeddings",
         "picture": {"draw": "strips", "strips": strips},
-        "caption": f"Every token becomes {size} numbers: what it is, plus where it stands.",
+        "caption": [f"Every token becomes {size} numbers: what it is, plus where it stands."],
     }
 
 
@@ -98,8 +101,10 @@ def _attention(scene: Scene) -> dict[str, Any]:
             "alt": f"Every head's attention: {config.n_layers} blocks from top to bottom, {config.n_heads} "
             "heads each; a row is the token that looks, a column the token it looks at, dark is much",
         },
-        "caption": f"In {config.n_layers} blocks, {heads} heads move information from earlier tokens to "
-        "later ones. Each small triangle is one head at work on your text.",
+        "caption": [
+            f"In {config.n_layers} blocks, {heads} heads move information from earlier tokens to later ones. "
+            "Each small triangle is one head at work on your text."
+        ],
     }
 
 
@@ -125,8 +130,10 @@ def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:
             "alt": f"The spread of this token's numbers at each of {len(glance.norms)} LayerNorms: before, "
             f"from {first} to {last}; after, between {low} and {high}",
         },
-        "caption": f"{len(glance.norms)} LayerNorms keep the numbers in range: their spread goes from "
-        f"{first} to {last}, and leaves each norm between {low} and {high}.",
+        "caption": [
+            f"{len(glance.norms)} LayerNorms keep the numbers in range: their spread goes from "
+            f"{first} to {last}, and leaves each norm between {low} and {high}."
+        ],
     }
 
 
@@ -148,8 +155,11 @@ def _next_token(scene: Scene, glance: Glance) -> dict[str, Any]:
     return {
         "page": "next_token",
         "picture": {"draw": "bars", "bars": bars},
-        "caption": f"Out comes a probability for each of {scene.lm.config.vocab_size:,} tokens to follow "
-        f"{show_token(after.raw)}.",
+        "caption": [
+            f"Out comes a probability for each of {scene.lm.config.vocab_size:,} tokens to follow ",
+            show_token(after.raw),
+            ".",
+        ],
     }
 
 
