@@ -34,7 +34,7 @@ Tokenizer = str | Path | tiktoken.Encoding | None
 
 @dataclass(frozen=True)
 class Plan:
-    """A model that was found and recognised: its size and its tokenizer are known, no weights are read yet."""
+    """A model that was found and recognised: its size and tokenizer are known, no weights are read yet."""
 
     name: str
     config: GPTConfig

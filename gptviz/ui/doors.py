@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from gptviz import LanguageModel, Token
-from gptviz.analysis.overview import Glance, around
+from gptviz.analysis.overview import Glance, around, smaller_attention
 from gptviz.digits import significant
-from gptviz.figures.sheet import mosaic
+from gptviz.figures.sheet import mosaic, pool
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode, position_color
 from gptviz.tokenizer import show_token
@@ -110,12 +110,11 @@ def _attention(scene: Scene) -> dict[str, Any]:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _sheet(model: str, ids: tuple[int, ...], mode: Mode, _lm: LanguageModel) -> bytes:
-    """The sheet of all heads, block by block, so that a long text's weights are never together in memory."""
+    """The sheet of all heads; a long text's weights are never together in memory."""
     if len(ids) <= 256:
         trace = trace_cache().get(model, _lm, ids, ("attn",))
         return mosaic([trace["attn", b].numpy() for b in range(_lm.config.n_layers)], mode)
-    blocks = (_lm.trace(ids, keep=[("attn", b)])["attn", b].numpy() for b in range(_lm.config.n_layers))
-    return mosaic(blocks, mode)
+    return mosaic(smaller_attention(_lm, ids, pool), mode)
 
 
 def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:
