@@ -12,6 +12,7 @@ import base64
 import hashlib
 import re
 import threading
+import unicodedata
 from binascii import Error as Base64Error
 from collections.abc import Callable
 from functools import cache
@@ -164,12 +165,15 @@ def show_token(raw: bytes) -> str:
     r"""A token as the screen shows it: nothing invisible, and never `\ufffd` for a broken character.
 
     Spaces are `·`, newlines `⏎`, tabs `⇥`; bytes that are not whole UTF-8 characters are `\x` and two
-    digits each; characters that would print as nothing (controls, joiners, other spaces) are `\u` escapes.
+    digits each; characters that would print as nothing (controls, joiners, other spaces, and marks that have
+    no letter before them to stand on) are `\u` escapes.
 
     >>> show_token(" cat".encode()), show_token("你".encode()[:2]), show_token(b"\x00")
     ('·cat', '\\xe4\\xbd', '\\x00')
     """
-    return "".join(_show_character(character) for character in raw.decode("utf-8", "surrogateescape"))
+    text = raw.decode("utf-8", "surrogateescape")
+    marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
+    return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
 
 
 def _show_character(character: str) -> str:
@@ -178,8 +182,11 @@ def _show_character(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # surrogateescape's mark for a byte that is no UTF-8
         return f"\\x{code - 0xDC00:02x}"
-    if character.isprintable():
-        return character
+    return character if character.isprintable() else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 

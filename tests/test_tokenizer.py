@@ -258,6 +258,11 @@ def test_a_missing_rank_file_says_so(tmp_path):
         ("\u00a0".encode(), "\\u00a0"),
         ("\U000e0041".encode(), "\\U000e0041"),
         ("\ufffd".encode(), "\ufffd"),
+        ("\ufe0f".encode(), "\\ufe0f"),  # gpt2 cuts it off a red heart
+        (
+            "\u0301e\u0301".encode(),
+            "\\u0301e\u0301",
+        ),  # an accent that is here, its letter in the token before
     ],
 )
 def test_a_token_shows_everything_it_holds(raw, shown):
