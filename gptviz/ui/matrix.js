@@ -7,6 +7,7 @@
 const ANGLE = Math.PI / 3;      // of the labels above the columns
 const READABLE = 8.5;           // pixels a cell must have for its token to be written beside it
 const LARGEST_CELL = 64;
+const ABOVE = 360;              // pixels that a page with one line of tokens has above a matrix, and a line below
 
 // ---- numbers ----
 
@@ -68,9 +69,10 @@ function shape(state, panel, width) {
   const measure = document.createElement('canvas').getContext('2d');
   measure.font = '14px Source Sans, sans-serif';
   const longest = Math.min(data.small ? 62 : 108, Math.max(...data.tokens.map((t) => measure.measureText(t).width)) + 8);
-  let left = data.small ? 30 : 44, top = 22, right = 4;
+  let left = 44, top = 22, right = 4;
   const tokenColumns = data.small || panel.column_axis !== 'dim';   // small ones stand side by side: all alike
-  const fits = (space) => Math.min(space, data.largest, LARGEST_CELL * panel.rows);
+  const high = Math.max(320, window.innerHeight - ABOVE);           // a low screen gets a smaller matrix
+  const fits = (space) => Math.min(space, data.largest, high, LARGEST_CELL * panel.rows);
   let size = fits(width - left - right);
   const labelled = fits(width - longest - (tokenColumns ? longest * Math.cos(ANGLE) : 4)) / panel.rows >= READABLE;
   if (labelled) {
