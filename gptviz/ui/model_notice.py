@@ -56,8 +56,7 @@ def _take(choice: Choice) -> None:
 
 def _failed(model: InUse, why: str) -> None:
     st.error(
-        f"{label_of(model.asked)} cannot be loaded: {_ended(why)} "
-        f"What you see is {label_of(model.choice)}."
+        f"{label_of(model.asked)} cannot be loaded: {_ended(why)} What you see is {label_of(model.choice)}."
     )
     with st.container(horizontal=True):
         st.button("Try again", key="model_retry", on_click=models.retry)

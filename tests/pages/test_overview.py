@@ -30,7 +30,9 @@ def test_a_first_visitor_sees_something(run_page):
     at = run_page("overview")
     assert at.text_area[0].value == DEFAULT_TEXT
     assert [door["page"] for door in component(at, "doors")["doors"]] == [
-        name for name in PAGES if name not in ("overview", "anatomy")  # what happens to a text, step by step
+        name
+        for name in PAGES
+        if name not in ("overview", "anatomy")  # what happens to a text, step by step
     ]
 
 
