@@ -132,3 +132,17 @@ def test_nothing_is_wider_than_a_phone(open_page) -> None:
     page = open_page("attention", text=TEXT, viewport=(390, 800))
     page.locator(by_id("matrix-head")).scroll_into_view_if_needed()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("viewport", [(1280, 800), (1366, 768)])
+def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled, viewport) -> None:
+    page = open_page("attention", viewport=viewport)
+    page.locator(by_id("head-4-3")).click()
+    settled(page)
+    boxes = [
+        page.locator(f"{by_id('sheet')} .grid").bounding_box(),
+        page.get_by_role("spinbutton", name="Block, 0 to 5").bounding_box(),
+        page.locator(by_id("cells-weights")).first.bounding_box(),
+    ]
+    assert all(box["y"] + box["height"] <= viewport[1] for box in boxes), boxes
+    assert page.locator(f"{by_id('matrix-head')} {by_id('cells-weights')}").bounding_box()["width"] > 380
