@@ -17,10 +17,12 @@ from gptviz.ui.theme_watch import follow_theme
 from gptviz.ui.words import as_code, markdown_table
 
 CHOICES = {"ln_norm": str, "ln_dim": int}
+TABLES = "<style>[data-testid=stMarkdown] table { display: block; overflow-x: auto; }</style>"  # for phones
 scene = page("LayerNorm", keep=("resid_pre", "resid_mid", "resid_post"), choices=CHOICES)
 position, mode = scene.position, scene.mode
 table = scene.trace.norms()
 names = numbers.norm_names(table)
+st.html(TABLES)
 size = scene.lm.config.emb_dim
 labels = [show_token(token.raw) for token in scene.tokens]
 label = labels[position]
