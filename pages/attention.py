@@ -10,7 +10,6 @@ from gptviz.ui import attention_words as words
 from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.page import page
 from gptviz.ui.snippets.attention import attention as snippet
-from gptviz.ui.theme_watch import follow_theme
 
 scene = page("Attention", keep=("attn", "q", "k", "v", "z"), choices=view.CHOICES)
 trace = scene.trace
@@ -59,4 +58,3 @@ in_code(
     snippet(scene.load, scene.text, block, head, average, hide_first, scene.special),
     words.shapes(trace),
 )
-follow_theme()

@@ -13,7 +13,6 @@ from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
 from gptviz.ui.snippets.embeddings import embeddings
-from gptviz.ui.theme_watch import follow_theme
 from gptviz.ui.words import as_code, show_id, term
 
 CHOICES = {"emb_dim": int}
@@ -142,4 +141,3 @@ in_code(
         "x": f"(1, {len(labels)}, {size})",
     },
 )
-follow_theme()

@@ -13,7 +13,6 @@ from gptviz.ui.details import in_code, in_numbers
 from gptviz.ui.dimension import dimension_input
 from gptviz.ui.page import page
 from gptviz.ui.snippets.layernorm import layernorm
-from gptviz.ui.theme_watch import follow_theme
 from gptviz.ui.words import as_code, markdown_table
 
 CHOICES = {"ln_norm": str, "ln_dim": int}
@@ -129,4 +128,3 @@ in_code(
         "shift": f"({size},)" if steps.has_shift else "None",
     },
 )
-follow_theme()

@@ -17,7 +17,6 @@ from gptviz.ui.page import page
 from gptviz.ui.sampling_controls import sampling_controls
 from gptviz.ui.snippets.next_token import next_token
 from gptviz.ui.surprise import prompt_surprises, surprise_chips
-from gptviz.ui.theme_watch import follow_theme
 from gptviz.ui.words import is_whole, show_id
 
 scene = page("Next token", keep=("final",), choices=CHOICES)
@@ -84,4 +83,3 @@ def sheet() -> None:
 
 write_on(scene)
 sheet()
-follow_theme()

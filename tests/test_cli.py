@@ -48,7 +48,7 @@ def test_models(capsys):
         ("distilgpt2", "81,912,576"),
     ):
         assert parameters in rows[name]
-    assert "no, 0.55 GB" in rows["gpt2"]
+    assert "no: 0.55 GB to fetch" in rows["gpt2"]
 
 
 def test_trace_as_data(capsys, mini):

@@ -124,7 +124,7 @@ def finish(fig: go.Figure, mode: Mode, height: int) -> go.Figure:
         hoverlabel={
             "bgcolor": colors.panel,
             "bordercolor": colors.grid,
-            "font": {"color": colors.ink, "size": 15},
+            "font": {"family": "Source Sans, sans-serif", "color": colors.ink, "size": 15},
         },
         showlegend=False,
         dragmode=False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone

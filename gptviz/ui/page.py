@@ -24,6 +24,7 @@ from gptviz.ui.models import InUse
 from gptviz.ui.navigation import PAGES, draw_links, ensure_navigation
 from gptviz.ui.prompt import Reading
 from gptviz.ui.state import Prompt
+from gptviz.ui.theme_watch import follow_theme
 from gptviz.ui.words import show_id
 
 # A file of ours: emoji and Material icons would be fetched from the internet as a favicon.
@@ -154,6 +155,7 @@ def _head(title: str, question: str | None) -> Mode:
         st.markdown(
             question or next((q for name, _, q in PAGES.values() if name == title), ""), width="content"
         )
+        follow_theme()
     return mode
 
 

@@ -28,5 +28,5 @@ _component = st.components.v2.component("gptviz.theme_watch", css=CSS, js=JS)
 
 
 def follow_theme() -> None:
-    """Run the page again when its theme changes; outside every fragment, and where a gap does no harm."""
+    """Run the page again when its theme changes; to be called outside every fragment."""
     _component(key="gptviz_theme_watch", on_changed_change=lambda: None)

@@ -36,9 +36,11 @@ def place(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
 def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
     """The sentence that appears over the point."""
     left, top = place(page, key, x, y, xaxis, yaxis)
+    label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
+    page.mouse.move(1, 1)
+    label.first.wait_for(state="detached")  # that of the last place
     page.mouse.move(left - 1, top)
     page.mouse.move(left, top)
-    label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
     label.first.wait_for()
     return " ".join(label.all_text_contents())
 
