@@ -24,7 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.conftest import CHROMIUM_ARGS, chromium, start_server, stop_server
 
-PAGES = ["", "tokens", "embeddings", "attention", "layernorm", "next_token"]
+PAGES = ["", "tokens", "embeddings", "attention", "layernorm", "next_token", "anatomy"]
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 

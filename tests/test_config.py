@@ -11,7 +11,7 @@ from gptviz.model import GPT_CONFIG_124M, GPTModel
 SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
 
 
-@pytest.mark.parametrize("flags", itertools.product([True, False], repeat=4))
+@pytest.mark.parametrize("flags", list(itertools.product([True, False], repeat=4)))
 def test_parameters_are_counted_as_torch_counts_them(flags):
     names = ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")
     config = GPTConfig(**SIZES, **dict(zip(names, flags, strict=True)))

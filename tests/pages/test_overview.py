@@ -55,7 +55,7 @@ def test_the_doors_show_the_models_own_numbers(run_page, mini):
 def test_an_empty_prompt_is_a_sentence(run_page):
     at = run_page("overview", text="")
     assert "The prompt is empty" in at.info[0].value
-    assert not at.get("bidi_component")
+    assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch"]  # it draws nothing
 
 
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
