@@ -106,11 +106,6 @@ def position_color(position: int, mode: Mode) -> str:
     return colors[position % len(colors)]
 
 
-def visible(text: str) -> str:
-    """A token as the screen shows it: spaces as `·`, newlines as `⏎`, tabs as `⇥`."""
-    return text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥")
-
-
 def finish(fig: go.Figure, mode: Mode, height: int) -> go.Figure:
     """The house's layout: paper, ink, one font, no decoration. Returns the same figure."""
     colors = PALETTES[mode]

@@ -13,6 +13,15 @@ from safetensors.torch import save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 SIZES = {"vocab_size": 61, "n_positions": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
+# the same in the words of our own config.json
+OUR_SIZES = {
+    "vocab_size": 61,
+    "context_length": 24,
+    "emb_dim": 16,
+    "n_heads": 4,
+    "n_layers": 2,
+    "qkv_bias": True,
+}
 
 
 def hf_model(seed: int = 0, **changes: object) -> GPT2LMHeadModel:

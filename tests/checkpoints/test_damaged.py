@@ -168,19 +168,11 @@ def test_a_model_without_a_tokenizer_asks_for_one(hf):
 def seeds(folder):
     """One small checkpoint of each kind, and the files of it that are damaged."""
     truth = makers.hf_model()
-    ours = {
-        "vocab_size": 61,
-        "context_length": 24,
-        "emb_dim": 16,
-        "n_heads": 4,
-        "n_layers": 2,
-        "qkv_bias": True,
-    }
     makers.save_hf(truth, folder / "hf")
     makers.save_hf_old(truth, folder / "old")
     makers.save_hf_old(truth, folder / "legacy", zipped=False)
     makers.save_hf_old(truth, folder / "shards", shards=2)
-    makers.save_ours(folder / "ours", ours, makers.book_state(truth, masks=False))
+    makers.save_ours(folder / "ours", makers.OUR_SIZES, makers.book_state(truth, masks=False))
     for name, saved in (("book", makers.book_state(truth)), ("nano", makers.nanogpt_checkpoint(truth))):
         (folder / name).mkdir()
         torch.save(saved, folder / name / "ckpt.pt")

@@ -193,15 +193,7 @@ def test_a_whole_saved_model_is_refused_with_what_to_do(tmp_path):
 @pytest.mark.parametrize("tied", [True, False])
 def test_our_own_folder(tmp_path, tied):
     truth = makers.hf_model(12)
-    config = {
-        "vocab_size": 61,
-        "context_length": 24,
-        "emb_dim": 16,
-        "n_heads": 4,
-        "n_layers": 2,
-        "qkv_bias": True,
-        "tie_embeddings": tied,
-    }
+    config = makers.OUR_SIZES | {"tie_embeddings": tied}
     folder = makers.save_ours(tmp_path / "ours", config, makers.book_state(truth, masks=False, tied=tied))
     assert_same_model(folder, truth, "gptviz's own folder")
     assert_same_model(folder / "model.safetensors", truth, "gptviz's own folder")
