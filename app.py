@@ -1,5 +1,5 @@
 """gptviz in the browser: streamlit run app.py. The router, nothing else; a page draws its own frame."""
 
-from gptviz.ui.navigation import navigate
+from gptviz.ui.shell.navigation import navigate
 
 navigate().run()

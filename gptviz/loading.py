@@ -15,8 +15,8 @@ from gptviz.config import GPTConfig
 from gptviz.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
-from gptviz.tokenizer_files import read_folder, read_tokenizer_json
-from gptviz.vocabulary import Vocabulary, fitted, of_encoding
+from gptviz.tokenizer.files import read_folder, read_tokenizer_json
+from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_encoding
 
 ASSETS = Path(__file__).parent / "assets"
 

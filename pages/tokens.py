@@ -1,65 +1,7 @@
 """How the prompt became numbers: pieces, bytes, merges, ids. And how other tokenizers cut it."""
 
-import streamlit as st
-
-from gptviz.analysis.tokens import place_of, rules_table, spellings, spread_characters, token_table, word_near
-from gptviz.tokenizer_steps import bpe, show_work
-from gptviz.ui import tokens_words as words
-from gptviz.ui.details import in_code, in_numbers
-from gptviz.ui.merges import WIDEST, merges
-from gptviz.ui.page import page
-from gptviz.ui.prompt import READ_CHARACTERS
-from gptviz.ui.snippets.tokens import tokens as snippet
-from gptviz.ui.token_cards import token_cards
-from gptviz.ui.tokenizer_comparison import comparison
+from gptviz.ui.shell.page import page
+from gptviz.ui.views.tokens import view
 
 scene = page("Tokens")
-encoding = scene.lm.tokenizer
-ids = [token.id for token in scene.tokens]
-pieces = show_work(encoding, scene.text[:READ_CHARACTERS], scene.special, limit=len(ids))
-piece, part = place_of(pieces, scene.position)
-selected = scene.tokens[scene.position]
-
-token_cards(pieces, scene.tokens, scene.position, scene.mode, scene.select)
-st.markdown(words.built(selected))
-merges(encoding, pieces[piece], part, scene.position, scene.mode)
-st.markdown(words.look_for(pieces[piece], selected))
-with st.expander("What the regex cut", icon=":material/content_cut:"):
-    st.markdown(words.ABOUT_REGEX)
-    columns = {"rule": {"width": 170}, "takes": {"width": 390}, "pieces": {"width": 60}}
-    st.dataframe(rules_table(encoding, pieces), hide_index=True, key="tok_rules", column_config=columns)
-
-st.subheader("The same text, other tokenizers", anchor=False)
-comparison(scene.text[:READ_CHARACTERS], encoding, scene.special, scene.mode)
-
-space, byte = st.columns(2, gap="large")
-with space:
-    table = spellings(encoding, word_near(scene.text, pieces[piece].text))
-    st.subheader("A space makes another token", anchor=False)
-    st.markdown(words.about_spaces(table))
-    st.dataframe(words.joined(table), hide_index=True, key="tok_spellings")
-with byte:
-    st.subheader("A character in pieces", anchor=False)
-    found = spread_characters(encoding, ids)
-    st.markdown(words.about_bytes(found, encoding))
-    st.dataframe(words.alone(found, encoding), hide_index=True, key="tok_bytes")
-
-st.subheader("Special tokens", anchor=False)
-st.markdown(words.about_special(encoding, scene.text[:READ_CHARACTERS], scene.special))
-
-in_numbers(
-    lambda: token_table(encoding, ids),
-    "tokens.csv",
-    "Every token of the prompt. `part_of` names the character that a token holds only some bytes of.",
-)
-in_code(
-    [show_work, bpe],
-    snippet(
-        scene.load,
-        scene.text[:READ_CHARACTERS],
-        scene.position,
-        scene.special,
-        len(pieces[piece].raw) <= WIDEST,
-    ),
-    {"ids": f"{len(ids)} integers from 0 to {encoding.max_token_value}"},
-)
+view.draw(scene)

@@ -1,6 +1,6 @@
 """What the Tokens page shows: a prompt's tokens as a table, other tokenizers on the same text, two puzzles.
 
-Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer_simple`).
+Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`).
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ import pandas as pd
 import tiktoken
 
 from gptviz.tokenizer import encode, show_token, token_bytes, well_formed
-from gptviz.tokenizer_regex import GPT2_RULES, alternatives
-from gptviz.tokenizer_simple import UNK, CharacterTokenizer, WordTokenizer, split_words
-from gptviz.tokenizer_steps import Piece
+from gptviz.tokenizer.regex import GPT2_RULES, alternatives
+from gptviz.tokenizer.simple import UNK, CharacterTokenizer, WordTokenizer, split_words
+from gptviz.tokenizer.steps import Piece
 
 # Chapter 1 of "Alice's Adventures in Wonderland" (1865): what the word and character tokenizers learn from.
 CHAPTER = Path(__file__).parent.parent / "assets" / "text" / "alice_chapter_1.txt"

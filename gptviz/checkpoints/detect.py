@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from gptviz import tokenizer_files
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
@@ -14,7 +13,8 @@ from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
-from gptviz.vocabulary import Vocabulary
+from gptviz.tokenizer import files as tokenizer_files
+from gptviz.tokenizer.vocabulary import Vocabulary
 
 NANOGPT, META = "ckpt.pt", "meta.pkl"
 TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")

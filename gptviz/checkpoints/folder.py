@@ -12,7 +12,7 @@ from gptviz.checkpoints.hugging_face import read_json
 from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
-from gptviz.vocabulary import Vocabulary, of_encoding
+from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding
 
 CONFIG, WEIGHTS, RANKS = "config.json", "model.safetensors", "tokenizer.tiktoken"
 

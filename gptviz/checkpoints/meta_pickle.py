@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.vocabulary import Vocabulary, of_characters
+from gptviz.tokenizer.vocabulary import Vocabulary, of_characters
 
 LARGEST = 16 * 2**20  # bytes; Unicode's 150,000 characters fit
 

@@ -8,7 +8,7 @@ import torch
 
 import gptviz
 from gptviz.analysis.overview import SITES, around, glance, smaller_attention, token_table
-from gptviz.ui.snippets.overview import overview
+from gptviz.ui.views.overview.snippet import overview
 
 TEXT = 'He said, "Seven green parrots?"'
 

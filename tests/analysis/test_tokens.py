@@ -16,7 +16,7 @@ from gptviz.analysis.tokens import (
     word_near,
 )
 from gptviz.tokenizer import encode, get_encoding, well_formed
-from gptviz.tokenizer_steps import show_work
+from gptviz.tokenizer.steps import show_work
 
 MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
 MIXED = st.text(st.sampled_from([*"ab .'\n\té你好😀\u200d\x00"]), max_size=40)

@@ -4,8 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gptviz.ui.examples import EXAMPLES
-from gptviz.ui.navigation import PAGES
+from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.views.overview.examples import EXAMPLES
 
 TEXT = "The king loved his daughter"
 

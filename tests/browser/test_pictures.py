@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from gptviz.figures.theme import PALETTES
 from gptviz.tokenizer import encode, get_encoding, show_token, token_bytes
-from gptviz.ui.navigation import PAGES
+from gptviz.ui.shell.navigation import PAGES
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 12  # pixels of paper on every side

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from PIL import Image
 
-from gptviz.ui.navigation import PAGES
+from gptviz.ui.shell.navigation import PAGES
 from tests.browser.conftest import ROOT, start_server, stop_server
 
 FIVE = "one two three one two"

@@ -1,7 +1,7 @@
 """The Tokens page in Chromium: the values behind the pictures are tiktoken's."""
 
 from gptviz.tokenizer import encode, get_encoding, token_bytes
-from gptviz.tokenizer_steps import show_work
+from gptviz.tokenizer.steps import show_work
 
 MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
 TEXT = "Unbelievably, the café in 東京\nsells 🍣."

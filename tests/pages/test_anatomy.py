@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from gptviz.analysis.anatomy import anatomy, tensor_table
 from gptviz.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.ui.anatomy import MOST, PRESETS
-from gptviz.ui.navigation import PAGES_DIR
-from gptviz.ui.snippets.anatomy import anatomy as snippet
+from gptviz.ui.shell.navigation import PAGES_DIR
+from gptviz.ui.views.anatomy.form import MOST, PRESETS
+from gptviz.ui.views.anatomy.snippet import anatomy as snippet
 from tests.specs import charts
 
 BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)

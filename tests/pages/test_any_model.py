@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from gptviz.ui.models import ALLOW_PATHS
-from gptviz.ui.navigation import PAGES
+from gptviz.ui.models.in_use import ALLOW_PATHS
+from gptviz.ui.shell.navigation import PAGES
 from tests.checkpoints import makers
 
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.ui.matrix import encode
-from gptviz.ui.snippets.attention import attention as snippet
+from gptviz.ui.components.matrix import encode
+from gptviz.ui.views.attention.snippet import attention as snippet
 
 TEXT = "The cat sat on the mat. The cat sat on the mat."
 
@@ -60,7 +60,7 @@ def test_the_matrices_are_the_traces_own_numbers(run_page, trace) -> None:
 
 
 def test_the_sheet_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:
-    sheet = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.sheet", None))
+    sheet = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.heads", None))
     config = trace.config
     assert (sheet["blocks"], sheet["heads"]) == (config.n_layers, config.n_heads)
     assert (sheet["block"], sheet["head"]) == (2, 3)

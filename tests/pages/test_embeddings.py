@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.ui.snippets.embeddings import embeddings as snippet
+from gptviz.ui.views.embeddings.snippet import embeddings as snippet
 from tests.specs import charts
 
 TEXT = "the king and the queen and the king"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.ui.snippets.layernorm import layernorm as snippet
+from gptviz.ui.views.layernorm.snippet import layernorm as snippet
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"

@@ -9,8 +9,8 @@ from huggingface_hub import constants
 
 import gptviz
 from gptviz.checkpoints import transfer
-from gptviz.ui import models
-from gptviz.ui.models import ALLOW_PATHS
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.in_use import ALLOW_PATHS
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 

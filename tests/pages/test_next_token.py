@@ -10,11 +10,11 @@ import torch
 
 from gptviz.generate import generate
 from gptviz.sampling import distribution, draw, seeded
-from gptviz.ui import models
-from gptviz.ui.candidates import bar_scale
-from gptviz.ui.continuation import SEEDS, pieces, text_of
-from gptviz.ui.model_choice import Choice
-from gptviz.ui.snippets.next_token import next_token
+from gptviz.ui.components.candidates import bar_scale
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
+from gptviz.ui.views.next_token.continuation import SEEDS, pieces, text_of
+from gptviz.ui.views.next_token.snippet import next_token
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 

@@ -3,9 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gptviz.ui.examples import EXAMPLES
-from gptviz.ui.navigation import PAGES, PAGES_DIR
-from gptviz.ui.state import DEFAULT_TEXT
+from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.overview.examples import EXAMPLES
 
 
 def doors(at):

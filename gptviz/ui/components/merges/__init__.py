@@ -1,0 +1,128 @@
+"""How one token came about: the merges of its piece as rows of parts that join, a component.
+
+The first row is the piece's bytes; between neighbours stands the rank at which they would merge, and the
+lowest one, in purple, joins in the next row; the last row is the tokens with their ids.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tiktoken
+
+from gptviz.figures.theme import Mode, palette, position_color
+from gptviz.tokenizer import show_token
+from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
+from gptviz.ui.components.kernel import saving_component
+
+# A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
+WIDEST = 24
+COLUMN = 46  # pixels a byte: five digits of a rank fit between two
+
+_component = saving_component("merges")
+
+
+def merges(
+    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int, mode: Mode, key: str = "merges"
+) -> None:
+    """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
+    _component(key=key, data=merges_data(encoding, piece, part, position, mode))
+
+
+def merges_data(
+    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int, mode: Mode
+) -> dict[str, Any]:
+    """What the component draws: stages with their sentences, and the tokens at the end."""
+    if len(piece.raw) > WIDEST:
+        piece, part, first = own_piece(piece, part), 0, position
+    else:
+        first = position - part
+    start = sum(len(raw) for raw in piece.parts[:part])
+    mine = range(start, start + len(piece.parts[part]))
+    replay = stages(encoding, piece)
+    return {
+        "stages": [_stage(replay, index, piece, mine) for index in range(len(replay))],
+        "tokens": [
+            {"id": id, "position": first + i, "color": position_color(first + i, mode)}
+            for i, id in enumerate(piece.ids)
+        ],
+        "width": COLUMN,
+        "output": palette(mode).output,
+    }
+
+
+def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> dict[str, Any]:
+    stage = replay[index]
+    parts, at = [], 0
+    for raw in stage.parts:
+        parts.append(
+            {
+                "shown": show_token(raw),
+                "bytes": len(raw),
+                "hex": raw.hex(" "),
+                "title": f"`{show_token(raw)}`: {_count(len(raw), 'byte')}, {raw.hex(' ')}",
+                "mine": at in mine,
+            }
+        )
+        at += len(raw)
+    return {
+        "parts": parts,
+        "ranks": list(stage.ranks),
+        "titles": [_pair_title(stage, i) for i in range(len(stage.ranks))],
+        "chosen": stage.chosen,
+        "joined": piece.merges[index - 1].start if index else None,
+        "says": _sentence(replay, index, piece),
+    }
+
+
+def _pair_title(stage: Stage, i: int) -> str:
+    joined, rank = show_token(stage.parts[i] + stage.parts[i + 1]), stage.ranks[i]
+    if rank is None:
+        return f"`{joined}` is no token: these two cannot merge."
+    better = "the lowest rank here: they merge next" if i == stage.chosen else "a lower rank goes first"
+    return f"`{joined}` is the token of rank {rank}; {better}."
+
+
+def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
+    """Text and code in turn: [text, code, text, ...]."""
+    stage, last = replay[index], len(replay) - 1
+    if piece.special:
+        return [
+            "",
+            show_token(piece.raw),
+            " is a special token: it is looked up, and neither cut nor merged.",
+        ]
+    if last == 0:
+        if len(stage.parts) == 1 and len(piece.raw) > 1:
+            return [
+                "",
+                show_token(piece.raw),
+                " is in the vocabulary as a whole: it is looked up, not merged.",
+            ]
+        if len(stage.parts) == 1:
+            return [
+                "",
+                show_token(stage.parts[0]),
+                f" is a single byte, {stage.parts[0].hex()}: nothing to merge.",
+            ]
+        return [f"None of these {len(stage.parts)} bytes makes a token with its neighbour: each stays alone."]
+    if stage.chosen is None:
+        if len(stage.parts) == 1:
+            tail = [", id ", str(piece.ids[0]), "."]
+            return [
+                f"After {_count(last, 'merge')} all bytes are one token: ",
+                show_token(stage.parts[0]),
+                *tail,
+            ]
+        return [
+            f"After {_count(last, 'merge')} no neighbours make a token any more: "
+            f"{len(stage.parts)} tokens are left."
+        ]
+    possible = sum(rank is not None for rank in stage.ranks)
+    left, right = (show_token(raw) for raw in stage.parts[stage.chosen : stage.chosen + 2])
+    rank = stage.ranks[stage.chosen]
+    why = f"the lowest of {possible}" if possible > 1 else "the only pair that makes a token"
+    return ["Next, ", left, " and ", right, f" merge: rank {rank} is {why}."]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

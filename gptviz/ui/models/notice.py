@@ -1,0 +1,181 @@
+"""What stands above a page when the model that was asked for cannot be shown: why, and what can be done."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from gptviz.catalog import catalog, gigabytes
+from gptviz.checkpoints import HeadsMissing, TokenizerMissing
+from gptviz.checkpoints.download import Progress
+from gptviz.tokenizer import encoding_names
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import PATH, UPLOAD, Choice
+from gptviz.ui.models.downloads import Download
+from gptviz.ui.models.in_use import InUse, NotOnDisk
+from gptviz.ui.shell import state
+
+HEADS, TOKENIZER = "model_heads", "model_tokenizer"
+GPT2_HEAD_DIM = 64
+EVERY_SECONDS = 0.5
+
+
+def label_of(choice: Choice) -> str:
+    """A choice's name on the screen."""
+    if choice.name.startswith(UPLOAD):
+        upload = models.uploads().find(choice.name.removeprefix(UPLOAD))
+        return f"{upload.label} (yours)" if upload is not None else "an upload of another visit"
+    return choice.name.removeprefix(PATH)
+
+
+def notice(model: InUse) -> None:
+    """Nothing when the model in use is the one that was asked for."""
+    trouble = model.trouble
+    if trouble is None:
+        return
+    if isinstance(trouble, NotOnDisk):
+        _download(model)
+    elif isinstance(trouble, HeadsMissing):
+        _heads(model, trouble)
+    elif isinstance(trouble, TokenizerMissing):
+        _tokenizer(model)
+    else:
+        _failed(model, str(trouble))
+
+
+def _go_back(model: InUse) -> None:
+    st.button(
+        f"Stay with {label_of(model.choice)}",
+        key="model_stay",
+        on_click=_take,
+        args=(model.choice,),
+    )
+
+
+def _take(choice: Choice) -> None:
+    state.change(model=choice)
+
+
+def _failed(model: InUse, why: str) -> None:
+    st.error(
+        f"{label_of(model.asked)} cannot be loaded: {_ended(why)} What you see is {label_of(model.choice)}."
+    )
+    with st.container(horizontal=True):
+        st.button("Try again", key="model_retry", on_click=models.retry)
+        _go_back(model)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+# ---- a model that must be downloaded ----
+
+
+def _download(model: InUse) -> None:
+    name = model.asked.name
+    last = models.downloads().last(name)
+    if last is not None and last.running:
+        _running(last, label_of(model.choice))
+        return
+    if last is not None and last.error is not None:
+        st.error(f"{_ended(last.error)} What you see is {label_of(model.choice)}.")
+    else:
+        size = next((e.download_bytes for e in catalog() if e.name == name), None)
+        what = "" if size is None else f": {gigabytes(size)}"
+        stopped = " The download was stopped; what had arrived is kept." if last and last.cancelled else ""
+        st.info(
+            f"{name} is not on this machine and must be downloaded once{what}.{stopped} "
+            f"Until then you see {label_of(model.choice)}."
+        )
+    with st.container(horizontal=True):
+        st.button(
+            "Download" if last is None else "Go on with the download",
+            key="model_download",
+            type="primary",
+            on_click=_start,
+            args=(name,),
+        )
+        _go_back(model)
+
+
+def _start(name: str) -> None:
+    models.downloads().start(name)
+
+
+@st.fragment(run_every=EVERY_SECONDS)
+def _running(download: Download, seen: str) -> None:
+    if not download.running:
+        st.rerun()  # the whole page: the model is here, or there is something to say
+    progress = download.progress
+    if progress is None:
+        st.progress(0.0, f"{download.name}: asking the hub. Until it is here you see {seen}.")
+    else:
+        share = progress.done / progress.total if progress.total else 0.0
+        st.progress(min(share, 1.0), f"{download.name}: {in_words(progress)}. Until then you see {seen}.")
+    st.button(
+        "Stop the download",
+        key="model_cancel",
+        on_click=download.cancel,
+        help="For everybody who waits for it. What has arrived is kept for the next download.",
+    )
+
+
+def in_words(progress: Progress) -> str:
+    """How far a download is: bytes, speed and the time left."""
+    arrived = f"{gigabytes(progress.done)} of {gigabytes(progress.total)}"
+    if progress.seconds_left is None:
+        return arrived
+    return f"{arrived}, {progress.bytes_per_second / 1e6:.1f} MB/s, {duration(progress.seconds_left)} left"
+
+
+def duration(seconds: float) -> str:
+    """About how long, in the two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return (
+        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    )
+
+
+# ---- a file that does not say everything ----
+
+
+def _heads(model: InUse, trouble: HeadsMissing) -> None:
+    usual = trouble.emb_dim // GPT2_HEAD_DIM
+    st.info(
+        f"{label_of(model.asked)} does not say how many attention heads it has: a file of weights does not "
+        f"show it. Your training code does: `n_heads` in its config. Its {trouble.emb_dim} dimensions can be "
+        f"divided among these; GPT-2 has {GPT2_HEAD_DIM} dimensions a head."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choices = list(trouble.choices)
+        st.selectbox(
+            "Heads",
+            choices,
+            index=choices.index(usual) if usual in choices else 0,
+            key=HEADS,
+            width=120,
+        )
+        st.button("Load", key="model_load", type="primary", on_click=_with_heads, args=(model.asked,))
+        _go_back(model)
+
+
+def _with_heads(asked: Choice) -> None:
+    _take(replace(asked, n_heads=st.session_state[HEADS]))
+
+
+def _tokenizer(model: InUse) -> None:
+    st.info(
+        f"{label_of(model.asked)} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
+        "which one it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
+        "tokenizer.tiktoken or nanoGPT's meta.pkl."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
+        st.button("Load", key="model_load", type="primary", on_click=_with_tokenizer, args=(model.asked,))
+        _go_back(model)
+
+
+def _with_tokenizer(asked: Choice) -> None:
+    _take(replace(asked, tokenizer=st.session_state[TOKENIZER]))

@@ -1,0 +1,159 @@
+"""Which model: in the sidebar its name and size, and a window with all there are and for one's own files."""
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from gptviz import KNOWN_MODELS
+from gptviz.catalog import catalog, gigabytes
+from gptviz.checkpoints import CheckpointError
+from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.loading import DTYPES, devices
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import PATH, UPLOAD, Choice
+from gptviz.ui.models.in_use import InUse
+from gptviz.ui.models.notice import label_of
+from gptviz.ui.models.uploads import BESIDE, WEIGHTS
+from gptviz.ui.shell import state
+from gptviz.ui.shell.state import Prompt
+
+MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
+HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
+
+DTYPE_HELP = (
+    "float32 is what the book uses. bfloat16 takes half the memory and keeps about three digits: "
+    "the numbers on every page are then those of a model that computes in bfloat16."
+)
+
+
+def picker(prompt: Prompt, model: InUse) -> None:
+    """The sidebar's part: a list to choose from, the facts of the model in use, and the door to more."""
+    names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in models.uploads())]
+    if prompt.model.name not in names:
+        names.append(prompt.model.name)
+    st.session_state[MODEL] = prompt.model.name
+    st.selectbox("Model", names, key=MODEL, format_func=lambda name: label_of(Choice(name)), on_change=_chose)
+    st.caption(facts(model))
+    if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
+        window(prompt)
+
+
+def facts(model: InUse) -> str:
+    """Blocks x heads, width, parameters, memory, context, and what it was trained on."""
+    lm, config = model.lm, model.lm.config
+    about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
+    rounded = " (rounded to three digits)" if lm.dtype == "bfloat16" else ""
+    device = model.choice.device or models.default_device()
+    size = config.parameters * DTYPES[lm.dtype].itemsize
+    return (
+        (f"you see **{label_of(model.choice)}**:  \n" if model.trouble else "")
+        + f"{config.n_layers} blocks × {config.n_heads} heads, {config.emb_dim} wide  \n"
+        f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
+        f"{'' if device == 'cpu' else f' on {device}'}  \n"
+        f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")
+    )
+
+
+@st.dialog("Models", width="large")
+def window(prompt: Prompt) -> None:
+    """All models in a table, a repository of the hub, files of one's own, and how to compute."""
+    table = known_models()
+    st.caption("A click on a model takes it. Your prompt stays.")
+    event = st.dataframe(
+        table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-cell"
+    )
+    if event.selection.cells:
+        row, _ = event.selection.cells[0]
+        _take(prompt.model.named(str(table["Model"][row])))
+    own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
+    with own:
+        _own_files(prompt)
+    with hub:
+        _repository(prompt)
+    with how:
+        _settings(prompt)
+
+
+def known_models() -> pd.DataFrame:
+    """The catalogue as people read it."""
+    return pd.DataFrame(
+        [
+            {
+                "Model": entry.name,
+                "Blocks × heads": f"{entry.config.n_layers} × {entry.config.n_heads}",
+                "Width": entry.config.emb_dim,
+                "Parameters": f"{entry.config.parameters:,}",
+                "Memory": gigabytes(4 * entry.config.parameters),
+                "Context": entry.config.context_length,
+                "On this machine": entry.where(),
+                "What it is": entry.about,
+            }
+            for entry in catalog()
+        ]
+    )
+
+
+def _take(choice: Choice) -> None:
+    state.change(model=choice)
+    models.retry()
+    st.rerun()
+
+
+def _own_files(prompt: Prompt) -> None:
+    st.markdown(
+        "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
+        "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
+        "`tokenizer.json`) together. They are read as data, never run, and go when you leave."
+    )
+    files = st.file_uploader(
+        "Your model's files",
+        type=[suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)],
+        accept_multiple_files=True,
+        key=FILES,
+    )
+    if st.button("Load these files", key="model_files_load", type="primary", disabled=not files):
+        try:
+            upload = models.uploads().keep(files)
+        except CheckpointError as error:
+            st.error(str(error))
+        else:
+            _take(prompt.model.named(f"{UPLOAD}{upload.number}"))
+    if models.paths_allowed():
+        path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
+        if path:
+            _take(prompt.model.named(f"{PATH}{path}"))
+
+
+def _repository(prompt: Prompt) -> None:
+    st.markdown("Any repository whose `config.json` says `GPT2LMHeadModel`. It is downloaded once.")
+    name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
+    if name and not (name in HUB_MODELS or is_hub_id(name)):
+        st.error(f"{name!r} is no name of a repository; those are owner/name, such as openai-community/gpt2")
+    elif name:
+        _take(prompt.model.named(name))
+
+
+def _settings(prompt: Prompt) -> None:
+    dtype = st.radio(
+        "Numbers",
+        list(DTYPES),
+        index=list(DTYPES).index(prompt.model.dtype),
+        key=DTYPE,
+        help=DTYPE_HELP,
+        horizontal=True,
+    )
+    device = prompt.model.device or models.default_device()
+    if len(devices()) > 1:
+        device = st.radio("Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True)
+    else:
+        st.caption("This machine has no GPU that torch can use: the CPU computes.")
+    wanted = replace(prompt.model, dtype=dtype, device=None if device == models.default_device() else device)
+    if wanted != prompt.model:
+        _take(wanted)
+
+
+def _chose() -> None:
+    prompt = state.current_or_default()
+    state.change(model=prompt.model.named(st.session_state[MODEL]))
+    models.retry()

@@ -1,0 +1,61 @@
+"""What a new model does to the prompt: the text stays, its tokens may not, and a sentence says where."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from gptviz.analysis.retokenized import differences, same_place
+from gptviz.tokenizer import show_token
+from gptviz.ui.models.in_use import InUse
+from gptviz.ui.shell import state
+from gptviz.ui.shell.state import Prompt
+from gptviz.ui.words import as_code
+
+MOST_SHOWN = 5
+
+_READ, _SAID = "gptviz_last_reading", "gptviz_switch_notice"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a model cut the prompt: its tokens' bytes."""
+
+    key: str
+    name: str
+    prompt: tuple[str, bool]  # text, special tokens
+    raws: tuple[bytes, ...]
+
+
+def follow(model: InUse, prompt: Prompt, raws: tuple[bytes, ...]) -> tuple[Prompt, str | None]:
+    """The prompt with its token at the same place of the text, and what to say while it is the same text."""
+    now = Reading(model.key, model.lm.name, (prompt.text, prompt.special), raws)
+    before: Reading | None = st.session_state.get(_READ)
+    st.session_state[_READ] = now
+    if before is not None and before.key != now.key and before.prompt == now.prompt and before.raws and raws:
+        if prompt.token is not None and prompt.token < len(before.raws):
+            prompt = state.change(token=same_place(before.raws, raws, prompt.token))
+        st.session_state[_SAID] = (now.key, now.prompt, sentence(before, now))
+    said = st.session_state.get(_SAID)
+    return prompt, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
+
+
+def sentence(before: Reading, now: Reading) -> str | None:
+    """Where two models cut the same text differently; nothing of one that only computes differently."""
+    try:
+        found = differences(before.raws, now.raws)
+    except ValueError:  # a tokenizer that cannot say every character
+        return f"{now.name} reads {len(now.raws)} tokens where {before.name} read {len(before.raws)}."
+    if not found and now.name == before.name:
+        return None
+    if not found:
+        return f"The prompt's tokens are the same for {now.name} as for {before.name}."
+    shown = [f"{_tokens(before.raws, d.before)} → {_tokens(now.raws, d.after)}" for d in found[:MOST_SHOWN]]
+    more = len(found) - len(shown)
+    return (
+        f"{before.name} cut this text into {len(before.raws)} tokens, {now.name} into {len(now.raws)}. "
+        f"What changed: {'; '.join(shown)}{f'; and {more} more places' if more else ''}."
+    )
+
+
+def _tokens(raws: tuple[bytes, ...], positions: range) -> str:
+    return " ".join(as_code(show_token(raws[i])) for i in positions)

@@ -1,0 +1,81 @@
+"""Which pages there are, and the way between them.
+
+A page is a file of `pages/` whose name is its address. Streamlit can run such a file without
+`app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
+calls, and `page()` as well when nobody did: see `ensure_navigation`.
+"""
+
+from pathlib import Path
+
+import streamlit as st
+
+from gptviz.ui.shell.state import Prompt, address_of
+
+PAGES_DIR = Path(__file__).resolve().parents[3] / "pages"
+
+# file name -> (title, Material icon, the question that the page answers); the first is at "/"
+PAGES = {
+    "overview": ("Overview", "route", "What happens between a text and the next token?"),
+    "tokens": ("Tokens", "content_cut", "How does text become numbers?"),
+    "embeddings": (
+        "Embeddings",
+        "grid_on",
+        "What does the model know about a token before it reads the others?",
+    ),
+    "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
+    "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
+    "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
+    "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
+}
+
+_NAVIGATED = "gptviz_navigated"  # app.py's mark in the session: this run's navigation exists
+_STARTED_AGAIN = "gptviz_started_again"
+
+
+def navigate() -> st.Page:
+    """Build the navigation and return the page that the address asks for, ready to run."""
+    st.session_state[_NAVIGATED] = True
+    # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
+    return st.navigation(list(_pages().values()), position="hidden")
+
+
+def ensure_navigation() -> None:
+    """Build the navigation when this page's file was run without `app.py`.
+
+    A server does that once: for a link to a page, before anybody has run `app.py`. From the navigation
+    on it knows better, and starts again: widgets would have other ids in the next run, and the first
+    click would be lost. AppTest never knows better, and is asked only once.
+    """
+    if st.session_state.pop(_NAVIGATED, False):
+        return
+    navigate()
+    st.session_state.pop(_NAVIGATED)
+    if not st.session_state.get(_STARTED_AGAIN, False):
+        st.session_state[_STARTED_AGAIN] = True
+        st.rerun()
+
+
+def draw_links(prompt: Prompt) -> None:
+    """The pages in the sidebar, each a true link that carries the prompt with it."""
+    for name, target in _pages().items():
+        title, icon, question = PAGES[name]
+        st.page_link(
+            target,
+            label=title,
+            icon=f":material/{icon}:",
+            help=question,
+            query_params=address_of(prompt),
+            width="stretch",
+        )
+
+
+def page_target(name: str) -> st.Page:
+    """The st.Page called `name`, for st.page_link and st.switch_page."""
+    return _pages()[name]
+
+
+def _pages() -> dict[str, st.Page]:
+    return {
+        name: st.Page(PAGES_DIR / f"{name}.py", title=title, url_path=name, default=name == "overview")
+        for name, (title, _, _) in PAGES.items()
+    }

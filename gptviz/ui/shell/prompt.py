@@ -1,0 +1,125 @@
+"""The prompt box: what a person types, on every page, and how a model reads it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from gptviz import LanguageModel
+from gptviz.trace import Token
+from gptviz.ui.shell import state
+from gptviz.ui.shell.state import Prompt
+
+SPECIAL = "prompt_special"
+
+# the text that the box was last given, and the number of that box
+_SHOWN, _NUMBER = "prompt_shown", "prompt_number"
+
+# Tokenizing is quick, but not for a whole library pasted in: what comes after is not even counted.
+READ_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The prompt's ids, at most a context of them, and a sentence when that is not all of the text.
+
+    `refusal` says why the model cannot read this text at all.
+    """
+
+    ids: list[int]
+    notice: str | None
+    refusal: str | None = None
+
+    @property
+    def truncated(self) -> bool:
+        return self.notice is not None
+
+
+def read(lm: LanguageModel, text: str, special: bool) -> Reading:
+    """Tokenize a prompt of any length."""
+    ids = lm.encode(text[:READ_CHARACTERS], special_tokens=special)
+    limit = lm.config.context_length
+    if max(ids[:limit], default=0) >= lm.config.vocab_size:
+        return Reading([], None, _unknown_character(lm, text[:READ_CHARACTERS]))
+    if len(ids) <= limit and len(text) <= READ_CHARACTERS:
+        return Reading(ids, None)
+    count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
+    return Reading(
+        ids[:limit],
+        f"The prompt has {count} tokens; {lm.name} reads at most {limit}. "
+        f"Your text is kept, and what you see are its first {min(limit, len(ids))} tokens.",
+    )
+
+
+def _unknown_character(lm: LanguageModel, text: str) -> str:
+    # a character model's tokenizer gives what it never saw ids beyond the model's
+    unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
+    verb, them = ("is", "it") if len(unknown) == 1 else ("are", "them")
+    return (
+        f"{lm.name} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
+        f"{', '.join(map(repr, unknown[:5]))} {verb} not among them. "
+        f"Your text is kept: take {them} out, or choose another model."
+    )
+
+
+def box(prompt: Prompt) -> None:
+    """The text area. Only the button, or Ctrl+Enter, sends it: half-typed text runs no model."""
+    if st.session_state.get(_SHOWN) != prompt.text:
+        # The text changed elsewhere (an example, the address): a new box, that starts with it.
+        st.session_state[_SHOWN] = prompt.text
+        st.session_state[_NUMBER] = st.session_state.get(_NUMBER, 0) + 1
+    key = f"prompt_box_{st.session_state[_NUMBER]}"
+    with (
+        st.form("prompt", border=False),
+        st.container(key="gv_prompt", horizontal=True, vertical_alignment="bottom", gap="small"),
+    ):
+        st.text_area(
+            "Prompt",
+            value=prompt.text,
+            key=key,
+            height=72,
+            placeholder="Type any text …",
+            label_visibility="collapsed",
+        )
+        st.form_submit_button(
+            "Run",
+            on_click=_typed,
+            args=(key,),
+            help="Ctrl+Enter does the same",
+            key="prompt_run",
+            type="primary",
+        )
+
+
+def special_switch(prompt: Prompt) -> None:
+    """The switch for special tokens, in the sidebar."""
+    st.session_state[SPECIAL] = prompt.special
+    st.toggle(
+        "Special tokens",
+        key=SPECIAL,
+        on_change=_switched,
+        help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
+    )
+
+
+def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
+    """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
+    if len(tokens) >= lm.config.context_length:
+        return f"The prompt is full: {lm.name} reads at most {lm.config.context_length} tokens."
+    ids = [*(token.id for token in tokens), token_id]
+    text = lm.decode(ids)
+    prompt = state.current_or_default()
+    special = prompt.special or lm.tokenizer.is_special_token(token_id)
+    if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
+        return "This token is only part of a character, which a text cannot hold; nothing was appended."
+    state.change(text=text, token=None, special=special)
+    return None
+
+
+def _typed(key: str) -> None:
+    text = st.session_state[key] or ""
+    st.session_state[_SHOWN] = text
+    state.change(text=text)
+
+
+def _switched() -> None:
+    state.change(special=st.session_state[SPECIAL])

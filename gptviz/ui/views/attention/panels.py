@@ -1,0 +1,165 @@
+"""What the Attention page draws: one head large, its steps small, and the arithmetic of one weight."""
+
+from typing import Literal
+
+import numpy as np
+import streamlit as st
+import torch
+
+from gptviz.analysis import attention
+from gptviz.analysis.attention import CellArithmetic
+from gptviz.digits import fixed
+from gptviz.figures import attention as figures
+from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.shell.page import Scene
+from gptviz.ui.views.attention.controls import picker, shown
+
+WINDOW = 256  # tokens that a matrix shows at once
+
+
+def window(scene: Scene) -> slice:
+    """The tokens that a matrix shows: all, or the 256 around the selected one."""
+    start = max(0, min(scene.position - WINDOW // 2, len(scene.tokens) - WINDOW))
+    return slice(start, min(len(scene.tokens), start + WINDOW))
+
+
+MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
+
+
+def draw_head(scene: Scene, weights: torch.Tensor, key: int) -> None:
+    """The large matrix: (T, T) weights, NaN where attention to the first token is hidden."""
+    seen = window(scene)
+    panel = Panel(
+        name="weights",
+        array="weights",
+        row_axis="query",
+        column_axis="key",
+        scale="attention",
+        low=0,
+        high=1,
+        masked=True,
+        digits="weight",
+        label="Attention weights: rows are queries, columns are keys",
+        says="{query} attends {value} to {key}",
+        says_masked=MASKED,
+        says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
+    )
+    _matrix(scene, "head", [panel], {"weights": weights[seen, seen].numpy()}, key)
+
+
+def draw_steps(scene: Scene, block: int, head: int, key: int) -> None:
+    """The chosen head's queries, keys, scores ... output, side by side."""
+    seen, trace = window(scene), scene.trace
+    steps = attention.steps(trace, block, head)
+    arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
+    arrays |= {"scores": steps.scores[seen, seen].numpy(), "weights": steps.weights[seen, seen].numpy()}
+    arrays["z"] = steps.z[seen].numpy()
+    reach = {name: float(np.abs(values).max()) or 1.0 for name, values in arrays.items()}
+    d, root = fixed(steps.divisor, 2), f"√{arrays['q'].shape[1]}"
+
+    def vectors(
+        name: str, array: str, axis: Literal["query", "key"], title: str, note: str, color: str
+    ) -> Panel:
+        what = title.split(" ", 1)[1]
+        return Panel(
+            name, array, axis, "dim", "signed", -reach[array], reach[array],
+            label=title, title=title, note=note, color=color, idle=f"{arrays[array].shape[1]} numbers each",
+            says=f"Dimension {{dim}} of the {what} of {{{axis}}} is {{value}}",
+        )  # fmt: skip
+
+    def pairs(
+        name: str, title: str, note: str, says: str, masked: bool, divisor: float, color: str = ""
+    ) -> Panel:
+        return Panel(
+            name, "scores", "query", "key", "signed", -reach["scores"] / divisor, reach["scores"] / divisor,
+            label=title, title=title, note=note, color=color, says=says, says_masked=MASKED, masked=masked,
+            divisor=divisor,
+        )  # fmt: skip
+
+    divided = f"{{product}} ÷ {d} = {{value}}, for {{query}} and {{key}}"
+    panels = [
+        vectors("q", "q", "query", "1 query", "what a token looks for", "query"),
+        vectors("k", "k", "key", "2 key", "what a token offers", "key"),
+        pairs("scores", "3 query · key", "a dot product a pair", "{query} · {key} = {value}", False, 1.0),
+        pairs("scaled", f"4 ÷ {root}", f"every score by {d}", divided, False, steps.divisor),
+        pairs("masked", "5 masked", "later tokens hidden", divided, True, steps.divisor),
+        Panel(
+            "weights", "weights", "query", "key", "attention", 0, 1,
+            label="6 softmax", title="6 softmax", note="each row sums to 1", masked=True, digits="weight",
+            says="{query} attends {value} to {key}", says_masked=MASKED, color="output",
+        ),
+        vectors("v", "v", "key", "7 value", "what a token hands over", "value"),
+        vectors("z", "z", "query", "8 output", "weights × values", "output"),
+    ]  # fmt: skip
+    _matrix(scene, "steps", panels, arrays, key, small=True)
+
+
+def _matrix(
+    scene: Scene,
+    name: str,
+    panels: list[Panel],
+    arrays: dict[str, np.ndarray],
+    key: int,
+    small: bool = False,
+) -> None:
+    seen = window(scene)
+    inside = key if seen.start <= key < seen.stop else None
+    matrix(
+        name,
+        panels,
+        arrays,
+        shown(scene)[seen],
+        scene.position,
+        inside,
+        scene.mode,
+        picker(scene),
+        small=small,
+        first=seen.start,
+    )
+    if len(scene.tokens) > WINDOW:
+        st.caption(
+            f"Of {len(scene.tokens):,} tokens, positions {seen.start} to {seen.stop - 1} are shown: "
+            "select another token to look elsewhere."
+        )
+
+
+def draw_arithmetic(scene: Scene, lines: list[str], cell: CellArithmetic, block: int, head: int) -> None:
+    """The numbers behind one weight, as sentences and as bars."""
+    tokens, mode = shown(scene), scene.mode
+    query, key = tokens[cell.query], tokens[cell.key]
+    words, bars = st.columns([2, 3], gap="medium")
+    with words:
+        st.markdown("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)))
+    with bars:
+        scene.chart(
+            figures.products(cell.q.numpy(), cell.k.numpy(), query, key, mode),
+            key="attention_products",
+            alt=f"Bars: the products of query and key in each dimension; their sum is {fixed(cell.score, 2)}",
+        )
+    if cell.weight is None:
+        return
+    row, part = st.columns(2, gap="medium")
+    with row:
+        softmax = cell.row
+        scene.chart(
+            figures.softmax_row(
+                softmax.scaled.numpy(),
+                softmax.exp.numpy(),
+                softmax.weights.numpy(),
+                tokens[: cell.query + 1],
+                query,
+                cell.key,
+                mode,
+            ),
+            key="attention_softmax",
+            alt=f"Bars for the keys that {query} can see: scaled scores, exponentials, weights",
+        )
+    with part:
+        given = attention.weighted_values(scene.trace, block, head, cell.query)
+        scene.chart(
+            figures.output(
+                given[cell.key].numpy(), scene.trace["z", block][head, cell.query].numpy(), query, key, mode
+            ),
+            key="attention_output",
+            alt=f"Bars: the head's output for {query}, and the part of it that comes from {key}",
+        )

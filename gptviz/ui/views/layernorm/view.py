@@ -1,0 +1,130 @@
+"""Every LayerNorm: what it is given, what it makes of it, and why."""
+
+import streamlit as st
+
+from gptviz.analysis import norms as numbers
+from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
+from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
+from gptviz.model import LayerNorm
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.page import Scene
+from gptviz.ui.views.dimension import dimension_input
+from gptviz.ui.views.layernorm import words
+from gptviz.ui.views.layernorm.snippet import layernorm
+from gptviz.ui.words import as_code, markdown_table
+
+CHOICES = {"ln_norm": str, "ln_dim": int}
+TABLES = "<style>[data-testid=stMarkdown] table { display: block; overflow-x: auto; }</style>"  # for phones
+
+
+def draw(scene: Scene) -> None:
+    """The page under the strip of chips."""
+    position, mode = scene.position, scene.mode
+    table = scene.trace.norms()
+    names = numbers.norm_names(table)
+    st.html(TABLES)
+    size = scene.lm.config.emb_dim
+    labels = [show_token(token.raw) for token in scene.tokens]
+    label = labels[position]
+
+    def pick_norm(row: int, column: int) -> None:
+        """A click on a cell of either heatmap chooses its norm and its token."""
+        st.session_state["ln_norm"] = names[row]
+        scene.select(column)
+
+    def pick_dimension() -> None:
+        """A click on a bar of scale or shift chooses its dimension."""
+        points = st.session_state["layernorm_weights"].selection.points
+        if points:
+            st.session_state["ln_dim"] = int(points[0]["x"])
+
+    if st.session_state.get("ln_norm", names[0]) not in names:
+        st.session_state["ln_norm"] = names[0]  # a norm of another, deeper model
+
+    with st.container(horizontal=True, vertical_alignment="top"):
+        quantity = st.segmented_control(
+            "Of each token's values",
+            QUANTITIES,
+            default=QUANTITIES[0],
+            required=True,
+            key="ln_quantity",
+            bind="query-params",
+            persist_state="session",
+        )
+        name = st.selectbox("Norm", names, key="ln_norm", persist_state="session", width=220)
+        cell_clicks("layernorm_grids", len(names), len(labels), pick_norm)
+    chosen = names.index(name)
+    before, after = (numbers.norm_grid(table, column) for column in (quantity, f"{quantity}_after"))  # (N, T)
+    limit = numbers.grid_limit(before, after, quantity)
+    scene.chart(
+        norm_grids(before, after, names, labels, quantity, limit, chosen, position, mode),
+        key="layernorm_grids",
+        alt=f"The {quantity} of every token's values before and after each of the {len(names)} LayerNorms",
+    )
+    st.markdown(words.what_to_see(table, labels, quantity, name, position, size))
+
+    st.subheader(f"{as_code(label)} through the depth of the network", anchor=False)
+    scene.chart(
+        norm_depth(numbers.through_depth(table, position), quantity, label, chosen, mode),
+        key="layernorm_depth",
+        alt=f"The {quantity} of {label} (position {position}) before and after each norm",
+    )
+    norm = numbers.find_norm(scene.lm.model, name)
+    steps = numbers.norm_steps(norm, numbers.norm_input(scene.trace, norm)[position])
+
+    @st.fragment
+    def inside() -> None:
+        """The chosen norm at work on the selected token, down to a single dimension."""
+        st.subheader(f"Inside {name}, for {as_code(label)} (position {position})", anchor=False)
+        picked = dimension_input(
+            "ln_dim",
+            size,
+            "the farthest from the mean",
+            "A click on a bar of scale or shift chooses it, too.",
+            CHOICES,
+        )
+        dimension = numbers.largest_dimension(steps) if picked is None else picked
+        values = {stage: steps.stage(stage) for stage in STAGES}
+        scene.chart(
+            norm_histograms(
+                {stage: numbers.histogram(x) for stage, x in values.items()},
+                {stage: (float(x.mean()), float(x.var())) for stage, x in values.items()},
+                {stage: float(x[dimension]) for stage, x in values.items()},
+                dimension,
+                mode,
+            ),
+            key="layernorm_histograms",
+            alt=f"How the {size} values of {label} are spread before {name}, normalised, and after it",
+        )
+        st.caption(words.histograms(dimension))
+        st.markdown(markdown_table(numbers.stage_table(steps), digits=4))
+        st.markdown(words.why_not_one(steps))
+        scene.chart(
+            scale_and_shift(steps.scale, steps.shift if steps.has_shift else None, dimension, mode),
+            key="layernorm_weights",
+            alt=f"Scale and shift of {name}: one learned number of each for every dimension",
+            on_select=pick_dimension,
+        )
+        st.caption(words.weights(steps))
+        st.markdown(
+            f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)"
+        )
+        st.markdown(markdown_table(numbers.arithmetic_table(steps, dimension), digits=4))
+
+    inside()
+
+    in_numbers(table, "layernorm.csv", "A row for each norm and token, before and after.")
+    in_code(
+        [LayerNorm.forward, LayerNorm.formula],
+        layernorm(scene.load, scene.text, name, position, quantity, scene.special),
+        shapes={
+            "x": f"(1, {len(labels)}, {size})",
+            "mean": f"(1, {len(labels)}, 1)",
+            "var": f"(1, {len(labels)}, 1)",
+            "norm_x": f"(1, {len(labels)}, {size})",
+            "scale": f"({size},)",
+            "shift": f"({size},)" if steps.has_shift else "None",
+        },
+    )

@@ -1,0 +1,220 @@
+"""Going on with the text: one token that a person picks or a seed draws, or twenty written in a row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+import streamlit as st
+import torch
+
+from gptviz import LanguageModel
+from gptviz.digits import fixed
+from gptviz.figures.next_token import probability_text
+from gptviz.figures.theme import palette
+from gptviz.generate import Step, generate, named_bytes
+from gptviz.sampling import Options, draw, seeded
+from gptviz.tokenizer import END_OF_TEXT
+from gptviz.ui.shell import address, prompt, state
+from gptviz.ui.shell.page import Scene
+from gptviz.ui.words import as_code, is_named, show_id
+
+MANY = 20
+KEPT = "next_kept"  # what was written has just gone into the prompt
+PENDING = "next_pending"  # (seed, options) of a "Write on" that is to begin
+SEED, SAID, WRITTEN = "seed", "next_said", "next_written"  # SAID: a sentence, and the text it is about
+CHOICES = {SEED: int}
+SEEDS = 1_000_000  # as many as the address can hold: see `address.parse`
+
+
+@dataclass
+class Written:
+    """What was written on after some ids, kept in the session step by step: a stop loses nothing."""
+
+    after: tuple[int, ...]
+    model: str
+    seed: int
+    options: Options
+    steps: list[Step] = field(default_factory=list)
+
+
+def go_on_with(scene: Scene, token_id: int) -> None:
+    """Callback: the text up to the selected token, and then this one; or a sentence why that cannot be."""
+    _say(_go_on(scene, token_id))
+
+
+def _go_on(scene: Scene, token_id: int) -> str:
+    tokens = scene.tokens[: scene.position + 1]
+    return _nameless(scene.lm, [token_id]) or prompt.append(scene.lm, tokens, token_id) or ""
+
+
+def _say(sentence: str) -> None:
+    """Under the buttons, as long as the text is the same. A toast would be lost: `sheet` is a fragment."""
+    st.session_state[SAID] = (sentence, state.current_or_default().text)
+
+
+def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> None:
+    """Seed, "Sample one" and "Write on", with what they gave. `probabilities` (V,) are those of the bars."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on"):
+        st.number_input(
+            "Seed",
+            min_value=0,
+            max_value=SEEDS - 1,
+            value=None,
+            placeholder="0",
+            step=1,
+            key=SEED,
+            persist_state="session",
+            width=130,
+            help="The same seed draws the same tokens from the same text and settings.",
+        )
+        sampled = st.button(
+            "Sample one",
+            key="next_sample",
+            on_click=_sample_one,
+            args=(scene, probabilities),
+            help="Draw one token from these probabilities, append it, and take the next seed.",
+        )
+        writing = st.button(
+            f"Write on, {MANY} tokens",
+            key="next_write",
+            help="Draw token after token with these settings, each from a forward pass of its own.",
+        )
+    if sampled:
+        st.rerun()
+    address.write(address.written(CHOICES))  # a rerun of the fragment alone draws no frame
+    sentence, about = st.session_state.get(SAID, ("", None))
+    if sentence and about == scene.text:
+        st.markdown(sentence)
+    if writing:
+        st.session_state[PENDING] = (_seed(), options)
+        st.rerun()
+    _show_written(scene)
+
+
+def write_on(scene: Scene) -> None:
+    """Write, if that was asked for. Call it outside every fragment: a click within one interrupts nothing."""
+    if PENDING in st.session_state:
+        seed, options = st.session_state.pop(PENDING)
+        _write(scene, seed, options)
+        st.rerun()
+
+
+def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
+    seed = _seed()
+    chosen = draw(probabilities, seeded(seed))
+    refusal = _go_on(scene, chosen)
+    had = probability_text(float(probabilities[chosen]))
+    _say(f"Seed {seed} drew {as_code(show_id(scene.lm, chosen))}, which had probability {had}. {refusal}")
+    st.session_state[SEED] = (seed + 1) % SEEDS
+
+
+def _seed() -> int:
+    return int(st.session_state.get(SEED) or 0)
+
+
+def _write(scene: Scene, seed: int, options: Options) -> None:
+    """Write step by step. Any click interrupts it between two steps: what is written stays in the session."""
+    ids = [token.id for token in scene.tokens[: scene.position + 1]]
+    written = Written(tuple(ids), scene.key, seed, options)
+    st.session_state[WRITTEN] = written
+    st.button("Stop", key="next_stop", type="primary")
+    progress = st.progress(0.0)
+    text = st.empty()
+    settings = (options.temperature, options.top_k, options.top_p)
+    for step in generate(scene.lm, ids, MANY, *settings, seed=seed):
+        written.steps.append(step)
+        progress.progress(len(written.steps) / MANY, f"token {len(written.steps)} of {MANY}")
+        text.html(_as_html(scene, written))
+
+
+def _show_written(scene: Scene) -> None:
+    """What was written on after this very text, and what can be done with it."""
+    if st.session_state.pop(KEPT, False):
+        st.rerun()  # the prompt is outside this fragment
+    written: Written | None = st.session_state.get(WRITTEN)
+    here = tuple(token.id for token in scene.tokens[: scene.position + 1])
+    if written is None or not written.steps or (written.after, written.model) != (here, scene.key):
+        return
+    with st.container(key="next_written"):
+        st.html(_as_html(scene, written))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button("Put it into the prompt", key="next_keep", on_click=_keep, args=(scene.lm, written))
+            st.button("Discard", key="next_discard", on_click=_discard)
+            st.caption(_how(written))
+
+
+def _as_html(scene: Scene, written: Written) -> str:
+    """The end of the prompt, then the written text; each token says how likely it was."""
+    accent = palette(scene.mode).accent
+    before = text_of(scene.lm, written.after[-40:])
+    spans = (
+        f'<span data-id="{step.id}" title="{escape(_step_sentence(scene.lm, step))}">{escape(piece)}</span>'
+        for step, piece in zip(written.steps, pieces(scene.lm, [s.id for s in written.steps]), strict=True)
+    )
+    return (
+        '<p data-testid="written" style="white-space: pre-wrap; font-size: 1.1rem; margin: 0">'
+        f"{'… ' if len(written.after) > 40 else ''}{escape(before)}"
+        f'<b style="color: {accent}">{"".join(spans)}</b></p>'
+    )
+
+
+def pieces(lm: LanguageModel, ids: Sequence[int]) -> list[str]:
+    """The text that each token adds; a character of several tokens comes with the last of them."""
+    texts, waiting = [], b""
+    for i in ids:
+        waiting += named_bytes(lm, i)
+        try:
+            texts.append(waiting.decode())
+            waiting = b""
+        except UnicodeDecodeError as error:
+            unfinished = error.reason == "unexpected end of data" and len(waiting) - error.start < 4
+            end = error.start if unfinished else len(waiting)
+            texts.append(waiting[:end].decode("utf-8", "replace"))
+            waiting = waiting[end:]
+    return texts
+
+
+def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
+    """The text of these tokens; a character that lacks some of its bytes is left out."""
+    return b"".join(named_bytes(lm, i) for i in ids).decode("utf-8", "ignore")
+
+
+def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
+    """A sentence if one of these ids is a padded row of the model that the tokenizer has no token for."""
+    unknown = next((i for i in ids if not is_named(lm, i)), None)
+    if unknown is None:
+        return None
+    return (
+        f"`{show_id(lm, unknown)}` is a row of the model that its tokenizer has no token for: "
+        "a text cannot hold it, and your prompt is left as it was."
+    )
+
+
+def _step_sentence(lm: LanguageModel, step: Step) -> str:
+    return f"`{show_id(lm, step.id)}` was drawn with probability {probability_text(step.probability)}"
+
+
+def _how(written: Written) -> str:
+    count = f"{len(written.steps)} tokens" if len(written.steps) > 1 else "1 token"
+    filters = [f"temperature {fixed(written.options.temperature, 2)}"]
+    filters += [f"top-k {written.options.top_k}"] if written.options.top_k else []
+    filters += [f"top-p {written.options.top_p:g}"] if written.options.top_p else []
+    return f"{count}, seed {written.seed}, {', '.join(filters)}"
+
+
+def _keep(lm: LanguageModel, written: Written) -> None:
+    new = [step.id for step in written.steps]
+    if lm.tokenizer.is_special_token(new[-1]) and lm.decode(new[-1:]) == END_OF_TEXT:
+        new.pop()  # it ended the writing, and is no part of what was written
+    refusal = _nameless(lm, new)
+    if refusal:
+        _say(refusal)
+        return
+    special = state.current_or_default().special or any(map(lm.tokenizer.is_special_token, new))
+    state.change(text=text_of(lm, [*written.after, *new]), token=None, special=special)
+    st.session_state[KEPT] = True
+    _discard()
+
+
+def _discard() -> None:
+    st.session_state.pop(WRITTEN, None)

@@ -1,0 +1,170 @@
+"""The Overview's row of small pictures, each a door to its page."""
+
+import base64
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from gptviz import LanguageModel, Token
+from gptviz.analysis.overview import Glance, around, smaller_attention
+from gptviz.digits import significant
+from gptviz.figures.sheet import mosaic, pool
+from gptviz.figures.strips import norm_lines, strip
+from gptviz.figures.theme import Mode, position_color
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.runs import trace_cache
+from gptviz.ui.shell.navigation import PAGES, page_target
+from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.state import Prompt, address_of, current_or_default
+from gptviz.ui.words import show_id
+
+DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
+
+_component = saving_component("doors")
+
+
+def doors(scene: Scene, glance: Glance) -> None:
+    """Draw the five doors; a click on one goes to its page."""
+    prompt = current_or_default()
+    cards = [
+        _tokens(scene),
+        _embeddings(scene, glance),
+        _attention(scene),
+        _layernorm(scene, glance),
+        _next_token(scene, glance),
+    ]
+    for card in cards:
+        card["title"] = PAGES[card["page"]][0]
+        card["href"] = _address(card["page"], prompt)
+    opened = _component(key="doors", data={"doors": cards}, on_page_change=lambda: None).page
+    if opened in PAGES:
+        st.switch_page(page_target(opened), query_params=address_of(prompt))
+
+
+def _address(name: str, prompt: Prompt) -> str:
+    params = urlencode(address_of(prompt))
+    return f"./{name}?{params}" if params else f"./{name}"
+
+
+def _tokens(scene: Scene) -> dict[str, Any]:
+    chosen = scene.tokens[scene.position]
+    rows = [
+        {
+            "shown": show_token(token.raw),
+            "position": token.position,
+            "id": token.id,
+            "color": position_color(token.position, scene.mode),
+            "chosen": token.position == scene.position,
+        }
+        for token in around(scene.tokens, scene.position)
+    ]
+    return {
+        "page": "tokens",
+        "picture": {"draw": "tokens", "tokens": rows},
+        "caption": [
+            f"The text is cut into {_count(len(scene.tokens), 'token')}, each a number: ",
+            show_token(chosen.raw),
+            f" is {chosen.id}.",
+        ],
+    }
+
+
+def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
+    n_tokens, size = glance.parts.shape[1:]
+    shown = min(size, DIMENSIONS)
+    strips = []
+    for label, part in zip(("token", "+ position", "= what goes in"), glance.parts, strict=True):
+        alt = (
+            f"{label.lstrip('+= ')}: {_count(n_tokens, 'row')}, one a token, the first {shown} of {size} "
+            f"numbers; blue below 0, orange above, full colour at {significant(glance.limit, 2)}"
+        )
+        image = strip(part[:, :shown], glance.limit, scene.mode)
+        strips.append({"label": label, "alt": alt, "image": _data_url(image, "image/png")})
+    return {
+        "page": "embeddings",
+        "picture": {"draw": "strips", "strips": strips},
+        "caption": [f"Every token becomes {size} numbers: what it is, plus where it stands."],
+    }
+
+
+def _attention(scene: Scene) -> dict[str, Any]:
+    config = scene.lm.config
+    heads = config.n_layers * config.n_heads
+    png = _sheet(scene.key, tuple(token.id for token in scene.tokens), scene.mode, scene.lm)
+    return {
+        "page": "attention",
+        "picture": {
+            "draw": "image",
+            "image": _data_url(png, "image/png"),
+            "alt": f"Every head's attention: {config.n_layers} blocks from top to bottom, {config.n_heads} "
+            "heads each; a row is the token that looks, a column the token it looks at, dark is much",
+        },
+        "caption": [
+            f"In {config.n_layers} blocks, {heads} heads move information from earlier tokens to later ones. "
+            "Each small triangle is one head at work on your text."
+        ],
+    }
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _sheet(model: str, ids: tuple[int, ...], mode: Mode, _lm: LanguageModel) -> bytes:
+    """The sheet of all heads; a long text's weights are never together in memory."""
+    if len(ids) <= 256:
+        trace = trace_cache().get(model, _lm, ids, ("attn",))
+        return mosaic([trace["attn", b].numpy() for b in range(_lm.config.n_layers)], mode)
+    return mosaic(smaller_attention(_lm, ids, pool), mode)
+
+
+def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:
+    first, last = (significant(float(glance.before[i]), 2) for i in (0, -1))
+    low, high = (significant(float(end), 2) for end in (glance.after.min(), glance.after.max()))
+    svg = norm_lines(glance.before, glance.after, scene.mode)
+    return {
+        "page": "layernorm",
+        "picture": {
+            "draw": "svg",
+            "svg": svg,
+            "alt": f"The spread of this token's numbers at each of {len(glance.norms)} LayerNorms: before, "
+            f"from {first} to {last}; after, between {low} and {high}",
+        },
+        "caption": [
+            f"{len(glance.norms)} LayerNorms keep the numbers in range: their spread goes from "
+            f"{first} to {last}, and leaves each norm between {low} and {high}."
+        ],
+    }
+
+
+def _next_token(scene: Scene, glance: Glance) -> dict[str, Any]:
+    bars = []
+    for row in glance.following.itertuples():
+        shown = show_id(scene.lm, int(row.id))
+        percent = f"{significant(100 * row.probability, 2)} %"
+        bars.append(
+            {
+                "shown": shown,
+                "id": int(row.id),
+                "probability": float(row.probability),
+                "percent": percent,
+                "title": f"`{shown}` comes next with probability {significant(row.probability)}",
+            }
+        )
+    after: Token = scene.tokens[scene.position]
+    return {
+        "page": "next_token",
+        "picture": {"draw": "bars", "bars": bars},
+        "caption": [
+            f"Out comes a probability for each of {scene.lm.config.vocab_size:,} tokens to follow ",
+            show_token(after.raw),
+            ".",
+        ],
+    }
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _data_url(content: bytes, mime: str) -> str:
+    return f"data:{mime};base64,{base64.b64encode(content).decode()}"

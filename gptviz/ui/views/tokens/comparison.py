@@ -1,0 +1,61 @@
+"""The prompt cut by several tokenizers, with the choices that belong to it."""
+
+import streamlit as st
+import tiktoken
+
+from gptviz.analysis.tokens import chapter, compare
+from gptviz.figures.theme import Mode
+from gptviz.tokenizer import encoding_names, get_encoding
+from gptviz.ui.components.tokenizer_rows import tokenizer_rows
+
+OFFLINE = ("mini", "gpt2")
+ALICE, PROMPT = "a chapter of Alice", "this prompt"
+
+
+@st.fragment
+def comparison(text: str, encoding: tiktoken.Encoding, special_tokens: bool, mode: Mode) -> None:
+    """mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
+    with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
+        source = st.segmented_control(
+            "Words and characters are learnt from",
+            [ALICE, PROMPT],
+            default=ALICE,
+            required=True,
+            key="tok_fit",
+            bind="query-params",
+            persist_state="session",
+        )
+        more = st.selectbox(
+            "One more, from OpenAI's server",
+            [name for name in encoding_names() if name not in OFFLINE],
+            index=None,
+            placeholder="none",
+            key="tok_more",
+            bind="query-params",
+            persist_state="session",
+            width=230,
+        )
+    known = []
+    for name in dict.fromkeys([*OFFLINE, encoding.name, *([more] if more else [])]):
+        problem = None if name == encoding.name else _problem(name)
+        if problem:
+            st.warning(problem)
+        else:
+            known.append(encoding if name == encoding.name else get_encoding(name))
+    learnt_from = text if source == PROMPT else chapter()
+    tokenizer_rows(compare(text, known, learnt_from, special_tokens), mode)
+    st.caption(
+        "Few tokens, or a small vocabulary: never both. A word that a word tokenizer has not seen is lost in "
+        "`[UNK]`, and a character tokenizer has no id for a new character. Byte pair encoding starts from "
+        "all 256 bytes, so it can write anything, and gives what is frequent a token of its own."
+    )
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner="Fetching the tokenizer …")
+def _problem(name: str) -> str | None:
+    """Why the encoding cannot be had, or None; asked again after a minute, not at every click."""
+    try:
+        get_encoding(name)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -1,0 +1,142 @@
+"""Hugging Face's tokenizer files as tiktoken encodings, against the `tokenizers` library itself."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+from gptviz.tokenizer import encode, get_encoding, token_bytes
+from gptviz.tokenizer.files import read_folder, read_tokenizer_json, read_vocab_and_merges
+from gptviz.tokenizer.steps import show_work
+from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_characters, of_encoding
+
+TEXT = [
+    "The cat sat on the mat; the other cats didn't. “你好,世界” — naïve café, 12345 times",
+    "a\tb",
+    "",
+    "  indented   code(x) == y  🙂🙂 the the the theatre then there their",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A small byte-level BPE of the tokenizers library, in both of its layouts."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXT * 3, trainer)
+    new, old = tmp_path_factory.mktemp("new"), tmp_path_factory.mktemp("old")
+    tokenizer.save(str(new / "tokenizer.json"))
+    tokenizer.model.save(str(old))
+    return tokenizer, new, old
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@settings(max_examples=60, deadline=None)
+@given(text=st.text())
+def test_the_same_ids_as_the_tokenizers_library_on_any_text(trained, layout, text):
+    truth = trained[0]
+    vocabulary = read_folder(trained[layout])
+    encoding = fitted(vocabulary, "trained", truth.get_vocab_size())
+    assert encode(encoding, text) == truth.encode(text).ids or "<|endoftext|>" in text
+    assert encoding.decode(encode(encoding, text)) == text
+
+
+def test_special_tokens_and_every_ids_bytes(trained):
+    truth, new, _ = trained
+    encoding = fitted(read_folder(new), "trained", truth.get_vocab_size())
+    text = "the<|endoftext|>cat"
+    assert encode(encoding, text, special_tokens=True) == truth.encode(text).ids
+    assert 0 not in encode(encoding, text)
+    for id in range(truth.get_vocab_size()):
+        assert token_bytes(encoding, id)
+    assert [piece.text for piece in show_work(encoding, "the cat sat")] == ["the", " cat", " sat"]
+
+
+def test_gpt2s_own_files_give_the_one_gpt2_encoding(tmp_path):
+    gpt2 = get_encoding("gpt2")
+    letters = bytes_to_unicode()
+    vocab = {"".join(letters[b] for b in token): id for token, id in gpt2._mergeable_ranks.items()}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab | {"<|endoftext|>": 50256}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")  # not looked at: the ranks are gpt2's
+    assert fitted(read_folder(tmp_path), "model", 50257) is gpt2
+
+
+def edited(trained, tmp_path, change):
+    whole = json.loads((trained[1] / "tokenizer.json").read_text())
+    change(whole)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    return tmp_path / "tokenizer.json"
+
+
+@pytest.mark.parametrize(
+    ("message", "change"),
+    [
+        ("add_prefix_space", lambda w: w["pre_tokenizer"].update(add_prefix_space=True)),
+        ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(type="Whitespace")),
+        ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(use_regex=False)),
+        ("normalizer", lambda w: w.update(normalizer={"type": "NFC"})),
+        ('"BPE"', lambda w: w["model"].update(type="WordPiece")),
+        ("dropout", lambda w: w["model"].update(dropout=0.1)),
+        ("not in the order", lambda w: w["model"]["merges"].reverse()),
+        ("no merge of older tokens makes", lambda w: w["model"]["merges"].pop()),
+        ("the same id", lambda w: w["model"]["vocab"].update({"!": 7, "#": 7})),
+        ("has the id", lambda w: w["model"]["vocab"].update({"!": "7"})),
+        ("GPT-2's spelling", lambda w: w["model"]["vocab"].update({"☃": 9999})),
+        ("not built like", lambda w: w["model"].pop("merges")),
+        ("not built like", lambda w: w.update(added_tokens=[{"id": 3}])),
+        ("of two tokens", lambda w: w["model"]["merges"].append(["a", "b", "c"])),
+    ],
+)
+def test_what_tiktoken_cannot_follow_is_refused(trained, tmp_path, message, change):
+    with pytest.raises(ValueError, match=message):
+        read_tokenizer_json(edited(trained, tmp_path, change))
+
+
+def test_a_merge_out_of_turn_is_refused(tmp_path):
+    """ids would merge b+c first and never a+b, the list says ab+c: not the same tokens for every text."""
+    letters = bytes_to_unicode()
+    vocab = {letters[b]: b for b in range(256)} | {"bc": 256, "ab": 257, "abc": 258}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\nb c\na b\nab c\n")
+    with pytest.raises(ValueError, match="out of turn"):
+        read_vocab_and_merges(tmp_path / "vocab.json", tmp_path / "merges.txt")
+
+
+def test_a_model_padded_beyond_its_tokenizer():
+    encoding = fitted(of_encoding(get_encoding("gpt2")), "padded", 50304)
+    assert encoding.n_vocab == 50304
+    assert encode(encoding, "Hello, world") == encode(get_encoding("gpt2"), "Hello, world")
+    assert token_bytes(encoding, 50303) == b"<|unused 50303|>"
+    with pytest.raises(ValueError, match="do not belong together"):
+        fitted(of_encoding(get_encoding("gpt2")), "short", 50256)
+    with pytest.raises(ValueError, match="do not belong together"):
+        fitted(of_encoding(get_encoding("mini")), "long", 50257)
+
+
+@given(st.text(min_size=1), st.text())
+@settings(max_examples=60, deadline=None)
+def test_characters(known, text):
+    known = "".join(dict.fromkeys(known))
+    encoding = fitted(of_characters({c: id for id, c in enumerate(known)}), "characters", len(known))
+    assert encode(encoding, known) == list(range(len(known)))
+    assert [piece.text for piece in show_work(encoding, known)] == list(known)
+    ids = encode(encoding, text)
+    assert encoding.decode(ids) == text
+    assert all(id < len(known) for id in ids) == (set(text) <= set(known))
+
+
+def test_characters_are_checked():
+    for table in ({}, {"a": 1}, {"ab": 0}, {"\ud800": 0}):
+        with pytest.raises(ValueError, match=r"characters must have the ids|is not one character"):
+            of_characters(table)
+    assert of_characters({"a": 0}) == Vocabulary(r"(?s:.)", {b"a": 0})

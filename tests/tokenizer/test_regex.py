@@ -1,0 +1,76 @@
+"""The cuts of the regex, and the rule that made each."""
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+from tiktoken_ext import openai_public
+
+from gptviz.tokenizer import GPT2_PATTERN
+from gptviz.tokenizer.regex import GPT2_RULES, alternatives, cut
+
+BLANKS = " \t\n\r\u00a0\u3000"
+
+
+def test_gpt2s_rules_are_the_alternatives_of_its_regex():
+    assert alternatives(GPT2_PATTERN) == list(GPT2_RULES)
+    assert "|".join(GPT2_RULES) == GPT2_PATTERN
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rules"),
+    [
+        ("", [""]),
+        ("a|b", ["a", "b"]),
+        (r"a\|b|[|]|(c|d(e|f))|[\]|]", [r"a\|b", "[|]", "(c|d(e|f))", r"[\]|]"]),
+        (r"[(]|b", ["[(]", "b"]),
+        (r"\(|b", [r"\(", "b"]),
+    ],
+)
+def test_alternatives(pattern, rules):
+    assert alternatives(pattern) == rules
+    assert "|".join(alternatives(pattern)) == pattern
+
+
+def test_the_regexes_of_later_encodings_come_apart_and_together():
+    source = openai_public.r50k_pat_str
+    assert len(alternatives(source)) == 7
+    assert all(regex.compile(rule) for rule in alternatives(source))
+
+
+def test_which_rule_cut_what():
+    cuts = [
+        (piece, list(GPT2_RULES).index(rule))
+        for _, piece, rule in cut(GPT2_PATTERN, "It's  2 cats,\n\nsaid\n ")
+    ]
+    assert cuts == [
+        ("It", 1), ("'s", 0), (" ", 5), (" 2", 2), (" cats", 1), (",", 3),
+        ("\n", 5), ("\n", 6), ("said", 1), ("\n ", 4),
+    ]  # fmt: skip
+
+
+@given(text=st.text(st.sampled_from([*BLANKS, *"a1!'s你\u0897"]), max_size=40))
+def test_the_rules_mean_what_they_say(text):
+    pieces = list(cut(GPT2_PATTERN, text))
+    assert "".join(piece for _, piece, _ in pieces) == text
+    rules = list(GPT2_RULES)
+    for start, piece, rule in pieces:
+        after = text[start + len(piece) :]
+        if rule == rules[0]:
+            assert piece in ("'s",)
+        elif rule in rules[1:4]:
+            body = piece.removeprefix(" ")
+            assert body
+            assert not any(character in BLANKS for character in body)
+            kinds = {1: str.isalpha, 2: str.isnumeric}
+            number = rules.index(rule)
+            assert number == 3 or all(map(kinds[number], body))
+        else:
+            assert all(character in BLANKS for character in piece)
+            if rule == rules[4]:
+                assert not after
+            if rule == rules[5]:
+                assert after[:1] in BLANKS
+            if rule == rules[6]:
+                assert len(piece) == 1
+                assert after[:1] not in BLANKS

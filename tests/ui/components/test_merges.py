@@ -1,0 +1,82 @@
+"""What the picture of the merges is given to draw."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis.tokens import place_of
+from gptviz.tokenizer import encode, get_encoding
+from gptviz.tokenizer.steps import show_work
+from gptviz.ui.components.merges import WIDEST, merges_data
+
+MINI = get_encoding("mini")
+
+
+def data_for(text, position, special=False):
+    pieces = show_work(MINI, text, special)
+    piece, part = place_of(pieces, position)
+    return merges_data(MINI, pieces[piece], part, position, "light")
+
+
+def says(stage):
+    return "".join(f"`{part}`" if i % 2 else part for i, part in enumerate(stage["says"]))
+
+
+def test_the_steps_of_a_word_in_sentences():
+    """Hello in the bundled vocabulary: l+l, then e+ll, and three tokens are left."""
+    data = data_for("Hello", 1)
+    ll, ell = MINI._mergeable_ranks[b"ll"], MINI._mergeable_ranks[b"ell"]
+    assert f"Next, `l` and `l` merge: rank {ll} is the lowest of" in says(data["stages"][0])
+    assert f"Next, `e` and `ll` merge: rank {ell} is" in says(data["stages"][1])
+    assert says(data["stages"][2]) == "After 2 merges no neighbours make a token any more: 3 tokens are left."
+    assert [token["id"] for token in data["tokens"]] == encode(MINI, "Hello")
+    assert [token["position"] for token in data["tokens"]] == [0, 1, 2]
+    assert [stage["joined"] for stage in data["stages"]] == [None, 2, 1]
+    assert [part["mine"] for part in data["stages"][0]["parts"]] == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "special", "sentence"),
+    [
+        ("a", 0, False, "`a` is a single byte, 61: nothing to merge."),
+        (
+            "<|endoftext|>",
+            0,
+            True,
+            "`<|endoftext|>` is a special token: it is looked up, and neither cut nor merged.",
+        ),
+        ("你", 1, False, "None of these 3 bytes makes a token with its neighbour: each stays alone."),
+    ],
+)
+def test_pieces_without_merges(text, position, special, sentence):
+    data = data_for(text, position, special)
+    assert len(data["stages"]) == 1
+    assert says(data["stages"][0]) == sentence
+
+
+def test_a_piece_too_wide_for_a_screen_shows_the_selected_token_alone():
+    text = "the" * 30
+    ids = encode(MINI, text)
+    position = len(ids) // 2
+    data = data_for(text, position)
+    raw = MINI.decode_single_token_bytes(ids[position])
+    assert [(token["id"], token["position"]) for token in data["tokens"]] == [(ids[position], position)]
+    assert [part["bytes"] for part in data["stages"][-1]["parts"]] == [len(raw)]
+    assert len(data["stages"]) == len(raw)
+
+
+@given(text=st.text(st.sampled_from([*" \n'aeth你😀`*<"]), min_size=1, max_size=40), pick=st.integers(0, 200))
+def test_the_picture_is_the_work(text, pick):
+    ids = encode(MINI, text)
+    position = pick % len(ids)
+    data = data_for(text, position)
+    (selected,) = [token for token in data["tokens"] if token["position"] == position]
+    assert selected["id"] == ids[position]
+    raw = MINI.decode_single_token_bytes(ids[position])
+    for stage in data["stages"]:
+        assert sum(part["bytes"] for part in stage["parts"]) <= max(WIDEST, len(raw))
+        mine = b"".join(bytes.fromhex(part["hex"]) for part in stage["parts"] if part["mine"])
+        assert mine == raw
+        assert len(stage["ranks"]) == len(stage["titles"]) == len(stage["parts"]) - 1
+        if stage["chosen"] is not None:
+            assert stage["ranks"][stage["chosen"]] == min(rank for rank in stage["ranks"] if rank is not None)

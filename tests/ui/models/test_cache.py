@@ -1,0 +1,117 @@
+"""The cache of models: bounded by bytes, one load at a time, nothing left of what went."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+import torch
+
+from gptviz.loading import Plan
+from gptviz.ui.models.cache import SETTING, ModelCache
+from tests.conftest import random_lm
+
+
+def plan_of(lm, loads, name="random"):
+    def make(dtype):
+        loads.append(name)
+        return lm().model
+
+    config = random_lm().config
+    return Plan(name, config, random_lm().tokenizer, make, torch.float32, "cpu")
+
+
+@pytest.fixture
+def loads():
+    return []
+
+
+@pytest.fixture
+def size():
+    return random_lm().nbytes
+
+
+def test_a_model_is_loaded_once(loads, size):
+    cache = ModelCache(10 * size, dropped=lambda key: None)
+    first = cache.get("a", lambda: plan_of(random_lm, loads))
+    assert cache.get("a", lambda: pytest.fail("it is here")) is first
+    assert len(loads) == 1 and "a" in cache and cache.nbytes == first.nbytes
+
+
+def test_a_model_knows_its_size():
+    lm = random_lm()
+    weights = sum(p.numel() * 4 for p in lm.model.parameters())
+    masks = lm.config.n_layers * lm.config.context_length**2
+    assert lm.nbytes == weights + masks
+    tied = random_lm(tie_embeddings=True)
+    assert tied.nbytes == lm.nbytes - 4 * lm.config.vocab_size * lm.config.emb_dim
+
+
+def test_the_least_recently_used_goes_first_and_its_memory_with_it(loads, size):
+    dropped = []
+    cache = ModelCache(int(2.5 * size), dropped.append)
+    gone = weakref.ref(cache.get("a", lambda: plan_of(random_lm, loads, "a")).model)
+    cache.get("b", lambda: plan_of(random_lm, loads, "b"))
+    cache.get("a", lambda: pytest.fail("it is here"))
+    cache.get("c", lambda: plan_of(random_lm, loads, "c"))
+    assert dropped == ["b"] and "a" in cache and len(cache) == 2 and cache.nbytes <= 2.5 * size
+    cache.get("d", lambda: plan_of(random_lm, loads, "d"))
+    gc.collect()
+    assert dropped == ["b", "a"] and gone() is None
+
+
+def test_room_is_made_before_the_weights_are_read(loads, size):
+    cache = ModelCache(int(1.5 * size), dropped=lambda key: None)
+    cache.get("a", lambda: plan_of(random_lm, loads))
+    there = []
+
+    def look_then_make():
+        there.append("a" in cache)
+        return random_lm()
+
+    cache.get("b", lambda: plan_of(look_then_make, loads))
+    assert there == [False]
+
+
+def test_a_model_larger_than_all_of_it_is_refused_before_it_is_read(loads, size):
+    cache = ModelCache(size // 2, dropped=lambda key: None)
+    with pytest.raises(ValueError, match=f"random needs .* {SETTING}.*bfloat16"):
+        cache.get("a", lambda: plan_of(random_lm, loads))
+    assert not loads and len(cache) == 0
+
+
+def test_a_load_that_fails_leaves_nothing(loads, size):
+    cache = ModelCache(10 * size, dropped=lambda key: None)
+
+    def broken():
+        raise ValueError("damaged")
+
+    with pytest.raises(ValueError, match="damaged"):
+        cache.get("a", lambda: plan_of(broken, loads))
+    assert "a" not in cache
+    assert cache.get("a", lambda: plan_of(random_lm, loads)).name == "random"
+
+
+def test_sessions_that_ask_at_once_load_once(loads, size):
+    cache, found = ModelCache(10 * size, dropped=lambda key: None), []
+    start = threading.Barrier(8)
+
+    def ask():
+        start.wait()
+        found.append(cache.get("a", lambda: plan_of(random_lm, loads)))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loads) == 1 and len({id(lm) for lm in found}) == 1
+
+
+def test_an_upload_goes_in_every_form_it_was_loaded_in(loads, size):
+    dropped = []
+    cache = ModelCache(10 * size, dropped.append)
+    for key in ("upload:1|None|float32", "upload:1|4|bfloat16", "upload:10|None|float32", "mini"):
+        cache.get(key, lambda: plan_of(random_lm, loads))
+    cache.drop_all("upload:1|")
+    assert sorted(dropped) == ["upload:1|4|bfloat16", "upload:1|None|float32"] and len(cache) == 2

@@ -1,0 +1,113 @@
+"""Uploads: written where only their session finds them, bounded, and gone with it."""
+
+import gc
+import io
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from gptviz.checkpoints import CheckpointError
+from gptviz.loading import plan
+from gptviz.ui.models.uploads import Uploads
+from tests.checkpoints import makers
+
+
+def sent(name, content=b"1234"):
+    file = io.BytesIO(content)
+    file.name, file.size = name, len(content)
+    return file
+
+
+@pytest.fixture
+def gone():
+    return []
+
+
+@pytest.fixture
+def uploads(gone):
+    return Uploads(10_000_000, gone.append)
+
+
+def test_one_file(uploads):
+    upload = uploads.keep([sent("my model.pth", b"weights")])
+    assert upload.path.read_bytes() == b"weights" and upload.path.name == "my model.pth"
+    assert upload.label == "my model" and uploads.find(upload.number) is upload and upload.tokenizer is None
+    assert list(uploads) == [upload] and uploads.find("0") is None
+
+
+def test_the_files_of_a_folder(uploads):
+    upload = uploads.keep([sent("config.json", b"{}"), sent("model.safetensors"), sent("vocab.json")])
+    assert {file.name for file in upload.path.iterdir()} == {"config.json", "model.safetensors", "vocab.json"}
+    assert upload.tokenizer is None  # config.json says what it is; its reader finds the tokenizer
+
+
+def test_a_tokenizer_beside_a_file_that_has_none(uploads):
+    upload = uploads.keep([sent("model.pth"), sent("tokenizer.json", b"{}")])
+    assert upload.tokenizer.name == "tokenizer.json"
+
+
+def test_a_real_checkpoint_of_the_book_loads(uploads):
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1, n_positions=16)
+    file = io.BytesIO()
+    torch.save(makers.book_state(truth, masks=True), file)
+    upload = uploads.keep([sent("model.pth", file.getvalue())])
+    lm = plan(upload.path, n_heads=2, called=upload.label).load()
+    assert lm.name == "model" and torch.equal(lm.model.tok_emb.weight, truth.transformer.wte.weight.detach())
+
+
+@pytest.mark.parametrize(
+    "name, kept",
+    [
+        ("../../evil.pth", "evil.pth"),
+        ("/etc/evil.pth", "evil.pth"),
+        ("C:\\windows\\evil.pth", "evil.pth"),
+        ("a/../b.pth", "b.pth"),
+    ],
+)
+def test_a_name_is_never_a_path(uploads, name, kept):
+    upload = uploads.keep([sent(name)])
+    assert upload.path == upload.folder / kept and upload.folder.parent == Path(tempfile.gettempdir())
+
+
+@pytest.mark.parametrize(
+    "names, says",
+    [
+        (["virus.exe", "model.pth"], "virus.exe is no file of a checkpoint"),
+        (["config.json"], "config.json was sent, without weights"),
+        ([], "nothing was sent"),
+        (["a/model.pth", "b/model.pth"], "model.pth was sent twice"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(CheckpointError, match=says):
+        uploads.keep([sent(name) for name in names])
+    assert not list(uploads) and not list(tmp_path.iterdir())
+
+
+def test_all_of_a_session_together_are_limited(gone):
+    uploads = Uploads(10, gone.append)
+    uploads.keep([sent("a.pth", b"123456")])
+    with pytest.raises(CheckpointError, match=r"at most .* server\.maxUploadSize"):
+        uploads.keep([sent("b.pth", b"12345")])
+    uploads.keep([sent("b.pth", b"1234")])
+    assert len(list(uploads)) == 2
+
+
+def test_when_the_session_is_over_nothing_is_left(gone):
+    uploads = Uploads(10, gone.append)
+    first, second = uploads.keep([sent("a.pth")]), uploads.keep([sent("b.pth")])
+    assert first.folder.is_dir() and first.folder != second.folder
+    del uploads
+    gc.collect()
+    assert not first.folder.exists() and not second.folder.exists()
+    assert sorted(gone) == sorted([first.number, second.number])
+
+
+def test_clearing_is_done_once(uploads, gone):
+    upload = uploads.keep([sent("a.pth")])
+    uploads.clear()
+    uploads.clear()
+    assert not upload.folder.exists() and gone == [upload.number] and not list(uploads)
