@@ -1,0 +1,56 @@
+"""What a saved picture says about itself, so that it can be read without the page that it was on."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+_STEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+LONGEST = 90  # characters of a line; a prompt may be thousands
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The name of a picture's file, and the words that stand above it in the file.
+
+    `stem` is the file's name without its ending ("gptviz-attention-block5-head0"): see `stem()`. `title`
+    is the first line, `lines` those below it: what is selected, the prompt, the model. An empty title with no
+    lines gives the picture as it is on the screen. ValueError for a stem that is not a plain file name.
+    """
+
+    stem: str
+    title: str = ""
+    lines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _STEM.fullmatch(self.stem):
+            raise ValueError(
+                f"stem is {self.stem!r}; it names a file: letters, digits, '.', '_' and '-' only. "
+                "saved.stem() makes one of any words"
+            )
+
+    def below(self, lines: Iterable[str]) -> "Saved":
+        """The same with more lines below its own; an empty line is left out."""
+        return replace(self, lines=(*self.lines, *(line for line in lines if line)))
+
+    def data(self) -> dict[str, Any]:
+        """As the browser gets it: {"stem": str, "title": str, "lines": [str, ...]}."""
+        return asdict(self) | {"title": shortened(self.title), "lines": [shortened(x) for x in self.lines]}
+
+
+def stem(*parts: object) -> str:
+    """A name for a file: ("attention", "block5", "head0") -> "gptviz-attention-block5-head0".
+
+    What a file name should not have becomes "-"; a part that is nothing else (a token "→") is left out.
+    """
+    words = (re.sub(r"[^A-Za-z0-9._]+", "-", str(part)).strip("-._") for part in parts)
+    return "-".join(["gptviz", *(word for word in words if word)])
+
+
+def shortened(line: str, longest: int = LONGEST) -> str:
+    """A text on one line of at most `longest` characters, cut in its middle: both ends say which it is."""
+    line = " ".join(line.split())
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[:half].rstrip()} … {line[-(longest - half - 3) :].lstrip()}"

@@ -1,0 +1,35 @@
+"""What a saved picture is called, and what it says."""
+
+import pytest
+
+from gptviz.ui.components.saved import Saved, shortened, stem
+
+
+def test_a_stem_tells_pictures_apart_and_is_a_plain_file_name():
+    assert stem("attention", "block5", "head0") == "gptviz-attention-block5-head0"
+    assert stem("a/b\\c", "../x", "→", "GPT-2 (124M)", 3) == "gptviz-a-b-c-x-GPT-2-124M-3"
+    assert Saved(stem("<id 5>", "中")).stem == "gptviz-id-5"
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "-x", "a/b", 'a"b', "x\n"])
+def test_a_stem_that_is_no_file_name_is_refused(name):
+    with pytest.raises(ValueError, match="stem is"):
+        Saved(name)
+
+
+def test_lines_grow_below_and_empty_ones_are_left_out():
+    saved = Saved("gptviz-x", "A title", ("one",)).below(["", "two"])
+    assert saved.lines == ("one", "two")
+    assert saved.data() == {"stem": "gptviz-x", "title": "A title", "lines": ["one", "two"]}
+
+
+@pytest.mark.parametrize("length", [1, 89, 90, 91, 92, 1000])
+def test_a_long_line_keeps_both_its_ends(length):
+    text = "".join(chr(97 + i % 26) for i in range(length))
+    line = shortened(text)
+    assert len(line) <= 90 and (line == text) == (length <= 90)
+    assert line[:20] == text[:20] and line[-20:] == text[-20:]
+
+
+def test_a_text_of_many_lines_becomes_one():
+    assert shortened("one\n two\t three ") == "one two three"
