@@ -45,8 +45,8 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """What the weights take in memory."""
-        return self.config.parameters * self.dtype.itemsize
+        """What the model takes in memory: its weights, and one causal mask for all blocks."""
+        return self.config.parameters * self.dtype.itemsize + self.config.context_length**2
 
     def load(self) -> LanguageModel:
         """Read the weights. To be called once. Raises CheckpointError."""
@@ -195,4 +195,7 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
 def _untrained(dtype: torch.dtype) -> GPTModel:
     with torch.random.fork_rng(devices=[]):  # the book's weights, without touching the caller's seed
         torch.manual_seed(123)
-        return GPTModel(GPT_CONFIG_124M).eval().to(dtype)
+        model = GPTModel(GPT_CONFIG_124M).eval().to(dtype)
+    for block in model.trf_blocks:  # the same in each
+        block.att.mask = model.trf_blocks[0].att.mask
+    return model

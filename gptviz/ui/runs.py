@@ -1,6 +1,5 @@
 """What all sessions of the process share: the loaded models, and the last traces, both bounded by bytes."""
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -8,8 +7,8 @@ from collections.abc import Iterable
 import streamlit as st
 
 from gptviz import LanguageModel, Trace
-from gptviz.ui.models import cache as models
-from gptviz.ui.models.cache import ModelCache
+from gptviz.ui.models.cache import model_cache
+from gptviz.ui.settings import cache_bytes
 
 Keep = tuple[str | tuple[str, int], ...]
 Key = tuple[str, tuple[int, ...], frozenset[str | tuple[str, int]] | None]
@@ -78,20 +77,6 @@ class TraceCache:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def trace_cache() -> TraceCache:
     """The process's one cache of traces; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
-    return TraceCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def model_cache() -> ModelCache:
-    """The process's one cache of models; its size in MB is the environment variable GPTVIZ_MODEL_CACHE_MB."""
-    return ModelCache(
-        cache_bytes(models.SETTING, models.DEFAULT_MEGABYTES), dropped=lambda key: trace_cache().forget(key)
-    )
-
-
-def cache_bytes(setting: str, default: int) -> int:
-    """An environment variable in MB as bytes. Raises ValueError, naming it, if it is no whole number."""
-    value = os.environ.get(setting, str(default))
-    if not (value.isascii() and value.isdigit()):
-        raise ValueError(f"{setting} is {value!r}; it must be a whole number of megabytes, such as {default}")
-    return int(value) * 2**20
+    cache = TraceCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
+    model_cache().when_dropped(cache.forget)
+    return cache

@@ -1,12 +1,16 @@
 """The loaded models that all sessions share, bounded by bytes."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+import streamlit as st
+from cachetools import LRUCache
 
 from gptviz import LanguageModel
 from gptviz.catalog import gigabytes
 from gptviz.loading import Plan
+from gptviz.ui.settings import cache_bytes
 
 SETTING = "GPTVIZ_MODEL_CACHE_MB"
 DEFAULT_MEGABYTES = 8192  # GPT-2 XL in float32, and a small one beside it
@@ -16,14 +20,15 @@ class ModelCache:
     """Models by key, the least recently used out first; never more than `max_bytes` of them.
 
     One loads at a time, and what it needs is made free before: two at once would need the memory of
-    both. Sessions that ask for the same model load it once. `dropped(key)` is called for every model
-    that goes; who still works with it keeps it until done.
+    both. Sessions that ask for the same model load it once. Who still works with a model that had to make
+    room keeps it until done, and `find` and `get` know it as long.
     """
 
-    def __init__(self, max_bytes: int, dropped: Callable[[str], None]):
+    def __init__(self, max_bytes: int):
         self.max_bytes = max_bytes
-        self._dropped = dropped
-        self._models: OrderedDict[str, LanguageModel] = OrderedDict()
+        self._models: LRUCache[str, LanguageModel] = LRUCache(max_bytes, getsizeof=lambda lm: lm.nbytes)
+        self._alive: WeakValueDictionary[str, LanguageModel] = WeakValueDictionary()
+        self._listeners: list[Callable[[str], None]] = []
         self._lock = threading.Lock()
         self._loading = threading.Lock()
 
@@ -35,8 +40,11 @@ class ModelCache:
 
     @property
     def nbytes(self) -> int:
-        with self._lock:
-            return sum(lm.nbytes for lm in self._models.values())
+        return int(self._models.currsize)
+
+    def when_dropped(self, listener: Callable[[str], None]) -> None:
+        """`listener(key)` is called for every model that goes."""
+        self._listeners.append(listener)
 
     def get(self, key: str, plan: Callable[[], Plan]) -> LanguageModel:
         """The model from before, or the plan's. Raises ValueError for one that is larger than all of it."""
@@ -46,39 +54,65 @@ class ModelCache:
         with self._loading:
             found = self._look_up(key)  # somebody else may have loaded it while this thread waited
             if found is None:
-                planned = plan()
-                self._make_room(planned)
-                found = planned.load()
+                found = self._alive.get(key)
+                if found is None:
+                    planned = plan()
+                    self._make_room(planned.nbytes, planned)
+                    found = planned.load()
+                self._make_room(found.nbytes)
                 with self._lock:
-                    self._models[key] = found
+                    self._alive[key] = found
+                    if found.nbytes <= self.max_bytes:
+                        self._models[key] = found
         return found
 
+    def find(self, key: str) -> LanguageModel | None:
+        """A model that was loaded and that somebody, this cache or a script that runs, still has."""
+        return self._look_up(key) or self._alive.get(key)
+
     def drop(self, key: str) -> None:
-        """Forget a model, if it is here."""
+        """Forget a model for good, if it is here."""
         with self._lock:
             gone = self._models.pop(key, None)
+            self._alive.pop(key, None)
         if gone is not None:
-            self._dropped(key)
+            self._tell(key)
 
     def drop_all(self, prefix: str) -> None:
         """Forget every model whose key begins so."""
-        for key in [key for key in list(self._models) if key.startswith(prefix)]:
-            self.drop(key)
+        with self._lock:
+            keys = {*self._models, *self._alive}
+        for key in keys:
+            if key.startswith(prefix):
+                self.drop(key)
+
+    def _tell(self, key: str) -> None:
+        for listener in self._listeners:
+            listener(key)
 
     def _look_up(self, key: str) -> LanguageModel | None:
         with self._lock:
-            if key in self._models:
-                self._models.move_to_end(key)
             return self._models.get(key)
 
-    def _make_room(self, plan: Plan) -> None:
-        if plan.nbytes > self.max_bytes:
+    def _make_room(self, size: int, plan: Plan | None = None) -> None:
+        if plan is not None and size > self.max_bytes:
             raise ValueError(
-                f"{plan.name} needs {gigabytes(plan.nbytes)} of memory; this server holds at most "
+                f"{plan.name} needs {gigabytes(size)} of memory; this server holds at most "
                 f"{gigabytes(self.max_bytes)} of models. Start it with a larger {SETTING}"
                 + (", or choose bfloat16, which needs half" if plan.dtype.itemsize == 4 else "")
             )
-        while self._models and self.nbytes + plan.nbytes > self.max_bytes:
+        while len(self) and self.nbytes + size > self.max_bytes:
             with self._lock:
-                oldest = next(iter(self._models))
-            self.drop(oldest)
+                oldest, _ = self._models.popitem()
+            self._tell(oldest)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def model_cache() -> ModelCache:
+    """The process's one cache of models; its size in MB is the environment variable GPTVIZ_MODEL_CACHE_MB."""
+    return ModelCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
+
+
+def find(key: str) -> LanguageModel | None:
+    """The process's model with this key (`InUse.key`), None when nobody has it any more."""
+    return model_cache().find(key)

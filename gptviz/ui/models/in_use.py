@@ -14,10 +14,10 @@ from gptviz import LanguageModel
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
+from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.downloads import Downloads
 from gptviz.ui.models.uploads import Uploads
-from gptviz.ui.runs import model_cache
 
 ALLOW_PATHS = "GPTVIZ_ALLOW_PATHS"
 DEVICE = "GPTVIZ_DEVICE"

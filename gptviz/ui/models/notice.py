@@ -1,5 +1,6 @@
 """What stands above a page when the model that was asked for cannot be shown: why, and what can be done."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -12,11 +13,12 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.downloads import Download
 from gptviz.ui.models.in_use import InUse, NotOnDisk
-from gptviz.ui.shell import state
 
 HEADS, TOKENIZER = "model_heads", "model_tokenizer"
 GPT2_HEAD_DIM = 64
 EVERY_SECONDS = 0.5
+
+Choose = Callable[[Choice], None]
 
 
 def label_of(choice: Choice) -> str:
@@ -27,41 +29,40 @@ def label_of(choice: Choice) -> str:
     return choice.name.removeprefix(PATH)
 
 
-def notice(model: InUse) -> None:
-    """Nothing when the model in use is the one that was asked for."""
+def notice(model: InUse, choose: Choose) -> None:
+    """Nothing when the model in use is the one that was asked for.
+
+    `choose` is called with what a person decides.
+    """
     trouble = model.trouble
     if trouble is None:
         return
     if isinstance(trouble, NotOnDisk):
-        _download(model)
+        _download(model, choose)
     elif isinstance(trouble, HeadsMissing):
-        _heads(model, trouble)
+        _heads(model, trouble, choose)
     elif isinstance(trouble, TokenizerMissing):
-        _tokenizer(model)
+        _tokenizer(model, choose)
     else:
-        _failed(model, str(trouble))
+        _failed(model, str(trouble), choose)
 
 
-def _go_back(model: InUse) -> None:
+def _go_back(model: InUse, choose: Choose) -> None:
     st.button(
         f"Stay with {label_of(model.choice)}",
         key="model_stay",
-        on_click=_take,
+        on_click=choose,
         args=(model.choice,),
     )
 
 
-def _take(choice: Choice) -> None:
-    state.change(model=choice)
-
-
-def _failed(model: InUse, why: str) -> None:
+def _failed(model: InUse, why: str, choose: Choose) -> None:
     st.error(
         f"{label_of(model.asked)} cannot be loaded: {_ended(why)} What you see is {label_of(model.choice)}."
     )
     with st.container(horizontal=True):
         st.button("Try again", key="model_retry", on_click=models.retry)
-        _go_back(model)
+        _go_back(model, choose)
 
 
 def _ended(text: str) -> str:
@@ -71,7 +72,7 @@ def _ended(text: str) -> str:
 # ---- a model that must be downloaded ----
 
 
-def _download(model: InUse) -> None:
+def _download(model: InUse, choose: Choose) -> None:
     name = model.asked.name
     last = models.downloads().last(name)
     if last is not None and last.running:
@@ -95,7 +96,7 @@ def _download(model: InUse) -> None:
             on_click=_start,
             args=(name,),
         )
-        _go_back(model)
+        _go_back(model, choose)
 
 
 def _start(name: str) -> None:
@@ -141,7 +142,7 @@ def duration(seconds: float) -> str:
 # ---- a file that does not say everything ----
 
 
-def _heads(model: InUse, trouble: HeadsMissing) -> None:
+def _heads(model: InUse, trouble: HeadsMissing, choose: Choose) -> None:
     usual = trouble.emb_dim // GPT2_HEAD_DIM
     st.info(
         f"{label_of(model.asked)} does not say how many attention heads it has: a file of weights does not "
@@ -157,15 +158,15 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
             key=HEADS,
             width=120,
         )
-        st.button("Load", key="model_load", type="primary", on_click=_with_heads, args=(model.asked,))
-        _go_back(model)
+        st.button("Load", key="model_load", type="primary", on_click=_with_heads, args=(model.asked, choose))
+        _go_back(model, choose)
 
 
-def _with_heads(asked: Choice) -> None:
-    _take(replace(asked, n_heads=st.session_state[HEADS]))
+def _with_heads(asked: Choice, choose: Choose) -> None:
+    choose(replace(asked, n_heads=st.session_state[HEADS]))
 
 
-def _tokenizer(model: InUse) -> None:
+def _tokenizer(model: InUse, choose: Choose) -> None:
     st.info(
         f"{label_of(model.asked)} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
         "which one it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
@@ -173,9 +174,11 @@ def _tokenizer(model: InUse) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
-        st.button("Load", key="model_load", type="primary", on_click=_with_tokenizer, args=(model.asked,))
-        _go_back(model)
+        st.button(
+            "Load", key="model_load", type="primary", on_click=_with_tokenizer, args=(model.asked, choose)
+        )
+        _go_back(model, choose)
 
 
-def _with_tokenizer(asked: Choice) -> None:
-    _take(replace(asked, tokenizer=st.session_state[TOKENIZER]))
+def _with_tokenizer(asked: Choice, choose: Choose) -> None:
+    choose(replace(asked, tokenizer=st.session_state[TOKENIZER]))

@@ -13,10 +13,8 @@ from gptviz.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse
-from gptviz.ui.models.notice import label_of
+from gptviz.ui.models.notice import Choose, label_of
 from gptviz.ui.models.uploads import BESIDE, WEIGHTS
-from gptviz.ui.shell import state
-from gptviz.ui.shell.state import Prompt
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
@@ -27,16 +25,27 @@ DTYPE_HELP = (
 )
 
 
-def picker(prompt: Prompt, model: InUse) -> None:
-    """The sidebar's part: a list to choose from, the facts of the model in use, and the door to more."""
+def picker(model: InUse, choose: Choose) -> None:
+    """The sidebar's part: a list to choose from, the facts of the model in use, and the door to more.
+
+    `choose` is called with the choice that a person makes.
+    """
+    asked = model.asked
     names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in models.uploads())]
-    if prompt.model.name not in names:
-        names.append(prompt.model.name)
-    st.session_state[MODEL] = prompt.model.name
-    st.selectbox("Model", names, key=MODEL, format_func=lambda name: label_of(Choice(name)), on_change=_chose)
+    if asked.name not in names:
+        names.append(asked.name)
+    st.session_state[MODEL] = asked.name
+    st.selectbox(
+        "Model",
+        names,
+        key=MODEL,
+        format_func=lambda name: label_of(Choice(name)),
+        on_change=_chose,
+        args=(asked, choose),
+    )
     st.caption(facts(model))
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
-        window(prompt)
+        window(asked, choose)
 
 
 def facts(model: InUse) -> str:
@@ -56,7 +65,7 @@ def facts(model: InUse) -> str:
 
 
 @st.dialog("Models", width="large")
-def window(prompt: Prompt) -> None:
+def window(asked: Choice, choose: Choose) -> None:
     """All models in a table, a repository of the hub, files of one's own, and how to compute."""
     table = known_models()
     st.caption("A click on a model takes it. Your prompt stays.")
@@ -65,14 +74,14 @@ def window(prompt: Prompt) -> None:
     )
     if event.selection.cells:
         row, _ = event.selection.cells[0]
-        _take(prompt.model.named(str(table["Model"][row])))
+        _take(asked.named(str(table["Model"][row])), choose)
     own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
     with own:
-        _own_files(prompt)
+        _own_files(asked, choose)
     with hub:
-        _repository(prompt)
+        _repository(asked, choose)
     with how:
-        _settings(prompt)
+        _settings(asked, choose)
 
 
 def known_models() -> pd.DataFrame:
@@ -94,13 +103,13 @@ def known_models() -> pd.DataFrame:
     )
 
 
-def _take(choice: Choice) -> None:
-    state.change(model=choice)
+def _take(choice: Choice, choose: Choose) -> None:
+    choose(choice)
     models.retry()
     st.rerun()
 
 
-def _own_files(prompt: Prompt) -> None:
+def _own_files(asked: Choice, choose: Choose) -> None:
     st.markdown(
         "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
         "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
@@ -118,42 +127,41 @@ def _own_files(prompt: Prompt) -> None:
         except CheckpointError as error:
             st.error(str(error))
         else:
-            _take(prompt.model.named(f"{UPLOAD}{upload.number}"))
+            _take(asked.named(f"{UPLOAD}{upload.number}"), choose)
     if models.paths_allowed():
         path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
         if path:
-            _take(prompt.model.named(f"{PATH}{path}"))
+            _take(asked.named(f"{PATH}{path}"), choose)
 
 
-def _repository(prompt: Prompt) -> None:
+def _repository(asked: Choice, choose: Choose) -> None:
     st.markdown("Any repository whose `config.json` says `GPT2LMHeadModel`. It is downloaded once.")
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
         st.error(f"{name!r} is no name of a repository; those are owner/name, such as openai-community/gpt2")
     elif name:
-        _take(prompt.model.named(name))
+        _take(asked.named(name), choose)
 
 
-def _settings(prompt: Prompt) -> None:
+def _settings(asked: Choice, choose: Choose) -> None:
     dtype = st.radio(
         "Numbers",
         list(DTYPES),
-        index=list(DTYPES).index(prompt.model.dtype),
+        index=list(DTYPES).index(asked.dtype),
         key=DTYPE,
         help=DTYPE_HELP,
         horizontal=True,
     )
-    device = prompt.model.device or models.default_device()
+    device = asked.device or models.default_device()
     if len(devices()) > 1:
         device = st.radio("Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True)
     else:
         st.caption("This machine has no GPU that torch can use: the CPU computes.")
-    wanted = replace(prompt.model, dtype=dtype, device=None if device == models.default_device() else device)
-    if wanted != prompt.model:
-        _take(wanted)
+    wanted = replace(asked, dtype=dtype, device=None if device == models.default_device() else device)
+    if wanted != asked:
+        _take(wanted, choose)
 
 
-def _chose() -> None:
-    prompt = state.current_or_default()
-    state.change(model=prompt.model.named(st.session_state[MODEL]))
+def _chose(asked: Choice, choose: Choose) -> None:
+    choose(asked.named(st.session_state[MODEL]))
     models.retry()

@@ -7,8 +7,6 @@ import streamlit as st
 from gptviz.analysis.retokenized import differences, same_place
 from gptviz.tokenizer import show_token
 from gptviz.ui.models.in_use import InUse
-from gptviz.ui.shell import state
-from gptviz.ui.shell.state import Prompt
 from gptviz.ui.words import as_code
 
 MOST_SHOWN = 5
@@ -26,17 +24,22 @@ class Reading:
     raws: tuple[bytes, ...]
 
 
-def follow(model: InUse, prompt: Prompt, raws: tuple[bytes, ...]) -> tuple[Prompt, str | None]:
-    """The prompt with its token at the same place of the text, and what to say while it is the same text."""
-    now = Reading(model.key, model.lm.name, (prompt.text, prompt.special), raws)
+def follow(
+    model: InUse, text: str, special: bool, raws: tuple[bytes, ...], token: int | None
+) -> tuple[int | None, str | None]:
+    """The selected token at the same place of the text, and what to say while it is the same text.
+
+    `raws` are the tokens' bytes, as the model cuts `text`, with special tokens or without.
+    """
+    now = Reading(model.key, model.lm.name, (text, special), raws)
     before: Reading | None = st.session_state.get(_READ)
     st.session_state[_READ] = now
     if before is not None and before.key != now.key and before.prompt == now.prompt and before.raws and raws:
-        if prompt.token is not None and prompt.token < len(before.raws):
-            prompt = state.change(token=same_place(before.raws, raws, prompt.token))
+        if token is not None and token < len(before.raws):
+            token = same_place(before.raws, raws, token)
         st.session_state[_SAID] = (now.key, now.prompt, sentence(before, now))
     said = st.session_state.get(_SAID)
-    return prompt, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
+    return token, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
 
 
 def sentence(before: Reading, now: Reading) -> str | None:

@@ -16,6 +16,7 @@ from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.theme_watch import follow_theme
 from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.notice import notice
 from gptviz.ui.models.picker import picker
@@ -111,14 +112,15 @@ def page(
     model = _model(prompt, strip)
     lm = model.lm
     reading = prompt_box.read(lm, prompt.text, prompt.special)
-    prompt, switched = follow(model, prompt, tuple(token.raw for token in lm.tokens(reading.ids)))
-    if prompt.token is not None and reading.ids:
-        prompt = state.change(token=min(prompt.token, len(reading.ids) - 1))
+    raws = tuple(token.raw for token in lm.tokens(reading.ids))
+    token, switched = follow(model, prompt.text, prompt.special, raws, prompt.token)
+    if token is not None and reading.ids:
+        prompt = state.change(token=min(token, len(reading.ids) - 1))
     address.read(choices or {})
     state.write_address(prompt, choices or {})
     _sidebar(prompt, model)
     with strip:
-        notice(model)
+        notice(model, _choose)
         _end_unless_readable(reading)
         if reading.notice:
             st.warning(reading.notice)
@@ -168,6 +170,10 @@ def _model(prompt: Prompt, strip: DeltaGenerator) -> InUse:
         st.stop()
 
 
+def _choose(choice: Choice) -> None:
+    state.change(model=choice)
+
+
 def _traced(model: InUse, reading: Reading, keep: Keep | None) -> Trace:
     try:
         return trace_cache().get(model.key, model.lm, reading.ids, keep)
@@ -181,7 +187,7 @@ def _sidebar(prompt: Prompt, model: InUse) -> None:
         st.markdown("### gptviz")
         draw_links(prompt)
         st.space("small")
-        picker(prompt, model)
+        picker(model, _choose)
         prompt_box.special_switch(prompt)
 
 

@@ -7,7 +7,7 @@ import weakref
 import pytest
 import torch
 
-from gptviz.loading import Plan
+from gptviz.loading import KNOWN_MODELS, Plan, plan
 from gptviz.ui.models.cache import SETTING, ModelCache
 from tests.conftest import random_lm
 
@@ -32,7 +32,7 @@ def size():
 
 
 def test_a_model_is_loaded_once(loads, size):
-    cache = ModelCache(10 * size, dropped=lambda key: None)
+    cache = ModelCache(10 * size)
     first = cache.get("a", lambda: plan_of(random_lm, loads))
     assert cache.get("a", lambda: pytest.fail("it is here")) is first
     assert len(loads) == 1 and "a" in cache and cache.nbytes == first.nbytes
@@ -49,7 +49,8 @@ def test_a_model_knows_its_size():
 
 def test_the_least_recently_used_goes_first_and_its_memory_with_it(loads, size):
     dropped = []
-    cache = ModelCache(int(2.5 * size), dropped.append)
+    cache = ModelCache(int(2.5 * size))
+    cache.when_dropped(dropped.append)
     gone = weakref.ref(cache.get("a", lambda: plan_of(random_lm, loads, "a")).model)
     cache.get("b", lambda: plan_of(random_lm, loads, "b"))
     cache.get("a", lambda: pytest.fail("it is here"))
@@ -61,7 +62,7 @@ def test_the_least_recently_used_goes_first_and_its_memory_with_it(loads, size):
 
 
 def test_room_is_made_before_the_weights_are_read(loads, size):
-    cache = ModelCache(int(1.5 * size), dropped=lambda key: None)
+    cache = ModelCache(int(1.5 * size))
     cache.get("a", lambda: plan_of(random_lm, loads))
     there = []
 
@@ -74,14 +75,14 @@ def test_room_is_made_before_the_weights_are_read(loads, size):
 
 
 def test_a_model_larger_than_all_of_it_is_refused_before_it_is_read(loads, size):
-    cache = ModelCache(size // 2, dropped=lambda key: None)
+    cache = ModelCache(size // 2)
     with pytest.raises(ValueError, match=f"random needs .* {SETTING}.*bfloat16"):
         cache.get("a", lambda: plan_of(random_lm, loads))
     assert not loads and len(cache) == 0
 
 
 def test_a_load_that_fails_leaves_nothing(loads, size):
-    cache = ModelCache(10 * size, dropped=lambda key: None)
+    cache = ModelCache(10 * size)
 
     def broken():
         raise ValueError("damaged")
@@ -93,7 +94,7 @@ def test_a_load_that_fails_leaves_nothing(loads, size):
 
 
 def test_sessions_that_ask_at_once_load_once(loads, size):
-    cache, found = ModelCache(10 * size, dropped=lambda key: None), []
+    cache, found = ModelCache(10 * size), []
     start = threading.Barrier(8)
 
     def ask():
@@ -110,8 +111,34 @@ def test_sessions_that_ask_at_once_load_once(loads, size):
 
 def test_an_upload_goes_in_every_form_it_was_loaded_in(loads, size):
     dropped = []
-    cache = ModelCache(10 * size, dropped.append)
+    cache = ModelCache(10 * size)
+    cache.when_dropped(dropped.append)
     for key in ("upload:1|None|float32", "upload:1|4|bfloat16", "upload:10|None|float32", "mini"):
         cache.get(key, lambda: plan_of(random_lm, loads))
     cache.drop_all("upload:1|")
     assert sorted(dropped) == ["upload:1|4|bfloat16", "upload:1|None|float32"] and len(cache) == 2
+
+
+def test_a_model_that_went_is_found_as_long_as_somebody_works_with_it(loads, size):
+    cache = ModelCache(int(1.5 * size))
+    worked_with = cache.get("a", lambda: plan_of(random_lm, loads, "a"))
+    cache.get("b", lambda: plan_of(random_lm, loads, "b"))
+    assert "a" not in cache and cache.find("a") is worked_with and cache.find("c") is None
+    assert cache.get("a", lambda: pytest.fail("it is still in memory")) is worked_with
+    assert "a" in cache and "b" not in cache and cache.nbytes == size
+    cache.drop("a")  # for good: its upload was removed
+    assert cache.find("a") is None and cache.nbytes == 0
+
+
+def test_a_model_that_went_does_not_stay_for_being_found(loads, size):
+    cache = ModelCache(int(1.5 * size))
+    for key in "ab":
+        cache.get(key, lambda: plan_of(random_lm, loads))
+    gc.collect()
+    assert cache.find("a") is None and cache.find("b") is not None
+
+
+@pytest.mark.parametrize("name", KNOWN_MODELS)
+def test_room_is_made_for_what_the_model_really_takes(name):
+    planned = plan(name)
+    assert planned.nbytes == planned.load().nbytes
