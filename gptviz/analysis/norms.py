@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.model import GPTModel
+from gptviz.model import GPTModel, LayerNorm
 from gptviz.trace import Norm, Trace, norms_of
 
 Vector = NDArray[np.float64]  # (D,)
@@ -29,6 +30,19 @@ def find_norm(model: GPTModel, name: str) -> Norm:
     if name not in norms:
         raise ValueError(f"no norm is called {name!r}; this model has {', '.join(norms)}")
     return norms[name]
+
+
+def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
+    """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
+    norm = find_norm(model, name)
+    module = model.get_submodule(
+        "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{name[-5:]}"
+    )
+    assert isinstance(module, LayerNorm)
+    x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
+    with torch.no_grad():
+        module.forward(x)
+        module.formula(x)
 
 
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:

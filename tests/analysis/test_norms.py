@@ -18,10 +18,12 @@ from gptviz.analysis.norms import (
     norm_grid,
     norm_input,
     norm_steps,
+    run_norm,
     stage_table,
     through_depth,
     variance_parts,
 )
+from gptviz.analysis.shapes import record_shapes
 from gptviz.model import LayerNorm
 from gptviz.trace import Norm, norms_of
 from tests.conftest import random_lm
@@ -216,3 +218,14 @@ def test_what_does_not_exist_is_refused_by_name(lm, trace):
         norm_steps(norms_of(lm.model)[0], np.zeros(32)).stage("during")
     with pytest.raises(ValueError, match="no values"):
         histogram(np.array([]))
+
+
+def test_a_norm_run_again_has_the_traces_shapes(lm):
+    t = lm.trace("a cat on a mat")
+    n, d = len(t.tokens), lm.config.emb_dim
+    for name in ("block 1 · norm2", "final"):
+        found = record_shapes([LayerNorm.formula], lambda name=name: run_norm(lm.model, name, t))
+        whole, one = ((1, n, d),), ((1, n, 1),)
+        assert found["LayerNorm.formula"] == {
+            "x": whole, "mean": one, "var": one, "norm_x": whole, "scaled": whole,
+        }  # fmt: skip

@@ -1,12 +1,10 @@
 """The Embeddings page through AppTest: what is drawn is what the model holds."""
 
-import runpy
-
 import numpy as np
 import pytest
 import torch
 
-from gptviz.ui.views.embeddings.snippet import embeddings as snippet
+from gptviz.ui.views.embeddings.snippet import embedding_rows
 from tests.specs import charts
 
 TEXT = "the king and the queen and the king"
@@ -101,10 +99,8 @@ def test_in_numbers_has_every_digit(run_page, mini):
         assert np.array_equal(table[column].to_numpy(dtype=np.float32), t[site][2].numpy())
 
 
-def test_the_snippet_gives_the_same_picture(tmp_path, run_page, mini, capsys):
-    file = tmp_path / "snippet.py"
-    file.write_text(snippet("'mini'", TEXT, 4), encoding="utf-8")
-    picture = runpy.run_path(str(file))["picture"]
+def test_in_code_is_the_same_picture(run_page, mini, capsys):
+    picture = embedding_rows(mini, TEXT, 4)
     ids = mini.encode(TEXT)
     tokens = mini.model.tok_emb.weight[ids].detach()
     places = mini.model.pos_emb.weight[: len(ids)].detach()

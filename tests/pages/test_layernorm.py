@@ -1,12 +1,10 @@
 """The LayerNorm page through AppTest: its numbers are those of the model's own modules."""
 
-import runpy
-
 import numpy as np
 import pytest
 import torch
 
-from gptviz.ui.views.layernorm.snippet import layernorm as snippet
+from gptviz.ui.views.layernorm.snippet import before_and_after
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"
@@ -110,14 +108,15 @@ def test_in_numbers_is_norms(run_page, mini):
 @pytest.mark.parametrize(
     ("norm", "quantity"), [("block 0 · norm1", "variance"), ("block 4 · norm2", "mean"), ("final", "mean")]
 )
-def test_the_snippet_gives_the_same_picture(tmp_path, modules, norm, quantity, capsys):
-    file = tmp_path / "snippet.py"
-    file.write_text(snippet("'mini'", TEXT, norm, 3, quantity), encoding="utf-8")
-    ran = runpy.run_path(str(file))
+def test_in_code_is_the_same_picture(mini, modules, norm, quantity, capsys):
+    picture = before_and_after(mini, TEXT, norm, 3, quantity)
     for side in (0, 1):
         values = torch.stack([modules[name][side] for name in NAMES])  # (N, T, D)
         expected = values.mean(dim=2) if quantity == "mean" else values.var(dim=2, unbiased=False)
-        assert np.allclose(ran["picture"][side], expected.numpy(), rtol=1e-3, atol=1e-5)
-    assert torch.allclose(ran["x"], modules[norm][0][3], atol=1e-5)
-    assert torch.allclose(ran["after"], modules[norm][1][3], atol=1e-4)
-    assert "normalised" in capsys.readouterr().out
+        assert np.allclose(picture[side], expected.numpy(), rtol=1e-3, atol=1e-5)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for (stage, *_, variance), side in ((printed[0], 0), (printed[2], 1)):
+        own = modules[norm][side][3].var(unbiased=False).item()
+        assert stage == ("before", "after")[side] and float(variance) == pytest.approx(
+            own, abs=6e-5, rel=1e-4
+        )

@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from gptviz.analysis.shapes import Shapes, record_shapes
+
 ROOT = Path(__file__).resolve().parents[3]
 
 # What a spreadsheet would take for a formula, and the apostrophe that keeps it from doing so.
@@ -76,22 +78,56 @@ def in_code(
     snippet: str,
     shapes: Mapping[str, str] | None = None,
     key: str = "in_code",
+    run: Callable[[], object] | None = None,
 ) -> None:
-    """An expander with the lines of the model that computed the picture, the shapes that its variables
-    have for this prompt, and the Python that gives the same numbers."""
+    """An expander with the lines of the model that computed the picture, the shapes that their variables
+    have for this prompt, and the Python that gives the same numbers (see `program`).
+
+    `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
+    """
     box = st.expander("In code", icon=":material/code:", on_change="rerun", key=key)
     if not box.open:
         return
     with box:
+        recorded = record_shapes(sources, run) if run else {}
         for function in sources:
             where, lines = source(function)
             st.caption(where)
             st.code(lines, language="python")
+            if function.__qualname__ in recorded:
+                st.markdown(shapes_words(recorded[function.__qualname__]))
         if shapes:
             st.caption("The shapes, for this prompt")
             st.markdown("  \n".join(f"`{name}`  {shape}" for name, shape in shapes.items()))
-        st.caption("The same numbers in Python: `picture` holds what is drawn above")
+        st.caption(
+            "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
+        )
         st.code(snippet, language="python")
+
+
+def program(function: Callable[..., Any], load: str | None = None, /, **arguments: object) -> str:
+    """A file that runs: the module that `function` stands in, and a call of it with these arguments.
+
+    It ends in `picture`, what the function returns. With `load`, the arguments of `gptviz.load`, the
+    function's first argument is the model that they give. Arguments that are the defaults are left out.
+    """
+    module = inspect.getmodule(function)
+    assert module is not None
+    defaults = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    given = [f"{name}={value!r}" for name, value in arguments.items() if value != defaults[name]]
+    if load is not None:
+        given.insert(0, "lm")
+    call = f"picture = {function.__name__}({', '.join(given)})"
+    if len(call) > 100:
+        call = "\n".join([f"picture = {function.__name__}(", *(f"    {one}," for one in given), ")"])
+    model = [] if load is None else [f"lm = gptviz.load({load})"]
+    return "\n".join([inspect.getsource(module).rstrip(), "", "", *model, call, ""])
+
+
+def shapes_words(shapes: Shapes) -> str:
+    """A line a variable, with every shape that it had: `queries` (1, 7, 256) → (1, 8, 7, 32)."""
+    lines = [f"`{name}` {' → '.join(str(shape) for shape in had)}" for name, had in shapes.items()]
+    return "The shapes, for this prompt:  \n" + "  \n".join(lines)
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:

@@ -1,31 +1,69 @@
-"""The Python of every page runs for every way a model can be computed in."""
+"""What *In code* shows runs as a file, in every precision, and leaves the model as it was."""
 
 import runpy
 
 import pytest
+import torch
 
+from gptviz.ui.shell.details import program
+from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.views.attention.snippet import attention
-from gptviz.ui.views.embeddings.snippet import embeddings
-from gptviz.ui.views.layernorm.snippet import layernorm
+from gptviz.ui.views.embeddings.snippet import embedding_rows
+from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.next_token.snippet import next_token
 from gptviz.ui.views.overview.snippet import overview
-from gptviz.ui.views.tokens.snippet import tokens
+from gptviz.ui.views.tokens.snippet import merge_rows
+from tests.pages.conftest import run_page
 
 LOAD, TEXT = "'mini', dtype='bfloat16'", "Seven green parrots"
-SNIPPETS = {
+
+
+def norm(name: str, quantity: str) -> str:
+    return program(before_and_after, LOAD, text=TEXT, norm=name, position=2, quantity=quantity)
+
+
+PROGRAMS = {
     "overview": overview(LOAD, TEXT, 2),
-    "tokens": tokens(LOAD, TEXT, 2),
-    "embeddings": embeddings(LOAD, TEXT, 2),
+    "tokens": program(merge_rows, LOAD, text=TEXT, position=2),
+    "embeddings": program(embedding_rows, LOAD, text=TEXT, position=2),
     "attention": attention(LOAD, TEXT, 1, 5, False, False),
-    "layernorm": layernorm(LOAD, TEXT, "block 1 · norm2", 2, "mean"),
-    "final norm": layernorm(LOAD, TEXT, "final", 2, "variance"),
+    "layernorm": norm("block 1 · norm2", "mean"),
+    "final norm": norm("final", "variance"),
     "next_token": next_token(LOAD, TEXT, 2, 0.8, 100, 0.95, came=True),
 }
 
 
-@pytest.mark.parametrize("code", SNIPPETS.values(), ids=SNIPPETS.keys())
-def test_it_runs_in_bfloat16(code, tmp_path, capsys):
-    file = tmp_path / "snippet.py"
+def saved(code, tmp_path):
+    file = tmp_path / "picture.py"
     file.write_text(code, encoding="utf-8")
-    found = runpy.run_path(str(file))  # its own assertions hold
+    return runpy.run_path(str(file))
+
+
+@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_it_runs_in_bfloat16(code, tmp_path, capsys):
+    found = saved(code, tmp_path)  # its own assertions hold
+    assert {parameter.dtype for parameter in found["lm"].model.parameters()} == {torch.bfloat16}
     assert found["lm"].dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_the_page_shows_runs_as_a_file(name, tmp_path, monkeypatch, capsys):
+    at = run_page(name, text=TEXT, token=1)
+    at.session_state["in_code"] = True
+    at.run()
+    assert not at.exception
+    shown = at.code[-1].value
+    monkeypatch.chdir(tmp_path)
+    assert len(saved(shown, tmp_path)["picture"])
+
+
+def test_a_call_says_only_what_is_no_default():
+    last = program(merge_rows, "'mini'", text="a\n'b'", position=0, special_tokens=False).splitlines()[-2:]
+    assert last == ["lm = gptviz.load('mini')", "picture = merge_rows(lm, text=\"a\\n'b'\", position=0)"]
+
+
+def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
+    text = "Seven green parrots sang behind the old mill. " * 5
+    code = program(merge_rows, "'mini'", text=text, position=2, whole_piece=False)
+    assert max(len(line) for line in code.splitlines() if text not in line) <= 110
+    assert saved(code, tmp_path)["picture"][-1] == (b" green",)

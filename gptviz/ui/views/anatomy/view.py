@@ -8,11 +8,11 @@ from gptviz.figures.anatomy import model_map
 from gptviz.figures.anatomy_block import block_map, enlargement
 from gptviz.figures.anatomy_shares import share_bars
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.views.anatomy import words
 from gptviz.ui.views.anatomy.form import form, preset_name
-from gptviz.ui.views.anatomy.snippet import anatomy as snippet
+from gptviz.ui.views.anatomy.snippet import tensor_sizes
 
 
 def draw(scene: Scene) -> None:
@@ -56,7 +56,7 @@ def draw(scene: Scene) -> None:
                 FeedForward.__init__,
                 LayerNorm.__init__,
             ],
-            snippet(config),
+            program(tensor_sizes, config=config),
         )
 
     sheet()

@@ -1,25 +1,24 @@
-"""The Python behind the Embeddings page."""
+"""The Embeddings page in Python: a row of tok_emb plus a row of pos_emb, and a token's neighbours."""
 
-
-def embeddings(model: str, text: str, position: int, special: bool = False) -> str:
-    """Ends in `picture`: token, position and sum (3, tokens, emb_dim), as the three heatmaps show them."""
-    return f"""\
 import torch
 
 import gptviz
+from gptviz.generate import named_bytes
 
-lm = gptviz.load({model})
-ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
-t = lm.trace(ids, keep=("tok_emb", "pos_emb", "embed"))
 
-position = {position}
-row = lm.model.tok_emb.weight[ids[position]] + lm.model.pos_emb.weight[position]  # this row plus this row
-assert torch.equal(row.float(), t["embed"][position])  # is that row
+def embedding_rows(
+    lm: gptviz.LanguageModel, text: str, position: int, special_tokens: bool = False
+) -> torch.Tensor:
+    """Token embedding, position embedding and their sum for every token: (3, T, emb_dim)."""
+    ids = lm.encode(text, special_tokens)[: lm.config.context_length]
+    t = lm.trace(ids, keep=("tok_emb", "pos_emb", "embed"))
 
-table = lm.model.tok_emb.weight.float()
-cosine = torch.cosine_similarity(table, table[ids[position]], dim=-1)
-for other in cosine.argsort(descending=True)[1:11].tolist():  # its nearest neighbours, after itself
-    print(f"{{cosine[other]:.3f}}", lm.tokenizer.decode_single_token_bytes(other))
+    table = lm.model.tok_emb.weight.detach()  # (vocab_size, emb_dim)
+    row = table[ids[position]] + lm.model.pos_emb.weight.detach()[position]  # this row plus this row
+    assert torch.equal(row.float().cpu(), t["embed"][position])  # is that row
 
-picture = torch.stack([t["tok_emb"], t["pos_emb"], t["embed"]])  # (3, T, D)
-"""
+    cosine = torch.cosine_similarity(table.float(), table[ids[position]].float(), dim=-1)  # (vocab_size,)
+    for other in cosine.argsort(descending=True)[1:11].tolist():  # the neighbours, after the token itself
+        print(f"{cosine[other]:.3f}", named_bytes(lm, other))
+
+    return torch.stack([t["tok_emb"], t["pos_emb"], t["embed"]])

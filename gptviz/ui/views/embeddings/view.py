@@ -6,15 +6,16 @@ import streamlit as st
 
 from gptviz import GPTModel
 from gptviz.analysis import embeddings as numbers
+from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.embeddings import embedding_rows, embedding_sum
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
 from gptviz.tokenizer import show_token
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.embeddings import words
-from gptviz.ui.views.embeddings.snippet import embeddings
+from gptviz.ui.views.embeddings.snippet import embedding_rows as rows_in_python
 from gptviz.ui.words import as_code, show_id, term
 
 CHOICES = {"emb_dim": int}
@@ -137,11 +138,6 @@ def draw(scene: Scene) -> None:
     )
     in_code(
         [GPTModel.final_hidden],
-        embeddings(scene.load, scene.text, position, scene.special),
-        shapes={
-            "in_idx": f"(1, {len(labels)})",
-            "tok_embeds": f"(1, {len(labels)}, {size})",
-            "pos_embeds": f"({len(labels)}, {size})",
-            "x": f"(1, {len(labels)}, {size})",
-        },
+        program(rows_in_python, scene.load, text=scene.text, position=position, special_tokens=scene.special),
+        run=lambda: run_first_block(scene.lm, [token.id for token in scene.tokens]),
     )

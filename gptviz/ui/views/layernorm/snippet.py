@@ -1,45 +1,55 @@
-"""The Python behind the LayerNorm page."""
+"""The LayerNorm page in Python: one norm at work on one token, and every norm before and after."""
 
-
-def layernorm(model: str, text: str, norm: str, position: int, quantity: str, special: bool = False) -> str:
-    """Ends in `picture`: `quantity` before and after every norm, (2, norms, tokens), as the page draws it.
-
-    `norm` is a name as in `Trace.norms()`; its arithmetic for one token is written out.
-    """
-    if norm == "final":
-        module, source = "lm.model.final_norm", 't["resid_post", lm.config.n_layers - 1]'
-    else:
-        block, name = norm.removeprefix("block ").split(" · ")
-        module = f"lm.model.trf_blocks[{block}].{name}"
-        source = f't["{"resid_pre" if name == "norm1" else "resid_mid"}", {block}]'
-    return f"""\
 import numpy as np
 import torch
 
 import gptviz
 
-lm = gptviz.load({model})
-ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
-t = lm.trace(ids, keep=("resid_pre", "resid_mid", "resid_post"))
 
-norm = {module}.float()  # {norm}
-x = {source}[{position}]  # (D,): what it is given for this token
-mean = x.mean()
-variance = x.var(unbiased=False)
-normalised = (x - mean) / torch.sqrt(variance + norm.eps)
-after = norm.scale.detach() * normalised
-if norm.shift is not None:
-    after = after + norm.shift.detach()
-with torch.no_grad():
-    torch.testing.assert_close(after, norm(x), atol=1e-4, rtol=1e-4)  # the model's own output
-for name, values in (("before", x), ("normalised", normalised), ("after", after)):
-    print(f"{{name:10}} mean {{values.mean():8.4f}}  variance {{values.var(unbiased=False):8.4f}}")
+def before_and_after(
+    lm: gptviz.LanguageModel,
+    text: str,
+    norm: str,
+    position: int,
+    quantity: str = "variance",
+    special_tokens: bool = False,
+) -> np.ndarray:
+    """The mean or the variance of every token's values before and after every norm: (2, norms, T).
 
-table = t.norms()
-names = table["norm"].unique()
-grids = [
-    table.pivot(index="norm", columns="position", values=column).loc[names].to_numpy()
-    for column in ({quantity!r}, {quantity + "_after"!r})
-]
-picture = np.stack(grids)  # (2, norms, T): before and after
-"""
+    For the norm called `norm` ("block 3 · norm1", "final") and one token it writes out the arithmetic.
+    """
+    ids = lm.encode(text, special_tokens)[: lm.config.context_length]
+    t = lm.trace(ids, keep=("resid_pre", "resid_mid", "resid_post"))
+    one_norm(lm, t, norm, position)
+
+    table = t.norms()
+    rows = table["norm"].unique()
+    before, after = (
+        table.pivot(index="norm", columns="position", values=column).loc[rows].to_numpy()
+        for column in (quantity, f"{quantity}_after")
+    )
+    return np.stack([before, after])
+
+
+def one_norm(lm: gptviz.LanguageModel, t: gptviz.Trace, name: str, position: int) -> None:
+    """What LayerNorm does to one token's values, line by line."""
+    if name == "final":
+        module = lm.model.final_norm
+        x = t["resid_post", lm.config.n_layers - 1][position]  # (emb_dim,): what comes out of the last block
+    else:
+        block, which = name.removeprefix("block ").split(" · ")
+        module = lm.model.get_submodule(f"trf_blocks.{block}.{which}")
+        x = t["resid_pre" if which == "norm1" else "resid_mid", int(block)][position]
+
+    normalised = (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + module.eps)
+    after = normalised * module.scale.detach().float().cpu()
+    if module.shift is not None:
+        after = after + module.shift.detach().float().cpu()
+
+    for stage, values in {"before": x, "normalised": normalised, "after": after}.items():
+        print(f"{stage:10} mean {values.mean():8.4f}  variance {values.var(unbiased=False):8.4f}")
+
+    with torch.no_grad():  # the model's own output, in the numbers that it computes in
+        own = module(x.to(module.scale)).float().cpu()
+    near = 1e-4 if lm.dtype == "float32" else 0.02
+    torch.testing.assert_close(after, own, rtol=near, atol=near)

@@ -8,11 +8,11 @@ from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
 from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.layernorm import words
-from gptviz.ui.views.layernorm.snippet import layernorm
+from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.words import as_code, markdown_table
 
 CHOICES = {"ln_norm": str, "ln_dim": int}
@@ -118,13 +118,14 @@ def draw(scene: Scene) -> None:
     in_numbers(table, "layernorm.csv", "A row for each norm and token, before and after.")
     in_code(
         [LayerNorm.forward, LayerNorm.formula],
-        layernorm(scene.load, scene.text, name, position, quantity, scene.special),
-        shapes={
-            "x": f"(1, {len(labels)}, {size})",
-            "mean": f"(1, {len(labels)}, 1)",
-            "var": f"(1, {len(labels)}, 1)",
-            "norm_x": f"(1, {len(labels)}, {size})",
-            "scale": f"({size},)",
-            "shift": f"({size},)" if steps.has_shift else "None",
-        },
+        program(
+            before_and_after,
+            scene.load,
+            text=scene.text,
+            norm=name,
+            position=position,
+            quantity=quantity,
+            special_tokens=scene.special,
+        ),
+        run=lambda: numbers.run_norm(scene.lm.model, name, scene.trace),
     )

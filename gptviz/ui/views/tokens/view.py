@@ -8,12 +8,12 @@ from gptviz.analysis.tokens import place_of, rules_table, spellings, spread_char
 from gptviz.tokenizer.steps import bpe, show_work
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.views.tokens import words
 from gptviz.ui.views.tokens.comparison import comparison
-from gptviz.ui.views.tokens.snippet import tokens as snippet
+from gptviz.ui.views.tokens.snippet import merge_rows
 
 
 def draw(scene: Scene) -> None:
@@ -58,12 +58,12 @@ def draw(scene: Scene) -> None:
     )
     in_code(
         [show_work, bpe],
-        snippet(
+        program(
+            merge_rows,
             scene.load,
-            scene.text[:READ_CHARACTERS],
-            scene.position,
-            scene.special,
-            len(pieces[piece].raw) <= WIDEST,
+            text=scene.text[:READ_CHARACTERS],
+            position=scene.position,
+            special_tokens=scene.special,
+            whole_piece=len(pieces[piece].raw) <= WIDEST,
         ),
-        {"ids": f"{len(ids)} integers from 0 to {encoding.max_token_value}"},
     )
