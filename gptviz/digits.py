@@ -1,4 +1,7 @@
-"""Numbers as a person writes them: the digits that mean something, and a true minus sign."""
+"""Numbers as a person writes them: the digits that mean something, and a true minus sign.
+
+ui/components/kernel.js has the same rules for the browser.
+"""
 
 import math
 
@@ -25,6 +28,16 @@ def significant(value: float, digits: int = 3) -> str:
     if exponent < -4:
         return f"{mantissa.replace('-', '−')} × 10{str(exponent).translate(_RAISED)}"
     return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
+
+
+def weight(value: float) -> str:
+    """An attention weight: two decimals, and two digits that mean something where it is small."""
+    return fixed(value, 2) if abs(value) >= 0.0995 or value == 0 else significant(value, 2)
+
+
+def number(value: float) -> str:
+    """Any other number of the model, beside many others: two decimals, none from 1,000 on."""
+    return fixed(value, 0 if abs(value) >= 1000 else 2)
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -1,200 +1,217 @@
-// The one place that saves pictures: buttons, files, and the SVG of what is on the screen. A picture is
-// [text of a standalone SVG, width, height]; its PNG is three times as large.
+// What every component stands on: elements, colours, digits. Python puts this file, saving.js and the
+// component's own file into one ES module (see kernel.py); `gv` is all that they have in common.
+//
+// A component says what it looks like as a pure function of its data:
+//
+//   export default gv.component(({ data, send }) =>
+//     gv.h('button', { class: 'chip', onclick: () => send('position', 3) }, data.shown));
+//
+// `h` only describes; `render` changes what is different on the screen, so that elements, the keyboard's
+// focus and what was scrolled stay where they are. What is drawn on a canvas goes into an element with
+// `own: true`, whose children the kernel leaves alone, in the second function of `gv.component`.
 
-const PNG_SCALE = 3;
-const PNG_LARGEST = 16384;      // pixels a side: some browsers give no larger canvas
-const PICTURE_MARGIN = 12;      // paper around what was on the screen, so that rings are whole
+const gv = (() => {
+  // ---- elements ----
 
-function saveButtons(parent, makePicture, name) {
-  let row = [...parent.children].find((child) => child.className === 'save');
-  if (!row) {                                             // later runs keep the buttons, and the focus
-    row = document.createElement('div');
-    row.className = 'save';
-    for (const format of ['PNG', 'SVG']) {
-      const button = document.createElement('button');
-      button.textContent = format;
-      button.title = `Save this picture as ${format}`;
-      button.setAttribute('aria-label', button.title);
-      button.dataset.testid = `save-${format.toLowerCase()}`;
-      row.appendChild(button);
-    }
-    parent.appendChild(row);
+  const drawn = new WeakMap();      // element -> the description that it was drawn from
+
+  // A description: props are attributes, and `key`, `own`, `class`, `style` and `data` (objects), `on...`.
+  function h(tag, props, ...children) {
+    return { tag, props: props ?? {}, children: flat(children) };
   }
-  for (const button of row.children) 
-    button.onclick = () => {
-      const picture = makePicture();
-      if (picture) savePicture(picture, button.textContent, name);
+
+  const flat = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  const tagOf = (child) => child.tag ?? '#text';
+  const PROPERTIES = new Set(['value', 'checked', 'scrollTop', 'scrollLeft']);
+
+  // Make the children of `parent` those described; an element is found again by its key, or else by its
+  // place among those of its tag. A child may also be an element that the caller made.
+  function render(parent, ...described) {
+    const wanted = flat(described), keyed = new Map(), free = new Map();
+    for (const node of parent.childNodes) {
+      const { tag, props: { key } = {} } = drawn.get(node) ?? { tag: node.nodeType === 3 ? '#text' : null };
+      if (tag && key !== undefined) keyed.set(key, node);
+      else if (tag) free.set(tag, [...(free.get(tag) ?? []), node]);
+    }
+    const found = wanted.map((child) => {
+      if (child.nodeType) return child;
+      const key = child.props?.key;
+      const old = key === undefined ? free.get(tagOf(child))?.shift() : keyed.get(key);
+      return draw(old && (drawn.get(old)?.tag ?? '#text') === tagOf(child) ? old : null, child);
+    });
+    const kept = new Set(found);
+    for (const node of [...parent.childNodes]) if (!kept.has(node)) node.remove();
+    found.forEach((node, i) => {
+      if (parent.childNodes[i] !== node) parent.insertBefore(node, parent.childNodes[i] ?? null);
+    });
+  }
+
+  function draw(old, child) {
+    if (tagOf(child) === '#text') {
+      const text = String(child);
+      if (!old) return document.createTextNode(text);
+      if (old.data !== text) old.data = text;
+      return old;
+    }
+    const node = old ?? document.createElement(child.tag);
+    setProps(node, child.props, drawn.get(node)?.props ?? {});
+    drawn.set(node, child);
+    if (!child.props.own) render(node, child.children);
+    return node;
+  }
+
+  function setProps(node, props, before) {
+    const set = (name, value) => {
+      if (name === 'key' || name === 'own') return;
+      if (name === 'style') each(value, before.style, (key, v) => v === undefined ? node.style.removeProperty(key) : node.style.setProperty(key, v));
+      else if (name === 'data') each(value, before.data, (key, v) => { if (v === undefined) delete node.dataset[key]; else node.dataset[key] = v; });
+      else if (name.startsWith('on')) node[name] = value ?? null;
+      else if (PROPERTIES.has(name)) { if (value !== undefined && node[name] !== value) node[name] = value; }
+      else if (absent(value) || (value === false && !name.startsWith('aria-'))) node.removeAttribute(name);
+      else if (value !== before[name] || !node.hasAttribute(name)) node.setAttribute(name, value === true && !name.startsWith('aria-') ? '' : value);
     };
-}
+    for (const name of Object.keys(before)) if (!(name in props)) set(name, undefined);
+    for (const [name, value] of Object.entries(props)) set(name, value);
+  }
 
-async function savePicture([text, width, height], format, name) {
-  text = text.replace(/[^\t\n\r\x20-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD');    // not allowed in XML
-  if (format === 'SVG') return saveFile(new Blob([text], { type: 'image/svg+xml' }), `${name}.svg`);
-  const picture = new Image();
-  picture.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text.replace('>', '>' + await fontFaces(text)));
-  await picture.decode();
-  const scale = Math.min(PNG_SCALE, PNG_LARGEST / Math.max(width, height));
-  const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [Math.round(scale * width), Math.round(scale * height)];
-  canvas.getContext('2d').drawImage(picture, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((png) => saveFile(png, `${name}.png`), 'image/png');
-}
+  const absent = (value) => value === undefined || value === null;
 
-function saveFile(blob, name) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
+  function each(now, before, put) {
+    for (const key of Object.keys(before ?? {})) if (absent(now?.[key])) put(key, undefined);
+    for (const [key, value] of Object.entries(now ?? {})) if (!absent(value) && value !== before?.[key]) put(key, String(value));
+  }
 
-// An image sees no font of the page that it is in: those that the text names, from our own server, as data.
-async function fontFaces(text) {
-  const sheets = [...document.styleSheets].filter(({ href }) => href?.startsWith(location.origin));
-  const faces = sheets.flatMap((sheet) => [...sheet.cssRules].filter((rule) => rule instanceof CSSFontFaceRule
-    && rule.style.fontStyle === 'normal' && text.includes(rule.style.fontFamily.replaceAll('"', ''))));
-  const styles = await Promise.all(faces.map(async ({ style, parentStyleSheet }) => {
-    const font = await fetch(new URL(/url\("?([^")]+)/.exec(style.src)[1], parentStyleSheet.href));
-    const reader = new FileReader();
-    reader.readAsDataURL(await font.blob());
-    await new Promise((done) => { reader.onload = done; });
-    return `@font-face{font-family:${style.fontFamily};font-weight:${style.fontWeight};src:url(${reader.result})}`;
-  }));
-  return `<style>${styles.join('')}</style>`;
-}
+  // The element itself, for what a description cannot say.
+  const element = (tag, props, ...children) => draw(null, h(tag, props, ...children));
 
-// ---- pieces of SVG ----
+  // ---- mounting ----
 
-const escapeXml = (text) => text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+  const mounted = new WeakMap();    // parentElement -> what gv.component keeps of it
 
-function svgText(x, y, text, { anchor = 'start', color, size = 12, turn = 0, weight = 400, more = '' }) {
-  const turned = turn ? ` transform="rotate(${turn} ${x} ${y})"` : '';
-  return `<text x="${x}" y="${y}" text-anchor="${anchor}" ${svgPaint('fill', color)} font-size="${size}"`
-    + ` font-weight="${weight}" xml:space="preserve"${turned}${more}>${escapeXml(text)}</text>`;
-}
-
-function svgFile(width, height, paper, parts) {
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`
-    + ` font-family="'Source Sans', 'Source Sans 3', sans-serif"><rect width="100%" height="100%" fill="${paper}"/>`
-    + parts.join('') + '</svg>', width, height];
-}
-
-// A colour as attributes that programs without CSS know; '' where there is nothing to see.
-function svgPaint(attribute, color) {
-  const [, rgb, alpha] = /^rgba\((.*), ([\d.]+)\)$/.exec(color) ?? [];
-  if (alpha === undefined) return `${attribute}="${color}"`;
-  return Number(alpha) ? `${attribute}="rgb(${rgb})" ${attribute}-opacity="${alpha}"` : '';
-}
-
-// ---- what is on the screen, as SVG ----
-
-// Boxes, texts and images of `root` at their places. What is invisible or marked data-unsaved is left out,
-// and what scrolls is there as a whole. Text stays text, a line of it each, as wide as on the screen.
-function svgOfElements(root) {
-  root.classList.add('saving');
-  const scrolled = [root, ...root.querySelectorAll('*')].filter((node) => /auto|scroll/.test(getComputedStyle(node).overflow))
-    .map((node) => [node, node.scrollLeft, node.scrollTop]);
-  for (const [node] of scrolled) Object.assign(node.style, { overflow: 'visible', maxHeight: 'none' });
-  try {
-    const { left, top } = root.getBoundingClientRect();
-    const at = ({ x, y, width, height }) =>
-      ({ x: round(x - left + PICTURE_MARGIN), y: round(y - top + PICTURE_MARGIN), width: round(width), height: round(height) });
-    const paper = getComputedStyle(root).getPropertyValue('--st-background-color');
-    return svgFile(root.scrollWidth + 2 * PICTURE_MARGIN, root.scrollHeight + 2 * PICTURE_MARGIN, paper, [svgOfElement(root, at)]);
-  } finally {
-    root.classList.remove('saving');
-    for (const [node, ...place] of scrolled) {
-      Object.assign(node.style, { overflow: '', maxHeight: '' });
-      [node.scrollLeft, node.scrollTop] = place;
+  // The one element that a component draws in, made once, with the palette of the mode as CSS variables.
+  function mount(parentElement, mode) {
+    let root = [...parentElement.children].find((child) => child.classList.contains('gv'));
+    if (!root) {
+      root = element('div', { own: true });
+      parentElement.appendChild(root);
     }
+    if (mode && root.dataset.mode !== mode) {
+      root.dataset.mode = mode;
+      for (const [name, color] of Object.entries(palette(mode))) if (typeof color === 'string') root.style.setProperty(`--${name}`, color);
+      palette(mode).positions.forEach((color, i) => root.style.setProperty(`--position-${i}`, color));
+    }
+    root.className = `gv ${mode ?? ''}`;
+    return root;
   }
-}
 
-const round = (number) => Math.round(100 * number) / 100;
-const placed = ({ x, y, width, height }) => `x="${x}" y="${y}" width="${width}" height="${height}"`;
-
-function svgOfElement(node, at, edge = Infinity) {
-  const style = getComputedStyle(node);
-  if (style.display === 'none' || style.visibility === 'hidden' || style.opacity === '0') return '';
-  const frame = at(node.getBoundingClientRect());
-  const boxes = [...node.getClientRects()].map((rect) => svgOfBox(at(rect), style)).join('');
-  let inside = '';
-  if (node.tagName === 'IMG' || node.tagName === 'CANVAS') {
-    const fit = style.objectFit === 'contain' ? 'xMidYMid' : 'none';
-    inside = `<image ${placed(frame)} preserveAspectRatio="${fit}" style="image-rendering: ${style.imageRendering}"`
-      + ` href="${node.src ?? node.toDataURL()}"/>`;
-  } else if (node.tagName === 'svg') {
-    const copy = node.cloneNode(true);
-    for (const [name, value] of Object.entries(frame)) copy.setAttribute(name, value);
-    inside = new XMLSerializer().serializeToString(copy);
-  } else {
-    const cut = style.textOverflow === 'ellipsis' && node.scrollWidth > node.clientWidth;
-    if (cut) edge = Math.min(edge, node.getBoundingClientRect().right - parseFloat(style.paddingRight));
-    for (const child of node.childNodes)
-      if (child.nodeType === Node.ELEMENT_NODE) inside += svgOfElement(child, at, edge);
-      else if (child.nodeType === Node.TEXT_NODE) inside += svgOfText(child, style, edge, at);
+  // A component out of `look(view) -> description(s)`, and what is to happen once they are on the screen. A
+  // view has data, root, send(event, value), redraw(), and `state`: an object that outlives runs.
+  // `state.end`, if there is one, is called when the component leaves the page.
+  function component(look, after) {
+    return ({ data, parentElement, setTriggerValue }) => {
+      const root = mount(parentElement, data.mode);
+      const state = mounted.get(parentElement) ?? {};
+      mounted.set(parentElement, state);
+      const view = { data, root, state, send: setTriggerValue };
+      view.redraw = () => {
+        render(root, look(view));
+        after?.(view);
+      };
+      view.redraw();
+      return () => state.end?.();
+    };
   }
-  return style.opacity === '1' ? boxes + inside : `<g opacity="${style.opacity}">${boxes}${inside}</g>`;
-}
 
-// Background, borders, a ring of shadow, an outline. Corners are as the first one is.
-function svgOfBox(box, style) {
-  const radius = parseFloat(style.borderTopLeftRadius) || 0;
-  const rect = (grow, paint) => `<rect ${placed({ x: round(box.x - grow), y: round(box.y - grow),
-    width: round(Math.max(0, box.width + 2 * grow)), height: round(Math.max(0, box.height + 2 * grow)) })}`
-    + ` rx="${Math.max(0, radius + grow)}" ${paint}/>`;
-  const stroke = (color, width, kind) => kind === 'none' || !width || !svgPaint('stroke', color) ? ''
-    : `fill="none" ${svgPaint('stroke', color)} stroke-width="${width}"${kind === 'dashed' ? ` stroke-dasharray="${2 * width}"` : ''}`;
-  const parts = [];
-  const [, ringColor, ring] = /^(.*\)) 0px 0px 0px ([\d.]+)px$/.exec(style.boxShadow) ?? [];
-  if (ring) parts.push(rect(ring / 2, stroke(ringColor, Number(ring), 'solid')));
-  const fill = svgPaint('fill', style.backgroundColor);
-  if (fill) parts.push(rect(0, fill));
-  const { x, y, width: w, height: h } = box;
-  const sides = Object.entries({ Top: [x, y, x + w, y], Right: [x + w, y, x + w, y + h], Bottom: [x, y + h, x + w, y + h],
-    Left: [x, y, x, y + h] }).map(([side, line]) => ({ side, line, width: parseFloat(style[`border${side}Width`]),
-    paint: stroke(style[`border${side}Color`], parseFloat(style[`border${side}Width`]), style[`border${side}Style`]) }));
-  if (sides.every(({ paint }) => paint === sides[0].paint)) {
-    if (sides[0].paint) parts.push(rect(-sides[0].width / 2, sides[0].paint));
-  } else for (const { side, line: [x1, y1, x2, y2], width, paint } of sides) {
-    const [dx, dy] = { Top: [0, 1], Bottom: [0, -1], Left: [1, 0], Right: [-1, 0] }[side].map((step) => (step * width) / 2);
-    if (paint) parts.push(`<path d="M${round(x1 + dx)} ${round(y1 + dy)}L${round(x2 + dx)} ${round(y2 + dy)}" ${paint}/>`);
+  // Arrow keys walk along `elements`; true where a key was one of those. Only one of them is a tab stop.
+  function walk(event, elements, { columns = 0 } = {}) {
+    const here = elements.indexOf(event.target.closest('button, a, [tabindex]'));
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+    const to = { Home: 0, End: elements.length - 1 }[event.key] ?? (by ? here + by : undefined);
+    if (here < 0 || to === undefined || !elements[to]) return false;
+    event.preventDefault();
+    for (const other of elements) other.tabIndex = -1;
+    elements[to].tabIndex = 0;
+    elements[to].focus();
+    return true;
   }
-  const [outline, offset] = [parseFloat(style.outlineWidth), parseFloat(style.outlineOffset)];
-  const outlined = stroke(style.outlineColor, outline, style.outlineStyle);
-  if (outlined) parts.push(rect(offset + outline / 2, outlined));
-  return parts.join('');
-}
 
-const pen = document.createElement('canvas').getContext('2d');
-
-function svgOfText(node, style, edge, at) {
-  const lines = [], range = document.createRange();
-  pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-  const ellipsis = edge < Infinity ? pen.measureText('…').width : 0;
-  let index = 0;
-  for (const character of node.data) {
-    range.setStart(node, index);
-    range.setEnd(node, (index += character.length));
-    const rect = [...range.getClientRects()].at(-1);
-    let line = lines.at(-1);
-    if (!rect || line?.cut || rect.left >= edge || (!rect.width && character.trim() === '')) continue;   // spaces that a line's end swallowed
-    if (!line || Math.abs(rect.top - line.top) > rect.height / 2)
-      lines.push((line = { text: '', left: rect.left, right: rect.left, top: rect.top }));
-    line.cut = rect.right > edge - ellipsis;
-    line.text += line.cut ? '…' : character;
-    line.left = Math.min(line.left, rect.left);
-    line.right = line.cut ? line.right + ellipsis : Math.max(line.right, rect.right);
+  // Scroll `inside` (and nothing else: the page stays where it is) until `node` is in its window.
+  function reveal(inside, node) {
+    const [frame, box] = [inside.getBoundingClientRect(), node.getBoundingClientRect()];
+    if (box.top < frame.top || box.bottom > frame.bottom)
+      inside.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
+    if (box.left < frame.left || box.right > frame.right)
+      inside.scrollLeft += box.left - frame.left - (frame.width - box.width) / 2;
   }
-  const anchor = { center: 'middle', right: 'end', end: 'end' }[style.textAlign] ?? 'start';
-  const family = style.fontFamily.startsWith('"Source Sans"') ? '' : ` font-family="${style.fontFamily.replaceAll('"', "'")}"`;
-  return lines.map((line) => {
-    const { x, y, width } = at({ x: line.left, y: line.top, width: line.right - line.left, height: 0 });
-    const baseline = round(y + pen.measureText(line.text).fontBoundingBoxAscent);
-    return svgText(round(x + { start: 0, middle: 0.5, end: 1 }[anchor] * width), baseline, line.text, {
-      anchor, color: style.color, size: parseFloat(style.fontSize), weight: style.fontWeight,
-      more: `${family} textLength="${width}" lengthAdjust="spacingAndGlyphs"`
-        + (style.textDecorationLine === 'none' ? '' : ` text-decoration="${style.textDecorationLine}"`) });
-  }).join('');
-}
+
+  // ---- colours: figures/theme.py's, by mode ----
+
+  function palette(mode) {
+    return gvPalettes[mode];
+  }
+
+  const channels = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+
+  // Red, green and blue of a scale [[0, "#..."], ..., [1, "#..."]] at x; outside of 0 to 1 its ends.
+  function colorAt(scale, x) {
+    const at = Math.max(0, Math.min(1, x));
+    const k = Math.max(1, scale.findIndex(([stop]) => stop >= at));
+    const [[x0, c0], [x1, c1]] = [scale[k - 1], scale[k]];
+    const part = (at - x0) / (x1 - x0), [a, b] = [channels(c0), channels(c1)];
+    return a.map((value, i) => Math.round(value + (b[i] - value) * part));
+  }
+
+  const colorTable = (scale) => Array.from({ length: 256 }, (_, i) => colorAt(scale, i / 255));
+
+  // WCAG's relative luminance of red, green, blue from 0 to 255.
+  function luminance(rgb) {
+    const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  }
+
+  // Black or white, whichever can be read better: at least 4.58 to 1 on any colour.
+  const textOn = (rgb) => (luminance(rgb) > 0.1791 ? '#000000' : '#ffffff');
+
+  // ---- digits: gptviz/digits.py's rules; tests/js holds both to one table ----
+
+  const RAISED = { '-': '⁻', 0: '⁰', 1: '¹', 2: '²', 3: '³', 4: '⁴', 5: '⁵', 6: '⁶', 7: '⁷', 8: '⁸', 9: '⁹' };
+  const minus = (text) => text.replace('-', '−');
+  const infinite = (value) => (Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '−inf');
+
+  // Exact halves go to the even digit, as in Python; JavaScript's own rounding takes them away from zero.
+  function halfEven(rounded, exact) {
+    const [mantissa, power = ''] = rounded.split(/(?=e)/), rest = exact.split('e')[0].slice(mantissa.length);
+    const odd = '13579'.includes(mantissa.at(-1));
+    const tie = /^\.?50*$/.test(rest) && odd;
+    return tie ? exact.split('e')[0].slice(0, mantissa.length) + power : rounded;
+  }
+
+  // So many decimals: fixed(-0.25, 2) is "−0.25". Zero has no sign.
+  function fixed(value, decimals) {
+    if (!Number.isFinite(value)) return infinite(value);
+    const text = Math.abs(value) >= 1e21 ? BigInt(value) + (decimals ? '.' + '0'.repeat(decimals) : '')
+      : halfEven(value.toFixed(decimals), value.toFixed(100));
+    return minus(Number(text) ? text : text.replace('-', ''));
+  }
+
+  // So many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶.
+  function significant(value, digits = 3) {
+    if (value === 0 || !Number.isFinite(value)) return fixed(value, 0);
+    const [mantissa, power] = halfEven(value.toExponential(digits - 1), value.toExponential(100)).split('e');
+    const exponent = Number(power);
+    if (exponent < -4) return `${minus(mantissa)} × 10${[...String(exponent)].map((c) => RAISED[c]).join('')}`;
+    return fixed(Number(`${mantissa}e${power}`), Math.max(0, digits - 1 - exponent));
+  }
+
+  // An attention weight: two decimals, and two digits that mean something where it is small.
+  const weight = (value) => (Math.abs(value) >= 0.0995 || value === 0 ? fixed(value, 2) : significant(value, 2));
+
+  // Any other number of the model: two decimals, none from 1,000 on.
+  const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
+
+  return {
+    h, render, element, mount, component, walk, reveal,
+    palette, channels, colorAt, colorTable, textOn,
+    fixed, significant, weight, number,
+  };
+})();

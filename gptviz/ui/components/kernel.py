@@ -1,18 +1,155 @@
-"""Components whose picture can be saved: their own .js and .css, after those that all of them share."""
+"""What every component stands on: its files, what it is given, and what it may send back.
 
+A component is a folder with `name.js` and `name.css`; kernel.js and saving.js stand before its own file in
+one ES module. What the browser sends is checked here, once, against what the component was last drawn with:
+anybody can send anything, and a late click may follow a shorter text. What does not fit is ignored.
+"""
+
+import json
+from collections.abc import Callable, Container, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
+from gptviz.figures.theme import PALETTES, Mode
+from gptviz.ui.components.saved import Saved, stem
+
 _HERE = Path(__file__).parent
+
+Limits = Mapping[str, Container[Any]]  # what may come, by the names that the checks use
+Check = Callable[[Any, Limits], Any]  # (what came, the limits of the last drawing) -> the value, or Refused
+
+
+class Refused(ValueError):
+    """The browser sent what the component, as it was last drawn, does not offer."""
+
+
+def among(name: str) -> Check:
+    """A whole number or a word that is in the drawing's limits of that name: a range, a set, ..."""
+
+    def check(value: Any, limits: Limits) -> int | str:
+        if isinstance(value, bool) or not isinstance(value, int | str) or value not in limits[name]:
+            raise Refused(f"{value!r} is not among the {name}")
+        return value
+
+    return check
+
+
+def record(*optional: str, **fields: Check) -> Check:
+    """An object of checked fields, as a dict; those in `optional` may be left out, but not all fields may."""
+
+    def check(value: Any, limits: Limits) -> dict[str, Any]:
+        if not isinstance(value, dict) or not value:
+            raise Refused(f"{value!r} is no object with {', '.join(fields)}")
+        unknown, missing = value.keys() - fields.keys(), fields.keys() - value.keys() - set(optional)
+        if unknown or missing:
+            raise Refused(f"{value!r} is no object with {', '.join(fields)}")
+        return {name: fields[name](part, limits) for name, part in value.items()}
+
+    return check
+
+
+def exactly(expected: bool | str) -> Check:
+    """This value and no other: an event that says only that it happened."""
+
+    def check(value: Any, limits: Limits) -> bool | str:
+        if type(value) is not type(expected) or value != expected:
+            raise Refused(f"{value!r} is not {expected!r}")
+        return expected
+
+    return check
+
+
+@dataclass(frozen=True)
+class Component:
+    """A declared component; a call draws it. See `component`."""
+
+    name: str
+    events: Mapping[str, Check]
+    renderer: ComponentRenderer
+
+    def __call__(
+        self,
+        key: str,
+        data: Mapping[str, Any],
+        *,
+        mode: Mode,
+        on: Mapping[str, Callable[[Any], Any]] | None = None,
+        limits: Limits | None = None,
+        saved: Saved | None = None,
+    ) -> dict[str, Any]:
+        """Draw it; `on[event](value)` runs before the rerun that the event causes, with a checked value.
+
+        `limits` are what the checks of the events compare with. `saved` names and explains the file of a
+        picture. Gives back the events, checked, that caused this run. Callbacks stay in the session until
+        the next drawing: they must hold no Trace and nothing large.
+        """
+        on, limits = on or {}, limits or {}
+        unknown = on.keys() - self.events.keys()
+        if unknown:
+            raise ValueError(
+                f"{self.name} has no event {', '.join(sorted(unknown))}; it has {', '.join(self.events)}"
+            )
+        callbacks: dict[str, Any] = {
+            f"on_{event}_change": self._callback(key, event, limits, on.get(event)) for event in self.events
+        }
+        words = (saved or Saved(stem(self.name))).data()
+        result = self.renderer(key=key, data={"mode": mode, "saved": words, **data}, **callbacks)
+        sent = {event: self.checked(event, result.get(event), limits) for event in self.events}
+        return {event: value for event, value in sent.items() if value is not None}
+
+    def checked(self, event: str, value: Any, limits: Limits) -> Any:
+        """What came with an event, or None where it is nothing that the drawing offered."""
+        try:
+            return None if value is None else self.events[event](value, limits)
+        except Refused:
+            return None
+
+    def _callback(
+        self, key: str, event: str, limits: Limits, run: Callable[[Any], Any] | None
+    ) -> Callable[[], None]:
+        def changed() -> None:
+            value = self.checked(event, getattr(st.session_state[key], event), limits)
+            if run is not None and value is not None:
+                run(value)
+
+        return changed
+
+
+def component(name: str, **events: Check) -> Component:
+    """Declare the component of components/`name`, and how each event that it sends is checked."""
+    renderer = st.components.v2.component(
+        f"gptviz.{name}", css=source(name, ".css"), js=source(name, ".js", "kernel.js", "saving.js")
+    )
+    return Component(name, events, renderer)
+
+
+def source(name: str, ending: str, *before: str) -> str:
+    """The text of a component's file after the kernel's, as the browser gets it; JS after the palettes."""
+    files = [_HERE / file for file in before or [f"kernel{ending}"]] + [_HERE / name / f"{name}{ending}"]
+    texts = [file.read_text("utf-8") for file in files]
+    if ending == ".js":
+        palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
+        texts.insert(0, f"const gvPalettes = {json.dumps(palettes)};")
+    return "\n".join(texts)
+
+
+# For the components that are not on the kernel yet: the names that save_picture.js had, without `gv.`.
+_FORMERLY = """
+const { escapeXml, svgText, svgFile, svgPaint, svgOfElements } = gv;
+function saveButtons(parent, makePicture, name) {
+  let row = [...parent.children].find((child) => child.className === 'saves');
+  if (!row) parent.appendChild(row = gv.element('div', { class: 'saves', own: true }));
+  gv.render(row, gv.saveButtons(makePicture, { stem: name }));
+}
+"""
 
 
 def saving_component(name: str) -> ComponentRenderer:
-    """The component gptviz.`name` of `name`.js and `name`.css, which may use all that save_picture.js has."""
-    return st.components.v2.component(f"gptviz.{name}", css=_both(name, ".css"), js=_both(name, ".js"))
-
-
-def _both(name: str, ending: str) -> str:
-    files = (_HERE / f"kernel{ending}", _HERE / name / f"{name}{ending}")
-    return "\n".join(file.read_text("utf-8") for file in files)
+    """The component of `name`.js and `name`.css as it was declared before `component`."""
+    own = (_HERE / name / f"{name}.js").read_text("utf-8")
+    js = source(name, ".js", "kernel.js", "saving.js").removesuffix(own) + _FORMERLY + own
+    return st.components.v2.component(f"gptviz.{name}", css=source(name, ".css"), js=js)

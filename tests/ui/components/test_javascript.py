@@ -1,0 +1,56 @@
+"""The components' JavaScript: every module as the browser gets it is linted, its pure parts are tested."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from gptviz.ui.components.kernel import source
+from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
+
+FORMER = {"matrix", "heads", "chart", "candidates", "doors", "merges", "surprise", "token_cards"}
+FORMER |= {"tokenizer_rows"}  # not on the kernel yet
+NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")} - FORMER)
+
+
+def test_the_pure_parts_do_what_python_does(tmp_path):
+    tests = sorted(str(path) for path in (ROOT / "tests" / "js").glob("*.test.js"))
+    done = run_node(tmp_path, "--test", *tests, GPTVIZ_KERNEL=str(write_facts(tmp_path)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# pass 0" not in done.stdout
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modules")
+    kernel = "".join((COMPONENTS / file).read_text("utf-8") for file in ("kernel.js", "saving.js"))
+    (folder / "kernel.mjs").write_text(
+        f"const gvPalettes = {{}};{kernel}export default gv;", encoding="utf-8"
+    )
+    for name in NAMES:
+        (folder / f"{name}.mjs").write_text(source(name, ".js", "kernel.js", "saving.js"), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["kernel", *NAMES])
+def test_a_component_is_a_module_that_parses(modules, name):
+    done = run_node(modules, "--check", f"{name}.mjs")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_module_uses_what_is_not_there(modules):
+    """oxlint over what the browser gets: kernel, saving and the component in one scope."""
+    oxlint = shutil.which("oxlint")
+    if oxlint is None:
+        if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
+            pytest.fail("oxlint is not installed: pip install -r requirements-dev.txt", pytrace=False)
+        pytest.skip("oxlint is not installed: pip install -r requirements-dev.txt")
+    done = subprocess.run(
+        [oxlint, "--config", str(ROOT / "tests" / "js" / "oxlint.json"), "--deny-warnings", "."],
+        cwd=modules,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
