@@ -1,0 +1,91 @@
+"""The glossary: its definitions are single sentences, and what it makes of a text is safe to draw as HTML."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.ui.glossary import GLOSSARY, explain, term
+
+
+class Reader(HTMLParser):
+    """The text of an HTML, and the attributes of its terms."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.text, self.terms, self.tags = "", [], set()
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.terms.append(dict(attrs))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("name", GLOSSARY)
+def test_a_definition_is_one_sentence(name):
+    assert re.fullmatch(r"[A-Z].*[^.]\.", GLOSSARY[name]) and ". " not in GLOSSARY[name]
+
+
+@pytest.mark.parametrize("name", GLOSSARY)
+def test_a_term_can_be_reached_and_says_its_definition(name):
+    (found,) = Reader(term(name)).terms
+    assert found["tabindex"] == "0" and found["data-definition"] == GLOSSARY[name]
+    assert found["aria-label"] == f"{name}: {GLOSSARY[name]}"
+
+
+def test_only_the_first_occurrence_is_marked():
+    read = Reader(
+        explain("Tokens are `token` or token: a token has a query; queries a key", "token", "query")
+    )
+    assert [found["data-definition"] for found in read.terms] == [GLOSSARY["token"], GLOSSARY["query"]]
+    assert read.text == "Tokens are `token` or token: a token has a query; queries a key"
+
+
+def test_the_longer_term_comes_first_and_parts_of_words_do_not_count():
+    read = Reader(
+        explain(
+            "subheads: attention weights, head-on, then attention", "attention", "attention weight", "head"
+        )
+    )
+    assert [found["aria-label"].split(":")[0] for found in read.terms] == ["attention weights", "attention"]
+
+
+def test_code_is_left_as_it_is():
+    assert explain("`<b>` and ``a`<i>``", "token") == "`<b>` and ``a`<i>``"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x>",
+        "``<img>`",
+        "\\`<img>`",
+        "a\n`\n<img>\n`",
+        "\\\\<img>",
+        "`a`<img>`",
+        "``` <img>",
+        "&lt;img&gt;",
+    ],
+)
+def test_nothing_else_becomes_html(text):
+    made = explain(text, "token")
+    assert not re.search(r"(?<!\\)<img", made)
+    assert "<" not in made.replace("`<", "")
+
+
+@given(st.text("`<>a\\ \n&token", max_size=20))
+def test_outside_of_code_no_sign_of_html_is_left(text):
+    made = re.sub(r"\\.|(`+)(?!`)[^\n]*?(?<!`)\1(?!`)|`+", "", explain(text, "token"))
+    assert Reader(made).tags <= {"span"}
+
+
+def test_an_unknown_term_is_named():
+    for call in (lambda: term("flux"), lambda: explain("no such word", "flux")):
+        with pytest.raises(ValueError, match="'flux' is not in the glossary; it has"):
+            call()
