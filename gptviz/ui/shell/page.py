@@ -12,6 +12,7 @@ from gptviz import CaptureError, LanguageModel, Trace
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, palette
 from gptviz.trace import Token
+from gptviz.ui import glossary
 from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.theme_watch import follow_theme
@@ -152,7 +153,7 @@ def _head(title: str, question: str | None) -> Mode:
     )
     ensure_navigation()
     mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
-    st.html(STYLE.replace("ON_ACCENT", palette(mode).paper))
+    st.html(STYLE.replace("ON_ACCENT", palette(mode).paper) + glossary.STYLE)
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
         st.markdown(
