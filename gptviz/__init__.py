@@ -14,6 +14,8 @@ from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
 from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.reduction import Reduction
+from gptviz.run import Run
 from gptviz.sites import SITES
 from gptviz.trace import Token, Trace
 
@@ -27,6 +29,8 @@ __all__ = [
     "GPTConfig",
     "GPTModel",
     "LanguageModel",
+    "Reduction",
+    "Run",
     "Token",
     "Trace",
     "load",

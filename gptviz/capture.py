@@ -1,27 +1,22 @@
 """The capture: one forward pass of a GPTModel on some tokens, taken down as a Trace.
 
-Hooks sit at the sites of `gptviz.sites`. The model may be shared by many threads: a lock is held
-from the first hook to the last, a hook looks at the pass of its own thread only, and all of them are
-gone when the pass ends, however it ends.
+What is special about a site stands in its row of `gptviz.sites.SITES`; this module only reads the table.
 """
 
-import threading
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import tiktoken
 import torch
-from torch import nn
 
+from gptviz import forward
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPTModel
-from gptviz.sites import SITES, Key, Site, expand
+from gptviz.reduction import Reduction
+from gptviz.sites import SITES, Key, expand
 from gptviz.trace import Trace, norms_of, tokens_of
-
-# One forward at a time per process: passes side by side, each with several torch threads, are many
-# times slower than one after the other.
-FORWARD_LOCK = threading.RLock()
 
 
 class CaptureError(RuntimeError):
@@ -36,8 +31,9 @@ def capture(
     ids: Sequence[int],
     keep: Iterable[str | tuple[str, int]] | None = None,
     edits: Iterable[Edit] = (),
+    reduce: Iterable[Reduction] = (),
 ) -> Trace:
-    """Run the model once on `ids` and keep what was asked for (everything, when `keep` is None).
+    """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
 
     The pass runs in eval mode and without gradients; the output head is not part of it. Raises
     ValueError for a site, block, edit or token that does not exist, before anything runs, and
@@ -46,108 +42,105 @@ def capture(
     if not len(ids):
         raise ValueError("there are no tokens to trace: give at least one")
     keys = expand(keep, config)
-    edits = tuple(edits)
+    edits, reduce = tuple(edits), tuple(reduce)
     for edit in edits:
         edit.check(config, len(ids))
-    run = _Run(model, config, [*keys, ("final", None)], edits)
+    pass_ = _Pass(config, [*keys, ("final", None)], edits, reduce)
     in_idx = torch.tensor([list(ids)], device=model.tok_emb.weight.device)  # (1, T)
-    values = run.forward(in_idx)
+    forward.hidden(model, in_idx, pass_.hooks())
+    pass_.check()
     return Trace(
         name=name,
         config=config,
         tokens=tokens_of(tokenizer, ids),
         tokenizer=tokenizer,
-        values={key: values[key] for key in keys},
-        final=values["final", None],
+        values={key: pass_.values[key] for key in keys},
+        final=pass_.values["final", None],
         head=model.out_head.weight.detach(),
         norms=norms_of(model),
+        edits=edits,
+        reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
     )
 
 
-class _Run:
-    """One forward pass: which hooks it needs, what they caught."""
+class _Pass:
+    """One forward pass: where it looks, what it replaces, what it caught."""
 
-    def __init__(self, model: GPTModel, config: GPTConfig, keys: Iterable[Key], edits: Sequence[Edit]):
-        self.model = model
+    def __init__(
+        self, config: GPTConfig, keys: Iterable[Key], edits: Sequence[Edit], reduce: Sequence[Reduction]
+    ):
         self.n_heads = config.n_heads
-        self.keep = set(keys)
+        self.keep = dict.fromkeys(keys)
+        self.values: dict[Key, torch.Tensor] = {}
         self.edits: dict[Key, list[Edit]] = {}
         for edit in edits:
             self.edits.setdefault((edit.site, edit.block), []).append(edit)
-        self.values: dict[Key, torch.Tensor] = {}
-        self.replaced_mid: dict[int, torch.Tensor] = {}  # block -> the edited resid_mid, (1, T, D)
-        self.mlp_out: dict[int, torch.Tensor] = {}
-        self.thread = threading.get_ident()
-
-    def forward(self, in_idx: torch.Tensor) -> dict[Key, torch.Tensor]:
-        with FORWARD_LOCK, torch.no_grad():
-            training = [module for module in self.model.modules() if module.training]
-            handles = []
-            try:
-                self._set_training(training, False)
-                handles = [self._hook(site, block) for site, block in self._hooked()]
-                self.model.final_hidden(in_idx)
-            finally:
-                for handle in handles:
-                    handle.remove()
-                self._set_training(training, True)
-        missing = [key for key in self.keep if key not in self.values]
-        if missing:
-            raise CaptureError(
-                f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
-            )
-        return self.values
-
-    @staticmethod
-    def _set_training(modules: list[nn.Module], training: bool) -> None:
-        for module in modules:
-            module.training = training
-
-    def _hooked(self) -> list[Key]:
-        """What is kept or edited, and for an edited resid_mid the two places that carry it on."""
-        keys = dict.fromkeys([*self.keep, *self.edits])
+        self.reductions: dict[Key, list[Reduction]] = {}
+        self.reduced: dict[Reduction, list[Any]] = {}
+        for reduction in reduce:
+            if reduction.name in {other.name for other in self.reduced}:
+                raise ValueError(f"two reductions are called {reduction.name!r}; give each its own name")
+            self.reduced[reduction] = []
+            for key in expand([reduction.site], config):
+                self.reductions.setdefault(key, []).append(reduction)
+        # where an edited value's shortcut ends: that key -> (the edited key, the key that is added to it)
+        self.ends: dict[Key, tuple[Key, Key]] = {}
         for site, block in self.edits:
-            if site == "resid_mid":
-                keys |= {("mlp_out", block): None, ("resid_post", block): None}
-        return list(keys)
+            shortcut = SITES[site].shortcut
+            if shortcut is not None:
+                self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
+        self.carried: dict[Key, torch.Tensor | None] = {
+            key: None for pair in self.ends.values() for key in pair
+        }
 
-    def _hook(self, name: str, block: int | None) -> Any:
+    def hooks(self) -> list[forward.Hook]:
+        keys = dict.fromkeys([*self.keep, *self.edits, *self.reductions, *self.carried, *self.ends])
+        return [self._hook(key) for key in keys]
+
+    def _hook(self, key: Key) -> forward.Hook:
+        name, block = key
         site = SITES[name]
-        module = self.model.get_submodule(site.module.format(b=block))
-        if site.side == "output":
-            return module.register_forward_hook(lambda _m, _args, output: self._visit(site, block, output))
-        if name == "resid_pre" and (name, block) in self.edits:
-            # the shortcut leaves before norm1: replace what the whole block is given
-            module = self.model.get_submodule(f"trf_blocks.{block}")
-        return module.register_forward_pre_hook(lambda _m, args: self._visit(site, block, args[0]))
+        module = site.edited_module if key in self.edits else site.module
+        return forward.Hook(module.format(b=block), site.side, partial(self._visit, key))
 
-    def _visit(self, site: Site, block: int | None, value: torch.Tensor) -> torch.Tensor | None:
-        """Called by the hooks: take the value down; return a replacement, or None to leave it alone."""
-        if threading.get_ident() != self.thread:
-            return None  # somebody else's pass on the same model
-        key = (site.name, block)
-        before = value
-        if site.name == "resid_post" and block in self.replaced_mid:
-            value = self.replaced_mid[block] + self.mlp_out[block]  # the shortcut carries the edit past norm2
+    def _visit(self, key: Key, value: torch.Tensor) -> torch.Tensor | None:
+        """Called at each hook: take the value down; return a replacement, or None to leave it alone."""
+        site, before = SITES[key[0]], value
+        if key in self.ends:
+            edited, plus = (self.carried[part] for part in self.ends[key])
+            assert edited is not None and plus is not None, "a site's shortcut ends after it began"
+            value = edited + plus
         if site.form == "weights":
             _check_rows(value, key)
         if key in self.edits:
-            value = self._edited(site, key, value)
-        if site.name == "resid_mid" and key in self.edits:
-            assert block is not None
-            self.replaced_mid[block] = value
-        if site.name == "mlp_out" and ("resid_mid", block) in self.edits:
-            assert block is not None
-            self.mlp_out[block] = value
-        if key in self.keep:
-            self.values[key] = site.present(value, self.n_heads).float().cpu()
+            value = self._edited(key, value)
+        if key in self.carried:
+            self.carried[key] = value
+        if key in self.keep or key in self.reductions:
+            shown = site.present(value, self.n_heads).float().cpu()
+            if key in self.keep:
+                self.values[key] = shown
+            for reduction in self.reductions.get(key, ()):
+                self.reduced[reduction].append(reduction.of(shown))
         return None if value is before else value
 
-    def _edited(self, site: Site, key: Key, value: torch.Tensor) -> torch.Tensor:
+    def _edited(self, key: Key, value: torch.Tensor) -> torch.Tensor:
+        site = SITES[key[0]]
         shown = site.present(value, self.n_heads)
         for edit in self.edits[key]:
             shown = edit.apply(shown)
         return site.restore(shown, value)
+
+    def check(self) -> None:
+        """Raise CaptureError if the pass did not come by everything that was wanted."""
+        missing = [key for key in self.keep if key not in self.values]
+        for reduction, results in self.reduced.items():
+            wanted = [key for key, here in self.reductions.items() if reduction in here]
+            missing += wanted[len(results) :]
+        if missing:
+            raise CaptureError(
+                f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
+            )
 
 
 def _check_rows(weights: torch.Tensor, key: Key) -> None:

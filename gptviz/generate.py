@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gptviz.capture import FORWARD_LOCK
+from gptviz.forward import last_logits
 from gptviz.model import GPTModel
 from gptviz.sampling import check_options, distribution, draw, seeded
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
@@ -23,12 +23,6 @@ def generate_text_simple(
         idx_next = torch.argmax(last_logits(model, idx[:, -context_size:]), dim=-1, keepdim=True)  # (b, 1)
         idx = torch.cat((idx, idx_next), dim=1)
     return idx
-
-
-def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
-    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others."""
-    with FORWARD_LOCK, torch.inference_mode():
-        return model.out_head(model.final_hidden(idx)[:, -1])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from gptviz.capture import capture
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPTModel
+from gptviz.reduction import Reduction
 from gptviz.tokenizer import encode
 from gptviz.trace import Token, Trace, tokens_of
 
@@ -49,11 +50,13 @@ class LanguageModel:
         keep: Iterable[str | tuple[str, int]] | None = None,
         edits: Iterable[Edit] = (),
         special_tokens: bool = False,
+        reduce: Iterable[Reduction] = (),
     ) -> Trace:
         """One forward pass on a text (or on token ids), captured.
 
         `keep` lists the sites to keep, by name or as (site, block) pairs: None keeps all of them;
-        see `gptviz.sites.SITES`. `edits` replace what sites pass on. Raises ValueError for an empty
+        see `gptviz.sites.SITES`. `edits` replace what sites pass on. `reduce` looks at sites, edited ones
+        included, and keeps only what is made of them. Raises ValueError for an empty
         text, one that is longer than the context, and for sites, blocks and ids that do not exist.
         """
         ids = self.encode(text, special_tokens) if isinstance(text, str) else list(text)
@@ -75,4 +78,4 @@ class LanguageModel:
             raise ValueError(
                 f"token id {outside[0]} given; {self.name} has ids 0 to {self.config.vocab_size - 1}"
             )
-        return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits)
+        return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce)

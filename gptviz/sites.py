@@ -16,12 +16,25 @@ Key = tuple[str, int | None]  # (site, block); block is None for the sites outsi
 
 
 @dataclass(frozen=True)
+class Shortcut:
+    """Where a site's value also goes, past the module it is captured at: `end` is it plus the site `plus`."""
+
+    plus: str
+    end: str
+
+
+@dataclass(frozen=True)
 class Site:
     """One row of the table.
 
     `module` is a path inside GPTModel, with `{b}` for the block's number; `side` says whether the
     site is that module's input or its output. `form` is how the tensor is handed out: "rows" (T, D)
     as it is, "heads" (H, T, D/H), "weights" (H, T, T).
+
+    The residual stream leaves for the shortcut before the LayerNorm it is captured at, so that a
+    replacement there would not reach all that the value reaches. Such a row says what else an edit has
+    to do: `edit_at` is the module to replace the value at instead (on the same side), `shortcut` the site
+    that has to be made anew from the replacement.
     """
 
     name: str
@@ -30,6 +43,12 @@ class Site:
     form: Literal["rows", "heads", "weights"]
     shape: str
     meaning: str
+    edit_at: str | None = None
+    shortcut: Shortcut | None = None
+
+    @property
+    def edited_module(self) -> str:
+        return self.edit_at or self.module
 
     @property
     def per_block(self) -> bool:
@@ -58,7 +77,15 @@ SITES: dict[str, Site] = {
         Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
         Site("pos_emb", "pos_emb", "output", "rows", "(T, D)", "each position's embedding"),
         Site("embed", "drop_emb", "input", "rows", "(T, D)", "their sum"),
-        Site("resid_pre", _BLOCK + "norm1", "input", "rows", "(T, D)", "the residual stream into the block"),
+        Site(
+            "resid_pre",
+            _BLOCK + "norm1",
+            "input",
+            "rows",
+            "(T, D)",
+            "the residual stream into the block",
+            edit_at="trf_blocks.{b}",  # the shortcut leaves before norm1: replace what the block is given
+        ),
         Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
         Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys"),
         Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values"),
@@ -66,7 +93,15 @@ SITES: dict[str, Site] = {
         Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
         Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),
         Site("attn_out", _BLOCK + "att", "output", "rows", "(T, D)", "what attention adds"),
-        Site("resid_mid", _BLOCK + "norm2", "input", "rows", "(T, D)", "the stream after attention"),
+        Site(
+            "resid_mid",
+            _BLOCK + "norm2",
+            "input",
+            "rows",
+            "(T, D)",
+            "the stream after attention",
+            shortcut=Shortcut(plus="mlp_out", end="resid_post"),  # no module is given both ways of it
+        ),
         Site("mlp_act", _BLOCK + "ff.layers.1", "output", "rows", "(T, 4D)", "the feed-forward's GELU"),
         Site("mlp_out", _BLOCK + "ff", "output", "rows", "(T, D)", "what the feed-forward adds"),
         Site("resid_post", "trf_blocks.{b}", "output", "rows", "(T, D)", "the stream out of the block"),
@@ -83,16 +118,21 @@ def all_keys(config: GPTConfig) -> list[Key]:
     return [*before, *blocks, ("final", None)]
 
 
-def check_key(site: str, block: int | None, n_layers: int) -> Key:
-    """The key, if there is such a place; else a ValueError that says what there is."""
+def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
+    """The key, if there is such a place; else a ValueError that says what there is.
+
+    `n_layers` None: in a model of any depth.
+    """
     if site not in SITES:
         raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
     if not SITES[site].per_block:
         if block is not None:
             raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
         return site, None
-    if not isinstance(block, int) or isinstance(block, bool) or not 0 <= block < n_layers:
-        raise ValueError(f"site {site!r} needs a block from 0 to {n_layers - 1}, not {block!r}")
+    inside = isinstance(block, int) and not isinstance(block, bool) and block >= 0
+    if not inside or (n_layers is not None and block is not None and block >= n_layers):
+        there_are = "from 0 on" if n_layers is None else f"from 0 to {n_layers - 1}"
+        raise ValueError(f"site {site!r} needs a block {there_are}, not {block!r}")
     return site, block
 
 

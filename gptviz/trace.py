@@ -10,9 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.config import GPTConfig
+from gptviz.edits import Edit
 from gptviz.model import GPTModel, LayerNorm
+from gptviz.reduction import Reduction
 from gptviz.sampling import distribution
-from gptviz.sites import Key, check_key
+from gptviz.sites import Key, all_keys, check_key, expand
+from gptviz.sizes import nbytes_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Trace:
     """What one forward pass computed. Read it, do not write into it.
 
     `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
-    what was kept. Tensors are CPU float32. A Trace holds no model: only the output head's and the
+    what was kept, `reduced(name)` gives what was made of a site during the pass, `edits` are those of
+    the pass. Tensors are CPU float32. A Trace holds no model: only the output head's and the
     LayerNorms' own weights (the same tensors, not copies), so that logits and statistics can be
     worked out where somebody asks for them. `nbytes` is what it holds beyond those.
     """
@@ -70,6 +74,8 @@ class Trace:
         final: torch.Tensor,
         head: torch.Tensor,
         norms: list[Norm],
+        edits: tuple[Edit, ...] = (),
+        reduced: dict[Reduction, list[Any]] | None = None,
     ):
         self.name = name
         self.config = config
@@ -79,6 +85,8 @@ class Trace:
         self._final = final
         self._head = head
         self._norms = norms
+        self.edits = edits
+        self._reduced = {} if reduced is None else reduced
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -102,11 +110,63 @@ class Trace:
         """The (site, block) pairs that were kept, in the order of the forward pass."""
         return list(self._values)
 
+    def reduced(self, name: str) -> list[Any]:
+        """What the reduction called `name` made of its site: a result a block, in order."""
+        for reduction, results in self._reduced.items():
+            if reduction.name == name:
+                return list(results)
+        kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
+        raise ValueError(
+            f"there is no reduction {name!r} in this trace (it has {kept}); trace again with reduce=[...]"
+        )
+
+    def holds(
+        self, keep: Iterable[str | tuple[str, int]] | None = None, reduce: Iterable[Reduction] = ()
+    ) -> bool:
+        """Whether all of this is here already. Raises ValueError for sites and blocks that do not exist."""
+        return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
+
+    def joined(self, other: "Trace") -> "Trace":
+        """One trace with all that either holds, of two that were taken of the same pass.
+
+        Raises ValueError if they belong to different texts, models or edits, or if two different
+        reductions have one name. Nothing is copied.
+        """
+        for what, one, two in (
+            ("models", self.name, other.name),
+            ("models", self.config, other.config),
+            ("tokens", [token.id for token in self.tokens], [token.id for token in other.tokens]),
+            ("edits", self.edits, other.edits),
+        ):
+            if one != two:
+                raise ValueError(f"these traces cannot be joined: their {what} differ, {one} and {two}")
+        if self._head.data_ptr() != other._head.data_ptr() and not torch.equal(self._head, other._head):
+            raise ValueError(f"these traces cannot be joined: two different models are called {self.name!r}")
+        names = {reduction.name: reduction for reduction in self._reduced}
+        for reduction in other._reduced:
+            if names.get(reduction.name, reduction) != reduction:
+                raise ValueError(
+                    f"these traces cannot be joined: each has another reduction called {reduction.name!r}"
+                )
+        values = other._values | self._values
+        return Trace(
+            name=self.name,
+            config=self.config,
+            tokens=self.tokens,
+            tokenizer=self._tokenizer,
+            values={key: values[key] for key in all_keys(self.config) if key in values},
+            final=self._final,
+            head=self._head,
+            norms=self._norms,
+            edits=self.edits,
+            reduced=other._reduced | self._reduced,
+        )
+
     @property
     def nbytes(self) -> int:
-        """Bytes of the captured tensors; two names of one tensor (resid_post 0, resid_pre 1) count once."""
-        storages = [value.untyped_storage() for value in [*self._values.values(), self._final]]
-        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+        """Bytes of what was captured; two names of one tensor (resid_post 0, resid_pre 1) count once."""
+        results = [result for results in self._reduced.values() for result in results]
+        return nbytes_of(*self._values.values(), self._final, *results)
 
     def logits(self, position: int = -1) -> torch.Tensor:
         """(vocab_size,): the row of logits at one position. ValueError if there is no such position."""

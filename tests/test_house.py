@@ -21,13 +21,10 @@ FLOORS = [
     {"checkpoints"},
     {"capture"},
     {"trace"},
-    {
-        "edits",
-        "sampling",
-        "tokenizer",
-    },
+    {"run", "forward"},
+    {"edits", "reduction", "sampling", "tokenizer"},
     {"sites"},
-    {"config", "model", "digits"},
+    {"config", "model", "digits", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

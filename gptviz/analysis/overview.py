@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
 from gptviz.analysis.norms import through_depth
-from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
+from gptviz.reduction import Reduction
 from gptviz.trace import Token, Trace
 
 Weights = NDArray[np.float32]
@@ -82,11 +82,8 @@ def smaller_attention(
     A block's weights are let go before the next block makes its own: for 1,024 tokens of GPT-2 all of
     them together are 576 MiB.
     """
-    found: list[Weights] = []
 
-    def look(weights: torch.Tensor) -> torch.Tensor:
-        found.append(np.stack([smaller(head) for head in weights.float().cpu().numpy()]))
-        return weights
+    def each_head(weights: torch.Tensor) -> Weights:
+        return np.stack([smaller(head) for head in weights.numpy()])
 
-    lm.trace(ids, keep=(), edits=[Edit("attn", block, look) for block in range(lm.config.n_layers)])
-    return found
+    return lm.trace(ids, keep=(), reduce=[Reduction("smaller", "attn", each_head)]).reduced("smaller")

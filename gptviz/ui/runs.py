@@ -31,7 +31,7 @@ class TraceCache:
         self.nbytes = 0
         self._traces: OrderedDict[Key, Trace] = OrderedDict()
         self._lock = threading.Lock()
-        self._forward = threading.Lock()  # passes run one at a time anyway: see gptviz.capture.FORWARD_LOCK
+        self._forward = threading.Lock()  # passes run one at a time anyway: see gptviz.forward.FORWARD_LOCK
 
     def __len__(self) -> int:
         return len(self._traces)

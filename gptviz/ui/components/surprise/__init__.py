@@ -11,8 +11,8 @@ import streamlit as st
 import torch
 
 from gptviz.analysis.next_token import surprises
-from gptviz.capture import FORWARD_LOCK
 from gptviz.figures.theme import Mode, palette
+from gptviz.forward import FORWARD_LOCK
 from gptviz.ui.components.kernel import saving_component
 from gptviz.ui.shell.page import Scene
 

@@ -1,0 +1,101 @@
+"""The one module that runs a model: the capture, the writing on, and everything batched stand on it.
+
+A model may be shared by many threads, most of them browser sessions. While one runs it, a lock is held
+from the first hook to the last; the pass is in eval mode and without gradients; a hook looks at the
+pass of its own thread only; and all hooks are gone when the pass ends, however it ends.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from gptviz.model import GPTModel
+
+# One forward at a time per process: passes side by side, each with several torch threads, are many
+# times slower than one after the other.
+FORWARD_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Where to look: at a module (a path inside GPTModel), at its first input or at its output.
+
+    `visit` gets the tensor as the model has it and returns a replacement, or None to leave it alone.
+    """
+
+    module: str
+    side: Literal["input", "output"]
+    visit: Callable[[torch.Tensor], torch.Tensor | None]
+
+
+def hidden(model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = ()) -> torch.Tensor:
+    """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
+
+    Raises what the model does for ids that it cannot read, and what a hook raises.
+    """
+    with running(model), _hooked(model, hooks):
+        return _pass(model, in_idx)
+
+
+def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
+    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others."""
+    with running(model), torch.inference_mode():
+        return model.out_head(_pass(model, idx)[:, -1])
+
+
+@contextmanager
+def running(model: GPTModel) -> Iterator[None]:
+    """The lock, no gradients, and the model in eval mode: what every pass is wrapped in.
+
+    Also for work as heavy as a pass that must not run beside one. It may be entered again from within.
+    """
+    with FORWARD_LOCK, torch.no_grad():
+        training = [module for module in model.modules() if module.training]
+        try:
+            for module in training:
+                module.training = False
+            yield
+        finally:
+            for module in training:
+                module.training = True
+
+
+def _pass(model: GPTModel, in_idx: torch.Tensor) -> torch.Tensor:
+    """The only line of gptviz that runs the blocks: keys and values of what came before belong here."""
+    return model.final_hidden(in_idx)
+
+
+@contextmanager
+def _hooked(model: GPTModel, hooks: Iterable[Hook]) -> Iterator[None]:
+    thread = threading.get_ident()
+    handles = []
+    try:
+        for hook in hooks:
+            module = model.get_submodule(hook.module)
+            if hook.side == "output":
+                handles.append(module.register_forward_hook(_after(hook, thread)))
+            else:
+                handles.append(module.register_forward_pre_hook(_before(hook, thread)))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _after(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
+    def visit(_module: object, _args: object, output: torch.Tensor) -> torch.Tensor | None:
+        # another thread's is somebody else's pass on the same model
+        return hook.visit(output) if threading.get_ident() == thread else None
+
+    return visit
+
+
+def _before(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
+    def visit(_module: object, args: tuple[torch.Tensor, ...]) -> torch.Tensor | None:
+        return hook.visit(args[0]) if threading.get_ident() == thread else None
+
+    return visit

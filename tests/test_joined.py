@@ -1,0 +1,61 @@
+"""Two traces of one pass are one trace: what it holds, and what is refused."""
+
+import pytest
+import torch
+
+from gptviz import Edit, Reduction
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat, and the cat slept."
+
+
+def total(value):
+    return float(value.sum())
+
+
+def test_joined_holds_what_both_hold(lm):
+    whole = lm.trace(TEXT)
+    one = lm.trace(TEXT, keep=["attn", ("q", 1)], reduce=[Reduction("z", "z", total)])
+    other = lm.trace(TEXT, keep=[("q", 0), ("q", 1), "embed"], reduce=[Reduction("v", "v", total)])
+    joined = one.joined(other)
+    assert joined.sites() == [key for key in whole.sites() if key[0] in ("embed", "attn", "q")]
+    for name, block in joined.sites():
+        key = name if block is None else (name, block)
+        assert torch.equal(joined[key], whole[key])
+    assert joined.reduced("z") == [total(whole["z", b]) for b in range(2)]
+    assert joined.reduced("v") == [total(whole["v", b]) for b in range(2)]
+    assert torch.equal(joined.logits(), whole.logits())
+    assert max(one.nbytes, other.nbytes) < joined.nbytes < one.nbytes + other.nbytes
+    assert joined.joined(one).nbytes == joined.nbytes
+
+
+def test_holds_says_whether_all_of_it_is_there(lm):
+    trace = lm.trace(TEXT, keep=["attn", ("q", 1)], reduce=[Reduction("z", "z", total)])
+    assert trace.holds(["attn"]) and trace.holds([("attn", 0), ("q", 1)]) and trace.holds(())
+    assert not trace.holds(["q"]) and not trace.holds(None) and not trace.holds(["embed"])
+    assert trace.holds(["attn"], [Reduction("z", "z", total)])
+    assert not trace.holds((), [Reduction("z", "v", total)])
+    assert lm.trace(TEXT).holds() and lm.trace(TEXT).holds(["mlp_act"])
+    with pytest.raises(ValueError, match="no site 'atn'"):
+        trace.holds(["atn"])
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (lambda lm: lm.trace(TEXT + "!"), "their tokens differ"),
+        (lambda lm: random_lm(n_layers=3).trace(TEXT), "their models differ"),
+        (lambda lm: random_lm(seed=1).trace(TEXT), "two different models are called 'random'"),
+        (lambda lm: lm.trace(TEXT, edits=[Edit("z", 0)]), "their edits differ"),
+        (lambda lm: lm.trace(TEXT, reduce=[Reduction("z", "v", total)]), "another reduction called 'z'"),
+    ],
+)
+def test_what_is_not_the_same_pass_is_not_joined(lm, other, sentence):
+    trace = lm.trace(TEXT, keep=["attn"], reduce=[Reduction("z", "z", total)])
+    with pytest.raises(ValueError, match=sentence):
+        trace.joined(other(lm))
+
+
+def test_two_copies_of_one_model_can_be_joined(lm):
+    joined = lm.trace(TEXT, keep=["attn"]).joined(random_lm().trace(TEXT, keep=["q"]))
+    assert joined.holds(["attn", "q"])
