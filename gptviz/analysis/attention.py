@@ -154,26 +154,37 @@ def head_write(trace: "Trace", model: GPTModel, block: int, head: int) -> torch.
     return torch.linalg.vector_norm(z @ weight.float().cpu().T, dim=-1)  # (T, D) -> (T,)
 
 
+def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
+    """The heads' mean writes over a text: z (H, T, d), out_proj's weight (D, H d) -> (H,).
+
+    The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
+    """
+    heads, _, d = z.shape
+    slices = (
+        out_proj.detach().double().cpu().unflatten(1, (heads, d)).permute(1, 2, 0)
+    )  # (D, H d) -> (H, d, D)
+    z = z.double()
+    squares = (z @ (slices @ slices.mT) * z).sum(dim=-1)  # (H, T)
+    return squares.clamp(min=0).sqrt().mean(dim=-1).float()
+
+
 def mean_writes(trace: "Trace", model: GPTModel) -> torch.Tensor:
-    """Each head's mean write over the text, (n_layers, H)."""
-    config = trace.config
-    rows = [
-        torch.stack([head_write(trace, model, b, h).mean() for h in range(config.n_heads)])
-        for b in range(config.n_layers)
-    ]
-    return torch.stack(rows)
+    """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
+    blocks = enumerate(model.trf_blocks)
+    return torch.stack([block_writes(trace["z", b], block.att.out_proj.weight) for b, block in blocks])
 
 
 @dataclass(frozen=True)
 class FirstToken:
-    """How much the first token draws: what answers "why is it always the first token?".
+    """How much the first token draws: what answers "why is it so often the first token?".
 
-    `mean` is the mean attention it gets from later tokens over all heads, `even` what it would get
-    if every head spread evenly, `heads` how many of the `of` heads give it more than half. For the
-    head asked about: `own`, its mean, `value_norm` of the first token and `other_norms`, the mean
-    over the other tokens. None where the text has only one token.
+    Over a text of `tokens` tokens: `mean` is the mean attention it gets from later tokens over all heads,
+    `even` what it would get if every head spread evenly, `heads` how many of the `of` heads give it more
+    than half. For the head asked about: `own`, its mean, `value_norm` of the first token and `other_norms`,
+    the mean over the other tokens.
     """
 
+    tokens: int
     mean: float
     even: float
     heads: int
@@ -182,17 +193,36 @@ class FirstToken:
     value_norm: float
     other_norms: float
 
+    @property
+    def draws_all(self) -> bool:
+        """Whether the heads together give the first token clearly more than even heads would."""
+        return self._lift(self.mean) >= SINK
 
-def first_token(trace: "Trace", block: int, head: int) -> FirstToken | None:
-    """Measure the pull of the first token. Needs `attn` and `v` of every block."""
-    n_tokens = len(trace.tokens)
+    @property
+    def draws_own(self) -> bool:
+        """Whether the head asked about does."""
+        return self._lift(self.own) >= SINK
+
+    def _lift(self, share: float) -> float:
+        """How far a share goes from even (0) to all there is (1); 0 where the text is too short to tell."""
+        return (share - self.even) / (1 - self.even) if self.tokens >= 4 else 0.0
+
+
+SINK = 0.3  # of the way from even attention to nothing but the first token
+
+
+def first_token(shares: torch.Tensor, v: torch.Tensor, block: int, head: int) -> FirstToken | None:
+    """Measure the pull of the first token; None for a text of one token.
+
+    `shares` (n_layers, H): every head's mean attention to it over the later queries, as in `head_scores`;
+    `v` (T, d): the values of the head asked about.
+    """
+    n_tokens = len(v)
     if n_tokens == 1:
         return None
-    _check_head(trace, head)
-    blocks = range(trace.config.n_layers)
-    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in blocks])  # (n_layers, H)
-    norms = torch.linalg.vector_norm(trace["v", block][head], dim=-1)  # (T, d) -> (T,)
+    norms = torch.linalg.vector_norm(v, dim=-1)  # (T, d) -> (T,)
     return FirstToken(
+        tokens=n_tokens,
         mean=shares.mean().item(),
         even=sum(1 / n for n in range(2, n_tokens + 1)) / (n_tokens - 1),
         heads=int((shares > 0.5).sum()),

@@ -1,19 +1,33 @@
-"""What an attention head does, in a few numbers and in one plain sentence.
+"""What an attention head does, in a few numbers.
 
 Two kinds of measurement stand here. `previous_token_score` and `induction_score` are the field's own
 scores on prepared sequences (Elhage et al., A Mathematical Framework for Transformer Circuits, 2021;
 Olsson et al., In-context Learning and Induction Heads, 2022). `roles` measures every head on the text
-that somebody typed, and `describe` says what was found.
+that somebody typed.
 
 Shapes in comments: H heads, T tokens.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
+
+from gptviz.analysis.head_scores import (
+    ENTROPY,
+    FAVOURITE,
+    FAVOURITE_SHARE,
+    SHARES,
+    Targets,
+    block_scores,
+    even_means,
+    side_of,
+    spans,
+)
 
 if TYPE_CHECKING:
     from gptviz.trace import Trace
@@ -26,7 +40,7 @@ def previous_token_score(attn: Array) -> Array:
 
     Query 0 has no token before it and is left out. Raises ValueError for fewer than two tokens.
     """
-    n_tokens = _square(attn)
+    n_tokens = side_of(attn)
     if n_tokens < 2:
         raise ValueError("a previous-token score needs at least 2 tokens, got 1")
     queries = np.arange(1, n_tokens)
@@ -41,7 +55,7 @@ def induction_score(attn: Array, period: int) -> Array:
     Raises ValueError where nothing is repeated (T <= period) or the period is below 2, for then the
     token after the first occurrence would be the query itself.
     """
-    n_tokens = _square(attn)
+    n_tokens = side_of(attn)
     if not 2 <= period < n_tokens:
         raise ValueError(f"period is {period}; for {n_tokens} tokens it must be from 2 to {n_tokens - 1}")
     queries = np.arange(period, min(2 * period, n_tokens))
@@ -53,36 +67,41 @@ class HeadRole:
     """What one head did on one text.
 
     `shares`, by the names in `KINDS`, are from 0 to 1: the mean over the queries that have such keys
-    of their attention to them, and None where there are none. Query 0 can only look at itself and
-    counts nowhere. `favourite` is the key (not the first) that
-    later tokens look at most, wherever they stand. `repeats` counts the queries that have something
-    to continue. `spread` is over how many tokens the attention reaches: exp of its mean entropy in
-    nats. `kind` is the role that stands out.
+    of their attention to them, and None where no query has any; `rows` says which queries these are, so
+    that every share can be taken again from the matrix. Query 0 can only look at itself and counts
+    nowhere (but in a text of one token). `favourite` is the key (not the first) that later tokens look at
+    most, wherever they stand. `spread` is over how many tokens the attention reaches: exp of its mean
+    entropy in nats over the queries from 1 on. `kind` is the role that stands out.
     """
 
     block: int
     head: int
     kind: str
     shares: Mapping[str, float | None]
+    rows: Mapping[str, tuple[int, ...]]
     favourite: int | None
-    repeats: int
     spread: float
 
+    @property
+    def share(self) -> float | None:
+        """The share of its own kind; None for an even or a mixed head."""
+        return self.shares.get(self.kind)
 
-# A role's name, and its label where there is room for a word or two.
-KINDS = {
-    "induction": "what came next",  # the token that followed an earlier occurrence of the query's token
-    "copies": "copies",  # earlier occurrences of the query's token
-    "first": "first",
-    "previous": "previous",
-    "itself": "itself",
-    "marks": "punctuation",  # tokens without a letter or a digit
-    "favourite": "one token",
-    "nearby": "nearby",  # the few tokens before
-    "even": "even",
-    "mixed": "mixed",
-    "alone": "alone",  # a text of one token
-}
+
+# The roles, the rarest first.
+KINDS = (
+    "induction",  # the token that followed an earlier occurrence of the query's token
+    "copies",  # earlier occurrences of the query's token
+    "first",
+    "previous",
+    "itself",
+    "marks",  # punctuation
+    "favourite",  # one token, whoever looks
+    "nearby",  # the few tokens before
+    "even",
+    "mixed",
+    "alone",  # a text of one token
+)
 
 # A role is named when the head goes this far of the way from even attention (0) to nothing else (1).
 CLEAR = 0.3
@@ -90,103 +109,44 @@ CLEAR = 0.3
 # mostly rest on the first token. So they are named before what the head does on average.
 CLEAR_ON_REPEATS = 0.4
 EVEN = 0.9  # of the largest possible entropy
-NEAR = 4  # tokens before the query that are nearby
 
 
 def roles(trace: "Trace") -> list[list[HeadRole]]:
     """Every head's role on this text: `roles(trace)[block][head]`. Needs `attn` in the trace."""
-    texts = [token.text for token in trace.tokens]
-    return [block_roles(trace["attn", b], texts, b) for b in range(trace.config.n_layers)]
+    targets = Targets.of(trace.tokens)
+    blocks = range(trace.config.n_layers)
+    return roles_of([block_scores(trace["attn", b], targets.keys) for b in blocks], targets)
 
 
-def block_roles(attn: torch.Tensor, texts: Sequence[str], block: int) -> list[HeadRole]:
-    """The roles of one block's heads: weights (H, T, T), the tokens' texts (T of them)."""
-    n_tokens = _square(attn)
+def roles_of(scores: Sequence[torch.Tensor], targets: Targets) -> list[list[HeadRole]]:
+    """`roles` from each block's `block_scores`."""
+    return [[_role(row, targets, b, h) for h, row in enumerate(block)] for b, block in enumerate(scores)]
+
+
+def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> HeadRole:
+    """One head's role, from its row of `block_scores`."""
+    n_tokens = len(targets.keys)
     if n_tokens == 1:
-        return [HeadRole(block, h, "alone", {"itself": 1.0}, None, 0, 1.0) for h in range(len(attn))]
-    even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
-    both = torch.cat([attn, even[None]])  # (H + 1, T, T): the last is what an even head would do
-    entropy = torch.special.entr(both[:, 1:]).sum(dim=-1).mean(dim=-1)  # (H + 1,)
-    targets = _targets(texts)
-    shares = {name: _share(both, target) for name, target in targets.items()}
+        return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
+    own, even = scores.tolist(), targets.even.tolist()
+    shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
+    rows = dict(targets.rows) | dict.fromkeys(("even", "mixed"), targets.rows["first"])
     lifts = {
-        name: torch.zeros(len(both)) if share is None else _lift(share) for name, share in shares.items()
+        name: _lift(own[i], even[i]) if shares[name] is not None else 0.0 for i, name in enumerate(SHARES)
     }
-    favourite, shares["favourite"], lifts["favourite"] = _favourites(both)
-    repeats = int(targets["induction"].any(dim=-1).sum())
-    return [
-        HeadRole(
-            block=block,
-            head=h,
-            kind=_kind(
-                {name: float(lift[h]) for name, lift in lifts.items()}, float(entropy[h] / entropy[-1])
-            ),
-            shares={name: None if share is None else float(share[h]) for name, share in shares.items()},
-            favourite=None if favourite is None else int(favourite[h]),
-            repeats=repeats,
-            spread=float(entropy[h].exp()),
-        )
-        for h in range(len(attn))
-    ]
+    favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
+    if favourite is None:
+        shares["favourite"], rows["favourite"], lifts["favourite"] = None, (), 0.0
+    else:
+        shares["favourite"], rows["favourite"] = own[FAVOURITE_SHARE], tuple(range(favourite + 1, n_tokens))
+        lifts["favourite"] = _lift(own[FAVOURITE_SHARE], float(even_means(n_tokens)[favourite]))
+    kind = _kind(lifts, own[ENTROPY] / even[ENTROPY])
+    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]))
 
 
-def _targets(texts: Sequence[str]) -> dict[str, torch.Tensor]:
-    """For each role the keys it would look at, as (T, T) booleans, rows are queries.
-
-    Keys that are the first, the previous or the very token would not tell the roles apart, so they
-    belong to no other role (but the previous token is nearby).
-    """
-    n_tokens = len(texts)
-    queries, keys = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]
-    first = (keys == 0) & (queries > 0)
-    itself = (keys == queries) & (queries > 0)
-    previous = keys == queries - 1
-    plain = first | itself | previous
-    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    ids = torch.tensor([number[text] for text in texts])
-    same = (ids[:, None] == ids[None, :]) & (keys < queries)  # (T, T): an earlier copy of the query
-    followed = torch.zeros_like(same)
-    followed[:, 1:] = same[:, :-1]  # the key after such a copy
-    marks = torch.tensor([not any(char.isalnum() for char in text) for text in texts])  # (T,)
-    return {
-        "induction": followed & ~plain,
-        "copies": same & ~plain,
-        "first": first,
-        "previous": previous,
-        "itself": itself,
-        "marks": marks & (keys < queries) & ~plain,
-        "nearby": (keys < queries) & (keys >= queries - NEAR) & ~first,
-    }
-
-
-def _share(attn: torch.Tensor, target: torch.Tensor) -> torch.Tensor | None:
-    """Mean over the queries that have a target of their attention to it: (..., T, T) -> (...)."""
-    queries = target.any(dim=-1)
-    if not queries.any():
-        return None
-    return (attn[..., queries, :] * target[queries]).sum(dim=-1).mean(dim=-1)
-
-
-def _lift(shares: torch.Tensor) -> torch.Tensor:
-    """How far each head goes from an even head (0), the last along H, to nothing else (1)."""
-    return (shares - shares[-1]) / (1 - shares[-1]).clamp(min=1e-6)
-
-
-def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor]:
-    """Each head's favourite key, its mean attention from later queries, and the lift: (H + 1,) each.
-
-    Only keys that at least three queries, and a quarter of all, come after: one query's taste says little.
-    """
-    n_tokens = attn.shape[-1]
-    last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
-    if last < 1:
-        return None, None, torch.zeros(len(attn))
-    later = n_tokens - 1 - torch.arange(1, last + 1)  # how many queries come after each key
-    means = attn.tril(-1).sum(dim=-2)[:, 1 : last + 1] / later  # (H + 1, last)
-    lifts = _lift(means)
-    best = lifts.argmax(dim=-1)
-    rows = torch.arange(len(attn))
-    return best + 1, means[rows, best], lifts[rows, best]
+def _lift(share: float, even: float) -> float:
+    """How far a share goes from what an even head has (0) to all there is (1)."""
+    return (share - even) / max(1 - even, 1e-6)
 
 
 def _kind(lifts: Mapping[str, float], evenness: float) -> str:
@@ -206,56 +166,24 @@ def most_telling(found: Sequence[Sequence[HeadRole]]) -> HeadRole:
     heads = [role for row in found for role in row]
     for kind in KINDS:
         if of_kind := [role for role in heads if role.kind == kind]:
-            return max(of_kind, key=lambda role: role.shares.get(kind) or 0.0)
+            return max(of_kind, key=lambda role: role.share or 0.0)
     return heads[0]
 
 
-def describe(role: HeadRole, tokens: Sequence[str] = ()) -> str:
-    """One plain sentence, without its subject: "looks at the previous token (0.83 on average)".
+def role_table(found: Sequence[Sequence[HeadRole]], writes: torch.Tensor) -> pd.DataFrame:
+    """Every number that is said of a head: one row a head. `writes` (n_layers, H) are the mean writes.
 
-    `tokens`, as the screen shows them, let it name a favourite token by more than its position.
+    Columns: block, head, role, share (of its role), rows (over how many queries that is the mean),
+    row_positions (which: "1 to 19"), favourite, spread, mean_write, and the share of each kind, empty where
+    no query of the text has such a key.
     """
-    share = role.shares.get(role.kind)
-    number = f"{share:.2f} on average" if share is not None else ""
-    match role.kind:
-        case "alone":
-            return "has only one token to look at: 1.00 to itself"
-        case "induction":
-            times = f"{role.repeats} token{'s' if role.repeats > 1 else ''} that occurred before"
-            return f"looks at what followed last time ({number}, from {times}); in all, {_mostly(role)}"
-        case "copies":
-            return f"looks at earlier copies of the same token ({number}); in all, {_mostly(role)}"
-        case "previous":
-            return f"looks at the previous token ({number})"
-        case "itself":
-            return f"looks at the token itself ({number})"
-        case "first":
-            return f"rests on the first token ({number})"
-        case "marks":
-            return f"looks back at punctuation ({number})"
-        case "favourite":
-            assert role.favourite is not None
-            name = f"`{tokens[role.favourite]}`, position" if tokens else "position"
-            return f"looks at {name} {role.favourite}, wherever it stands ({number})"
-        case "nearby":
-            return f"looks at the {NEAR} tokens before ({number}, together)"
-        case "even":
-            return f"spreads almost evenly, over {role.spread:.1f} tokens on average"
-        case _:
-            return f"spreads over {role.spread:.1f} tokens on average: {_mostly(role)}"
-
-
-def _mostly(role: HeadRole) -> str:
-    """The largest of what can be said of any head."""
-    names = {"first": "the first token", "previous": "the previous token", "itself": "the token itself"}
-    share, name = max((role.shares[kind] or 0.0, name) for kind, name in names.items())
-    return f"{share:.2f} to {name}"
-
-
-def _square(attn: np.ndarray | torch.Tensor) -> int:
-    """T of (..., T, T), or a ValueError."""
-    if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
-        raise ValueError(
-            f"attention weights have the shape (..., T, T), T at least 1; got {tuple(attn.shape)}"
+    rows = []
+    for role in (role for row in found for role in row):
+        taken = role.rows.get(role.kind, ())
+        rows.append(
+            {"block": role.block, "head": role.head, "role": role.kind, "share": role.share}
+            | {"rows": len(taken), "row_positions": spans(taken), "favourite": role.favourite}
+            | {"spread": role.spread, "mean_write": float(writes[role.block, role.head])}
+            | {f"to_{kind}": share for kind, share in role.shares.items()}
         )
-    return int(attn.shape[-1])
+    return pd.DataFrame(rows).astype({"share": float, "favourite": "Int64"})

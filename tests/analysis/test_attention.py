@@ -103,6 +103,33 @@ def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm: LanguageModel
     assert writes[1, 3].item() == pytest.approx(parts[3].norm(dim=-1).mean().item(), rel=1e-5)
 
 
+def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace) -> None:
+    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(2)])  # (n_layers, H)
+    found = attention.first_token(shares, trace["v", 1][2], 1, 2)
+    cells = [
+        [trace["attn", b][h, q, 0].item() for q in range(1, len(trace))] for b in (0, 1) for h in range(4)
+    ]
+    means = [sum(row) / len(row) for row in cells]
+    assert found.mean == pytest.approx(sum(means) / 8, abs=1e-6) and found.own == pytest.approx(
+        means[6], abs=1e-6
+    )
+    assert (found.heads, found.of) == (sum(mean > 0.5 for mean in means), 8)
+    assert found.even == pytest.approx(sum(1 / n for n in range(2, len(trace) + 1)) / (len(trace) - 1))
+    assert found.value_norm == pytest.approx(math.hypot(*trace["v", 1][2, 0].tolist()), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mean", "own", "asks"),
+    [(0.6, 0.9, (True, True)), (0.014, 0.014, (False, False)), (0.1, 0.9, (False, True))],
+)
+def test_a_sink_is_one_only_where_its_numbers_say_so(
+    mean: float, own: float, asks: tuple[bool, bool]
+) -> None:
+    first = attention.FirstToken(211, mean, 0.022, 0, 144, own, 1.0, 2.0)
+    assert (first.draws_all, first.draws_own) == asks
+    assert not attention.FirstToken(2, mean, 0.5, 0, 144, own, 1.0, 2.0).draws_all
+
+
 def test_what_does_not_exist_is_refused_by_name(trace) -> None:
     with pytest.raises(ValueError, match="there is no head 4; a block of random has heads 0 to 3"):
         attention.steps(trace, 0, 4)

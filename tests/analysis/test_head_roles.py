@@ -6,14 +6,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_roles import (
-    block_roles,
-    describe,
+    HeadRole,
     induction_score,
+    most_telling,
     previous_token_score,
+    role_table,
     roles,
+    roles_of,
 )
+from gptviz.analysis.head_scores import Targets, block_scores, is_mark, spans
 from gptviz.language_model import LanguageModel
+from gptviz.trace import Token
 
 
 def looking_at(keys: list[int]) -> torch.Tensor:
@@ -33,8 +38,18 @@ def random_attention(n_tokens: int, heads: int = 3) -> torch.Tensor:
     return torch.softmax(scores.masked_fill(future, -torch.inf), dim=-1)
 
 
-def texts(ids: list[int]) -> list[str]:
-    return [f" word{i}" for i in ids]
+def tokens(ids: list[int]) -> list[Token]:
+    return [Token(i, number, f" word{number}", f" word{number}".encode()) for i, number in enumerate(ids)]
+
+
+def spelled(raws: list[bytes]) -> list[Token]:
+    """Tokens that are the same where their bytes are."""
+    return [Token(i, raws.index(raw), raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)]
+
+
+def block_roles(attn: torch.Tensor, text: list[Token]) -> list[HeadRole]:
+    targets = Targets.of(text)
+    return roles_of([block_scores(attn, targets.keys)], targets)[0]
 
 
 def test_previous_token_score_of_heads_that_are_known() -> None:
@@ -77,103 +92,184 @@ REPEATED = [5, 6, 7, 8, 5, 6, 7, 8]
 
 
 @pytest.mark.parametrize(
-    ("keys", "ids", "expected", "sentence"),
+    ("keys", "ids", "expected", "rows"),
     [
-        ([0, 0, 1, 2, 3, 4, 5, 6], DIFFERENT, "previous", "looks at the previous token (1.00 on average)"),
-        ([0, 0, 0, 0, 0, 0, 0, 0], DIFFERENT, "first", "rests on the first token (1.00 on average)"),
-        ([0, 1, 2, 3, 4, 5, 6, 7], DIFFERENT, "itself", "looks at the token itself (1.00 on average)"),
-        ([0, 0, 0, 0, 1, 2, 3, 4], REPEATED, "induction", "looks at what followed last time (1.00"),
-        ([0, 0, 0, 0, 0, 1, 2, 3], REPEATED, "copies", "looks at earlier copies of the same token (1.00"),
-        ([0, 1, 1, 1, 1, 1, 1, 1], DIFFERENT, "favourite", "looks at position 1, wherever it stands (1.00"),
-        ([0, 0, 0, 1, 1, 2, 2, 3], DIFFERENT, "nearby", "looks at the 4 tokens before ("),
-        ([0, 0, 0, 0, 0, 0, 0, 0], REPEATED, "first", "rests on the first token"),
-        ([0, 0, 1, 2, 3, 4, 5, 6], REPEATED, "previous", "looks at the previous token"),
+        ([0, 0, 1, 2, 3, 4, 5, 6], DIFFERENT, "previous", range(1, 8)),
+        ([0, 0, 0, 0, 0, 0, 0, 0], DIFFERENT, "first", range(1, 8)),
+        ([0, 1, 2, 3, 4, 5, 6, 7], DIFFERENT, "itself", range(1, 8)),
+        ([0, 0, 0, 0, 1, 2, 3, 4], REPEATED, "induction", range(4, 8)),
+        ([0, 0, 0, 0, 0, 1, 2, 3], REPEATED, "copies", range(5, 8)),  # the copy of 4 is the first token
+        ([0, 1, 1, 1, 1, 1, 1, 1], DIFFERENT, "favourite", range(2, 8)),
+        ([0, 0, 0, 1, 1, 2, 2, 3], DIFFERENT, "nearby", range(2, 8)),
+        ([0, 0, 0, 0, 0, 0, 0, 0], REPEATED, "first", range(1, 8)),
+        ([0, 0, 1, 2, 3, 4, 5, 6], REPEATED, "previous", range(1, 8)),
     ],
 )
 def test_a_head_that_does_one_thing_is_named_for_it(
-    keys: list[int], ids: list[int], expected: str, sentence: str
+    keys: list[int], ids: list[int], expected: str, rows: range
 ) -> None:
-    role = block_roles(looking_at(keys), texts(ids), block=3)[0]
-    assert (role.kind, role.block, role.head) == (expected, 3, 0)
-    assert describe(role).startswith(sentence)
+    role = block_roles(looking_at(keys), tokens(ids))[0]
+    assert (role.kind, role.block, role.head) == (expected, 0, 0)
+    assert role.rows[expected] == tuple(rows)
     assert role.spread == pytest.approx(1)
+    assert role.share is not None and role.share >= 0.5
+    if expected != "nearby":
+        assert role.share == 1
 
 
 def test_an_even_head_is_even() -> None:
-    role = block_roles(even(8), texts(DIFFERENT), block=0)[0]
-    assert role.kind == "even"
+    role = block_roles(even(8), tokens(DIFFERENT))[0]
+    assert role.kind == "even" and role.share is None and role.rows["even"] == tuple(range(1, 8))
     assert role.shares["first"] == pytest.approx(sum(1 / n for n in range(2, 9)) / 7)
     assert role.spread == pytest.approx(np.exp(np.mean(np.log(np.arange(2, 9)))))
-    assert "evenly" in describe(role)
 
 
-def test_a_head_between_roles_is_mixed_and_says_what_it_mixes() -> None:
+def test_a_head_between_roles_is_mixed() -> None:
     attn = (
         looking_at([0, 0, 1, 2, 3, 4, 5, 6]) + looking_at([0] * 8) + looking_at([0, 1, 1, 1, 1, 1, 1, 1])
     ) / 3
-    role = block_roles(attn, texts(DIFFERENT), block=0)[0]
-    assert role.kind == "mixed"
-    assert describe(role) == "spreads over 2.6 tokens on average: 0.43 to the previous token"
+    role = block_roles(attn, tokens(DIFFERENT))[0]
+    assert role.kind == "mixed" and role.share is None
+    assert role.shares["previous"] == pytest.approx(3 / 7)
 
 
 def test_punctuation_is_what_has_no_letter_and_no_digit() -> None:
     attn = looking_at([0, 0, 0, 1, 1, 1, 1, 6])
-    tokens = ["A", ", ", "then", " b2", " c", ",", ".", " é"]
-    role = block_roles(attn, tokens, block=0)[0]
+    text = spelled([raw.encode() for raw in ("A", ", ", "then", " b2", " c", ",", ".", " é")])
+    role = block_roles(attn, text)[0]
     # queries 3 to 5 can look back at the comma at 1, query 6 at it, and query 7 at the commas at 1 and 5
+    assert role.kind == "marks" and role.rows["marks"] == (3, 4, 5, 6, 7)
     assert role.shares["marks"] == pytest.approx(4 / 5)
-    assert role.kind == "marks" and describe(role) == "looks back at punctuation (0.80 on average)"
 
 
-def test_a_favourite_is_called_by_its_token() -> None:
-    role = block_roles(looking_at([0, 1, 1, 1, 1, 1, 1, 1]), texts(DIFFERENT), block=0)[0]
-    assert role.favourite == 1
-    assert describe(role, ["a", "·b"] + 6 * ["c"]).startswith("looks at `·b`, position 1, wherever")
+@pytest.mark.parametrize("text", [",", " (", "。", "==", "—", ").", "¿"])
+def test_marks(text: str) -> None:
+    assert is_mark(text.encode())
+
+
+@pytest.mark.parametrize("raw", ["a", " 1", " ", "\n", "你", "🙂", "a.", "é"])
+def test_no_marks(raw: str) -> None:
+    assert not is_mark(raw.encode())
+    assert not is_mark("你".encode()[:2]), "a piece of a character is no punctuation"
+
+
+def test_pieces_of_characters_are_told_apart_by_their_ids(mini: LanguageModel) -> None:
+    """As texts all pieces look alike, `\ufffd`; a head that looks one back would then look at repeats."""
+    text = "🙂🙃😉🦜"
+    trace = mini.trace(text)
+    ids = [token.id for token in trace.tokens]
+    assert len({token.text for token in trace.tokens}) < len(set(ids)), "the text must have such pieces"
+    for block, found in enumerate(roles(trace)):
+        for head, role in enumerate(found):
+            means = []
+            for q in range(len(ids)):
+                after = [p + 1 for p in range(q) if ids[p] == ids[q] and p + 1 not in (0, q - 1, q)]
+                if after:
+                    means.append((q, sum(trace["attn", block][head, q, k].item() for k in after)))
+            assert role.rows["induction"] == tuple(q for q, _ in means)
+            share = sum(mean for _, mean in means) / len(means)
+            assert role.shares["induction"] == pytest.approx(share, abs=1e-6)
+
+
+def test_every_share_is_the_mean_of_its_rows_in_the_printed_matrix(mini: LanguageModel) -> None:
+    """What a person recomputes from the matrix: of the previous token, the first and the token itself."""
+    trace = mini.trace("Seven green parrots sang, and seven green parrots flew.")
+    columns = {"previous": lambda q: q - 1, "first": lambda q: 0, "itself": lambda q: q}
+    for block, found in enumerate(roles(trace)):
+        for head, role in enumerate(found):
+            weights = trace["attn", block][head].tolist()
+            for kind, column in columns.items():
+                cells = [weights[q][column(q)] for q in role.rows[kind]]
+                assert len(cells) == len(trace.tokens) - 1
+                assert role.shares[kind] == pytest.approx(sum(cells) / len(cells), abs=1e-6)
+            favourite = role.favourite
+            assert favourite is not None
+            cells = [weights[q][favourite] for q in role.rows["favourite"]]
+            assert role.shares["favourite"] == pytest.approx(sum(cells) / len(cells), abs=1e-6)
+            entropies = [-sum(w * np.log(w) for w in weights[q] if w) for q in role.rows["mixed"]]
+            assert np.log(role.spread) == pytest.approx(np.mean(entropies), abs=1e-5)
+
+
+@given(n_tokens=st.integers(5, 30), seed=st.integers(0, 50))
+def test_the_favourite_stands_out_most_from_an_even_head(n_tokens: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    attn, flat = random_attention(n_tokens)[2], even(n_tokens)[0]
+    lifts = {}
+    for key in range(1, n_tokens - max(3, n_tokens // 4)):
+        own, alike = (weights[key + 1 :, key].mean().item() for weights in (attn, flat))
+        lifts[key] = (own - alike) / (1 - alike)
+    role = block_roles(attn[None], tokens(list(range(n_tokens))))[0]
+    assert role.favourite is not None
+    assert lifts[role.favourite] == pytest.approx(max(lifts.values()), abs=1e-6)
 
 
 def test_keys_that_would_not_tell_roles_apart_do_not_count() -> None:
     """In a a b a: from the last a, `a` at 0 is the first token and `b` the previous one; only 1 remains."""
-    role = block_roles(even(4), texts([1, 1, 2, 1]), block=0)[0]
-    assert role.repeats == 1
+    role = block_roles(even(4), tokens([1, 1, 2, 1]))[0]
+    assert role.rows["induction"] == role.rows["copies"] == (3,)
     assert role.shares["induction"] == pytest.approx(1 / 4)  # query 3 -> key 1, which followed the a at 0
     assert role.shares["copies"] == pytest.approx(1 / 4)  # query 3 -> key 1, an a itself
 
 
 def test_without_repeats_there_is_no_induction_to_measure() -> None:
-    role = block_roles(even(8), texts(DIFFERENT), block=0)[0]
-    assert role.shares["induction"] is None and role.shares["copies"] is None and role.repeats == 0
+    role = block_roles(even(8), tokens(DIFFERENT))[0]
+    assert role.shares["induction"] is None and role.shares["copies"] is None
+    assert role.rows["induction"] == role.rows["copies"] == ()
 
 
 @given(ids=st.lists(st.integers(0, 4), min_size=2, max_size=12), seed=st.integers(0, 50))
 def test_induction_is_the_mean_over_cells_found_by_hand(ids: list[int], seed: int) -> None:
     torch.manual_seed(seed)
     attn = random_attention(len(ids))
-    found = []
+    found = {}
     for q in range(len(ids)):
         keys = [p + 1 for p in range(q) if ids[p] == ids[q] and p + 1 not in (0, q - 1, q)]
         if keys:
-            found.append(sum(attn[1, q, key].item() for key in keys))
-    role = block_roles(attn, texts(ids), block=0)[1]
+            found[q] = sum(attn[1, q, key].item() for key in keys)
+    role = block_roles(attn, tokens(ids))[1]
     if found:
-        assert role.shares["induction"] == pytest.approx(sum(found) / len(found), abs=1e-5)
+        assert role.shares["induction"] == pytest.approx(sum(found.values()) / len(found), abs=1e-5)
     else:
         assert role.shares["induction"] is None
-    assert role.repeats == len(found)
-    assert describe(role)
+    assert role.rows["induction"] == tuple(found)
 
 
-def test_one_token_is_said_to_be_alone(lm: LanguageModel) -> None:
-    found = roles(lm.trace(lm.encode("The")[:1]))
-    assert found[1][2].kind == "alone"
-    assert describe(found[1][2]) == "has only one token to look at: 1.00 to itself"
+def test_one_token_is_alone(lm: LanguageModel) -> None:
+    role = roles(lm.trace(lm.encode("The")[:1]))[1][2]
+    assert (role.kind, role.share, role.rows["alone"]) == ("alone", 1.0, (0,))
 
 
 def test_every_head_of_a_trace_has_a_role(lm: LanguageModel) -> None:
-    trace = lm.trace("One two three four five")
-    found = roles(trace)
+    found = roles(lm.trace("One two three four five"))
     assert [[(r.block, r.head) for r in row] for row in found] == [
         [(b, h) for h in range(4)] for b in range(2)
     ]
-    weights = trace["attn", 1][3]
-    cells = [weights[q, q - 1].item() for q in range(1, len(weights))]
-    assert found[1][3].shares["previous"] == pytest.approx(sum(cells) / len(cells), abs=1e-6)
+    best = most_telling(found)
+    assert best is found[best.block][best.head]
+
+
+def test_the_table_says_every_number_of_every_head(lm: LanguageModel) -> None:
+    trace = lm.trace("One two three one two three four five")
+    found, writes = roles(trace), mean_writes(trace, lm.model)
+    table = role_table(found, writes)
+    assert len(table) == 8
+    for _, row in table.iterrows():
+        role = found[row["block"]][row["head"]]
+        assert row["role"] == role.kind and row["favourite"] == role.favourite
+        assert row["rows"] == len(role.rows[role.kind]) and row["row_positions"] == spans(
+            role.rows[role.kind]
+        )
+        assert row["mean_write"] == pytest.approx(writes[role.block, role.head].item())
+        assert row["to_first"] == role.shares["first"] and row["spread"] == role.spread
+        if role.share is not None:
+            assert row["share"] == role.share == row[f"to_{role.kind}"]
+
+
+def test_spans() -> None:
+    assert spans((1, 2, 3, 5, 7, 8)) == "1 to 3, 5, 7 to 8"
+    assert spans((4,)) == "4" and spans(()) == ""
+
+
+def test_keys_of_another_text_are_refused(lm: LanguageModel) -> None:
+    with pytest.raises(ValueError, match=r"\(3, 3, 7\).*weights of 4 tokens"):
+        block_scores(even(4), Targets.of(tokens([1, 2, 3])).keys)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import gptviz
+from gptviz.digits import significant
 from gptviz.ui.components.matrix import encode
 from gptviz.ui.views.attention.snippet import attention as snippet
 
@@ -78,7 +79,12 @@ def test_average_and_hidden_first_token(run_page, trace) -> None:
         rest = mean[row, 1 : row + 1]
         np.testing.assert_allclose(sent[row, 1 : row + 1], rest / rest.sum(), atol=1e-5)
     assert np.isnan(sent[:, 0]).all()
-    assert "average of its" in prose(at) and "scaled up to sum to 1 again" in prose(at)
+    # the sentences give the model's own number beside the one that is drawn
+    row = mean[-1]
+    key = int(np.argmax(row[1:])) + 1
+    own, drawn = significant(row[key], 2), significant(row[key] / (1 - row[0]), 2)
+    assert f"{drawn} to" in prose(at) and f"(the model: {own})" in prose(at)
+    assert significant(row[0], 4) in prose(at)
 
 
 def test_without_a_chosen_key_it_is_the_strongest(run_page, trace) -> None:
@@ -94,14 +100,47 @@ def test_buttons_walk_through_all_heads(run_page, trace) -> None:
     assert (at.session_state["block"], at.session_state["head"]) == (0, trace.config.n_heads - 1)
 
 
-def test_a_masked_key_is_said_to_be_masked(run_page) -> None:
-    said = prose(run_page("attention", text=TEXT, block=0, head=0, token=2, key=5))
-    assert "**masked**" in said and "no attention can go there" in said
+def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
+    """Of the five bars' charts that a visible key has, those of softmax and output are not there."""
+    charts = [len(run_page("attention", text=TEXT, token=2, key=key).get("plotly_chart")) for key in (1, 5)]
+    assert charts == [3, 1]
+
+
+def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace) -> None:
+    """The head of the first sentence, from the tables under *In numbers* alone."""
+    at = run_page("attention", text=TEXT)
+    block, head = at.session_state["block"], at.session_state["head"]
+    at.session_state[f"numbers_attention-block{block}-head{head}"] = True
+    at.session_state["numbers_heads"] = True
+    at.run()
+    matrix, heads = (frame.value for frame in at.dataframe)
+    np.testing.assert_allclose(
+        matrix.iloc[:, 2:].fillna(0).to_numpy(), trace["attn", block][head].numpy(), atol=1e-6
+    )
+    row = heads[(heads["block"] == block) & (heads["head"] == head)].iloc[0]
+    assert row["role"] == "induction" and row["rows"] > 1
+    first, last = map(int, row["row_positions"].split(" to "))
+    ids = [token.id for token in trace.tokens]
+    means = []
+    for query in range(first, last + 1):
+        keys = [p + 1 for p in range(query) if ids[p] == ids[query] and p + 1 not in (0, query - 1, query)]
+        means.append(sum(matrix.iloc[query, 2 + key] for key in keys))
+    assert row["share"] == pytest.approx(np.mean(means), abs=1e-6)
+    assert f"{significant(100 * row['share'], 2)} %" in prose(at)
+
+
+def test_an_untrained_model_is_not_explained_by_training(run_page) -> None:
+    """Its heads look at all tokens alike: there is nothing to ask about the first one."""
+    at = run_page("attention", text=TEXT, model="gpt2-untrained")
+    at.session_state["numbers_heads"] = True
+    at.run()
+    heads = at.dataframe[0].value
+    assert (heads["to_first"] - heads["to_first"].mean()).abs().max() < 0.2
+    assert "sink" not in prose(at)
 
 
 def test_one_token(run_page) -> None:
     at = run_page("attention", text="T")
-    assert "is the only token" in prose(at)
     assert values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"]).tolist() == [[1.0]]
 
 

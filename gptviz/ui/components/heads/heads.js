@@ -62,7 +62,7 @@ function tell(root, button) {
   const [block, head] = button ? [button.dataset.block, button.dataset.head] : [data.block, data.head];
   const says = root.querySelector('.says');
   const name = document.createElement('b');
-  name.textContent = `Block ${block}, head ${head} `;
+  name.textContent = `Block ${block}, head ${head}. `;
   says.replaceChildren(name, data.roles[block][head].says);
 }
 

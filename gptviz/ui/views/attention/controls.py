@@ -5,17 +5,20 @@ query is the app's selected token.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 import torch
 
-from gptviz.analysis import attention, head_roles
+from gptviz.analysis import head_roles
+from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.digits import fixed
+from gptviz.analysis.head_scores import SHARES, Targets, block_scores
 from gptviz.figures.sheet import thumbnails
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.heads import Thumbnail, sheet
 from gptviz.ui.shell.page import Scene
+from gptviz.ui.views.attention import words
 
 BLOCK, HEAD, KEY, AVERAGE, HIDE = "block", "head", "key", "average", "hide_first"
 CHOICES = {BLOCK: int, HEAD: int, KEY: int}
@@ -30,13 +33,26 @@ def shown(scene: Scene) -> list[str]:
 # ---- what is worked out once for a prompt ----
 
 
-def found(scene: Scene) -> list[list[HeadRole]]:
-    return _found(scene.key, tuple(token.id for token in scene.tokens), scene)
+@dataclass(frozen=True)
+class Measured:
+    """What is said of the heads: a role each, their mean writes and first token's shares, (n_layers, H)."""
+
+    roles: list[list[HeadRole]]
+    writes: torch.Tensor
+    first: torch.Tensor
+
+
+def measured(scene: Scene) -> Measured:
+    return _measured(scene.key, tuple(token.id for token in scene.tokens), scene)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _found(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[HeadRole]]:
-    return head_roles.roles(_scene.trace)
+def _measured(name: str, ids: tuple[int, ...], _scene: Scene) -> Measured:
+    trace = _scene.trace
+    targets = Targets.of(trace.tokens)
+    scores = [block_scores(trace["attn", b], targets.keys) for b in range(trace.config.n_layers)]
+    first = torch.stack([block[:, SHARES.index("first")] for block in scores])
+    return Measured(head_roles.roles_of(scores, targets), mean_writes(trace, _scene.lm.model), first)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -47,21 +63,19 @@ def _thumbnails(name: str, ids: tuple[int, ...], mode: str, _scene: Scene) -> tu
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _labels(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[Thumbnail]]:
-    tokens, writes = shown(_scene), attention.mean_writes(_scene.trace, _scene.lm.model)
-    largest = fixed(writes.max().item(), 1)
+    found = measured(_scene)
+    largest = found.writes.max().item()
     return [
         [
             {
                 "kind": role.kind,
-                "label": head_roles.KINDS[role.kind],
-                "says": f"{head_roles.describe(role, tokens)}. It writes "
-                f"{fixed(writes[b, h].item(), 1)} into the residual stream (the bar; the longest is "
-                f"{largest}).",
-                "write": round(writes[b, h].item(), 4),
+                "label": words.LABELS[role.kind],
+                "says": words.thumbnail(role, found.writes[b, h].item(), largest),
+                "write": round(found.writes[b, h].item(), 4),
             }
             for h, role in enumerate(row)
         ]
-        for b, row in enumerate(found(_scene))
+        for b, row in enumerate(found.roles)
     ]
 
 
@@ -71,7 +85,7 @@ def _labels(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[Thumbna
 def controls(scene: Scene) -> tuple[int, int]:
     """Block and head: two numbers, and buttons for the head before and the head after."""
     config = scene.trace.config
-    best = head_roles.most_telling(found(scene))
+    best = head_roles.most_telling(measured(scene).roles)
     for name, count, default in ((BLOCK, config.n_layers, best.block), (HEAD, config.n_heads, best.head)):
         if name not in st.session_state:
             st.session_state[name] = default

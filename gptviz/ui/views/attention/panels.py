@@ -26,9 +26,10 @@ def window(scene: Scene) -> slice:
 MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
 
 
-def draw_head(scene: Scene, weights: torch.Tensor, key: int) -> None:
-    """The large matrix: (T, T) weights, NaN where attention to the first token is hidden."""
+def draw_head(scene: Scene, own: torch.Tensor, drawn: torch.Tensor, key: int) -> None:
+    """The large matrix, (T, T): `drawn` is `own`, or that rescaled and NaN where the first token stands."""
     seen = window(scene)
+    rescaled = drawn is not own
     panel = Panel(
         name="weights",
         array="weights",
@@ -40,11 +41,11 @@ def draw_head(scene: Scene, weights: torch.Tensor, key: int) -> None:
         masked=True,
         digits="weight",
         label="Attention weights: rows are queries, columns are keys",
-        says="{query} attends {value} to {key}",
+        says="{query} attends {value} to {key}" + (", rescaled without the first token" if rescaled else ""),
         says_masked=MASKED,
         says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
     )
-    _matrix(scene, "head", [panel], {"weights": weights[seen, seen].numpy()}, key)
+    _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key)
 
 
 def draw_steps(scene: Scene, block: int, head: int, key: int) -> None:

@@ -1,5 +1,7 @@
 """The Python behind the Attention page."""
 
+from gptviz import Trace
+
 
 def attention(
     model: str,
@@ -42,3 +44,15 @@ torch.testing.assert_close(z, t["z", block][head], **near)
 
 picture = {taken}
 {hidden if hide_first else ""}"""
+
+
+def shapes(trace: Trace) -> dict[str, str]:
+    """The live shapes of what `MultiHeadAttention.forward` has in its hands."""
+    config, n_tokens = trace.config, len(trace.tokens)
+    heads, d = config.n_heads, config.emb_dim // config.n_heads
+    return {
+        "x": f"(1, {n_tokens}, {config.emb_dim})",
+        "queries, keys, values": f"(1, {heads}, {n_tokens}, {d}) after the split",
+        "attn_scores, attn_weights": f"(1, {heads}, {n_tokens}, {n_tokens})",
+        "context_vec": f"(1, {n_tokens}, {config.emb_dim})",
+    }

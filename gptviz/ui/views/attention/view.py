@@ -1,61 +1,89 @@
 """Every head of every block, one of them large, its steps, and the arithmetic behind one weight."""
 
 import streamlit as st
+import torch
 
 from gptviz.analysis import attention
+from gptviz.analysis.head_roles import role_table
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import Scene
-from gptviz.ui.views.attention import controls as view
-from gptviz.ui.views.attention import panels, words
+from gptviz.ui.views.attention import controls, panels, words
 from gptviz.ui.views.attention.snippet import attention as snippet
+from gptviz.ui.views.attention.snippet import shapes
 
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    trace = scene.trace
+    trace, shown, heads = scene.trace, controls.shown(scene), scene.trace.config.n_heads
 
+    sentence = st.container()
     left, right = st.columns([4, 5], gap="medium")
     paragraph, steps, arithmetic = st.container(), st.container(), st.container()
 
-    with left:  # all that chooses stands here, so that the large matrix fits into the first screen
-        sheet = st.container()
-        block, head = view.controls(scene)
-        average, hide_first = view.options()
-    with right:
-        heading = st.container()
-        picture = st.container()
+    with left:  # all that chooses stands above the grid of heads, however many heads there are
+        block, head = controls.controls(scene)
+        average, hide_first = controls.options()
 
-    weights = attention.block_mean(trace["attn", block]) if average else trace["attn", block][head]
-    if hide_first:
-        weights = attention.without_first(weights)
+    own = attention.block_mean(trace["attn", block]) if average else trace["attn", block][head]
+    drawn = attention.without_first(own) if hide_first else own  # (T, T), what the large matrix shows
 
     with arithmetic:
         st.subheader("One weight, worked out", anchor=False)
-        key = view.key_control(scene, weights)
+        key = controls.key_control(scene, drawn)
 
-    with sheet:
-        view.draw_sheet(scene, block, head)
-    heading.markdown(words.heading(scene, block, head, average, hide_first))
-    with picture:
-        panels.draw_head(scene, weights, key)
-    paragraph.markdown(words.look_for(scene, weights))
-    if answer := words.sink(scene, block, head):
+    sentence.markdown(_sentence(scene, block, head, own, average, hide_first))
+    with left:
+        controls.draw_sheet(scene, block, head)
+    with right:
+        panels.draw_head(scene, own, drawn, key)
+    paragraph.markdown(words.LOOK_FOR)
+    measured = controls.measured(scene)
+    first = attention.first_token(measured.first, trace["v", block][head], block, head)
+    if first is not None and (answer := words.sink(first, shown)):
         paragraph.markdown(answer)
     with steps:
         st.subheader(f"The steps of block {block}, head {head}", anchor=False)
+        if note := words.steps_of(block, head, heads, average, hide_first):
+            st.markdown(note)
         panels.draw_steps(scene, block, head, key)
     with arithmetic:
         cell = attention.cell(trace, block, head, scene.position, key)
-        panels.draw_arithmetic(scene, words.arithmetic(scene, cell), cell, block, head)
+        lines = words.arithmetic(cell, shown)
+        if cell.weight is not None:
+            row = own[cell.query]
+            lines += words.drawn(
+                cell.weight,
+                row[key].item() if average else None,
+                row[0].item() if hide_first and key > 0 else None,
+            )
+        panels.draw_arithmetic(scene, lines, cell, block, head)
 
     in_numbers(
-        lambda: attention.table(weights, view.shown(scene)),
+        lambda: attention.table(drawn, shown),
         f"attention-block{block}-" + ("average" if average else f"head{head}"),
         words.table_caption(block, head, average, hide_first),
+    )
+    in_numbers(
+        lambda: role_table(measured.roles, measured.writes),
+        "heads",
+        words.ROLES,
+        "what each head does",
     )
     in_code(
         [MultiHeadAttention.forward],
         snippet(scene.load, scene.text, block, head, average, hide_first, scene.special),
-        words.shapes(trace),
+        shapes(trace),
     )
+
+
+def _sentence(scene: Scene, block: int, head: int, own: torch.Tensor, average: bool, hide_first: bool) -> str:
+    """What stands above the picture: what the head does, and what the selected token looks at."""
+    shown = controls.shown(scene)
+    row = own[scene.position, : scene.position + 1].tolist()
+    what = (
+        words.average(block, scene.trace.config.n_heads)
+        if average
+        else words.one_head(block, head, controls.measured(scene).roles[block][head], shown)
+    )
+    return f"{what} {words.rescaled_row(shown, row) if hide_first else words.row(shown, row)}"

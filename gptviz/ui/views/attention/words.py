@@ -1,82 +1,218 @@
-"""The Attention page's sentences, with this prompt's numbers in them."""
+"""The Attention page's sentences: numbers in, Markdown out. `shown` are the tokens for the screen."""
 
-import torch
+from collections.abc import Sequence
 
-from gptviz import Trace
-from gptviz.analysis import attention
-from gptviz.analysis.attention import CellArithmetic
-from gptviz.analysis.head_roles import describe
+from gptviz.analysis.attention import CellArithmetic, FirstToken
+from gptviz.analysis.head_roles import HeadRole
+from gptviz.analysis.head_scores import NEAR, spans
 from gptviz.digits import fixed, significant
-from gptviz.tokenizer import show_token
-from gptviz.ui.shell.page import Scene
-from gptviz.ui.views.attention import controls as view
 from gptviz.ui.words import as_code, term
 
+# A role's label, where there is room for a word or two.
+LABELS = {
+    "induction": "what came next",
+    "copies": "copies",
+    "first": "first",
+    "previous": "previous",
+    "itself": "itself",
+    "marks": "punctuation",
+    "favourite": "one token",
+    "nearby": "nearby",
+    "even": "even",
+    "mixed": "mixed",
+    "alone": "alone",
+}
 
-def heading(scene: Scene, block: int, head: int, average: bool, hide_first: bool) -> str:
-    """One line over the large matrix: which head, and what it does on this prompt."""
-    hidden = " *Without the first token: each row is scaled up to sum to 1 again.*" if hide_first else ""
-    if average:
-        return f"**Block {block}, average of its {scene.trace.config.n_heads} heads.**{hidden}"
-    role = view.found(scene)[block][head]
-    return f"**Block {block}, head {head}** {_escaped(describe(role, view.shown(scene)))}.{hidden}"
+# A row's sentence names this many keys, those that get at least so much.
+NAMED, LEAST = 3, 0.005
 
 
-def look_for(scene: Scene, weights: torch.Tensor) -> str:
-    """How to read the matrix, said of the selected row."""
-    query = scene.position
-    if len(scene.tokens) == 1:
-        return (
-            f"{name(scene, 0)} is the only token. A token may look at itself and at what came before, and a "
-            "softmax always hands out exactly 1: so every head gives it 1.00. Type a longer text to see "
-            "heads differ."
-        )
-    row = torch.nan_to_num(weights[query, : query + 1])
-    best = row.topk(min(3, len(row)))
-    parts = [
-        f"{significant(weight, 2)} to {name(scene, int(i))}"
-        for weight, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        if weight >= 0.005
-    ]
-    given = ", ".join(parts) or "nothing, now that the first token is hidden"
+def name(shown: Sequence[str], position: int) -> str:
+    """A token in a sentence: `·it` (position 7)."""
+    return f"{as_code(shown[position])} (position {position})"
+
+
+def percent(share: float) -> str:
+    return f"{significant(100 * share, 2)} %"
+
+
+def role(found: HeadRole, shown: Sequence[str]) -> str:
+    """What a head does on this text, in one sentence of its own, and over which rows that was measured."""
+    share = percent(found.share) if found.share is not None else ""
+    over = f"on average over {_rows(found.rows[found.kind])}"
+    match found.kind:
+        case "alone":
+            return "The only token can look at nothing but itself: 100 %."
+        case "induction":
+            return (
+                f"When a token repeats, this head looks at what came after it last time: {share} of its "
+                f"attention, {over}, where there is such a token. Over all rows it gives {_mostly(found)}."
+            )
+        case "copies":
+            return (
+                f"When a token repeats, this head looks at the same token further up: {share} of its "
+                f"attention, {over}, where there is one. Over all rows it gives {_mostly(found)}."
+            )
+        case "previous":
+            return f"This head looks at the token just before: {share} of its attention, {over}."
+        case "itself":
+            return f"In this head every token looks mostly at itself: {share} of its attention, {over}."
+        case "first":
+            return f"This head rests on the first token: {share} of its attention, {over}."
+        case "marks":
+            return f"This head looks back at punctuation: {share} of its attention, {over}, which have some."
+        case "favourite":
+            assert found.favourite is not None
+            token = name(shown, found.favourite)
+            return (
+                f"This head keeps looking at {token}: {share} of its attention, {over}, which come after it."
+            )
+        case "nearby":
+            return (
+                f"This head looks at the {NEAR} tokens just before: {share} of its attention together, "
+                f"{over}."
+            )
+        case "even":
+            return (
+                "This head looks at all tokens almost alike: its attention reaches over "
+                f"{fixed(found.spread, 1)} tokens, {over}."
+            )
+        case _:
+            return (
+                f"This head has no single habit here: its attention reaches over {fixed(found.spread, 1)} "
+                f"tokens, {over}; it gives {_mostly(found)}."
+            )
+
+
+def thumbnail(found: HeadRole, write: float, largest: float) -> str:
+    """What is said of a head while it is pointed at, as plain text."""
+    share = f", over {fixed(found.spread, 1)} tokens" if found.share is None else f", {percent(found.share)}"
     return (
-        "**What to look for.** Read along a row: the token on the left asks (its query), and each cell says "
-        f"how much of its attention goes to the token above (that token's key). {name(scene, query)} gives "
-        f"{given}. A row sums to 1; what is right of the diagonal comes later and is masked. A line just "
-        "below the diagonal is a head that looks at the previous token, a line further down one that found "
-        "a repeat, a column one token that everybody looks at."
+        f"{LABELS[found.kind]}{share}. It writes {fixed(write, 1)} (the bar; the longest is "
+        f"{fixed(largest, 1)})."
     )
 
 
-def sink(scene: Scene, block: int, head: int) -> str | None:
-    """The answer to "why is it so often the first token?", with the numbers of this prompt."""
-    first = attention.first_token(scene.trace, block, head)
-    if first is None:
+def _rows(rows: Sequence[int]) -> str:
+    """The rows that a mean is taken over: "rows 1 to 18", or how many, where a list would be too long."""
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    written = spans(rows)
+    return f"rows {written}" if written.count(",") < 3 else f"the {len(rows)} rows listed below"
+
+
+def _mostly(found: HeadRole) -> str:
+    """The largest of what can be said of any head."""
+    names = {"first": "the first token", "previous": "the token just before", "itself": "the token itself"}
+    share, target = max((found.shares[kind] or 0.0, target) for kind, target in names.items())
+    return f"{percent(share)} to {target}"
+
+
+# ---- above the picture ----
+
+
+def one_head(block: int, head: int, found: HeadRole, shown: Sequence[str]) -> str:
+    return f"**Block {block}, head {head}.** {role(found, shown)}"
+
+
+def average(block: int, heads: int) -> str:
+    return f"**Block {block}, the average of its {heads} heads.** No head looks like this; it is their mean."
+
+
+def row(shown: Sequence[str], weights: Sequence[float]) -> str:
+    """What the selected row gives: `weights` (query + 1,) are the model's own."""
+    query = len(weights) - 1
+    if len(shown) == 1:
+        return (
+            "Attention always sums to 1, so every head gives it 1.00. Type a longer text to see heads differ."
+        )
+    parts = [f"{significant(weights[key], 2)} to {name(shown, key)}" for key in _largest(weights)]
+    return f"{name(shown, query)} gives {', '.join(parts)}."
+
+
+def rescaled_row(shown: Sequence[str], weights: Sequence[float]) -> str:
+    """The same with the first token hidden: what is drawn, and beside it the model's own weights."""
+    query, left = len(weights) - 1, sum(weights[1:])
+    start = (
+        "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
+        "not the model's own weights."
+    )
+    if not left:
+        return (
+            f"{start} Nothing of the row of {name(shown, query)} remains: all of it goes to the first token."
+        )
+    drawn = [0.0, *(weight / left for weight in weights[1:])]
+    parts = [
+        f"{significant(drawn[key], 2)} to {name(shown, key)} (the model: {significant(weights[key], 2)})"
+        for key in _largest(drawn)
+    ]
+    return (
+        f"{start} Drawn, {name(shown, query)} gives {', '.join(parts)}; the model gives the first token "
+        f"{significant(weights[0], 2)}."
+    )
+
+
+def _largest(weights: Sequence[float]) -> list[int]:
+    ranked = sorted(range(len(weights)), key=lambda key: -weights[key])[:NAMED]
+    return [key for key in ranked if weights[key] >= LEAST]
+
+
+# ---- below the picture ----
+
+LOOK_FOR = (
+    "**What to look for.** Read along a row: the token on the left asks (its query), and each cell says how "
+    "much of its attention goes to the token above (that token's key). A row sums to 1; what is right of the "
+    "diagonal comes later and is masked. A line just below the diagonal is a head that looks at the token "
+    "just before, a line further down one that found a repeat, a column one token that everybody looks at."
+)
+
+
+def sink(first: FirstToken, shown: Sequence[str]) -> str | None:
+    """The answer to "why is it so often the first token?", only where these numbers ask it."""
+    if not (first.draws_all or first.draws_own):
         return None
-    mean, even = significant(first.mean, 2), significant(first.even, 2)
+    question = "Why is it so often the first token?" if first.draws_all else "Why the first token?"
     share = (
-        f"Here {name(scene, 0)} gets {significant(first.own, 2)} of the attention of this head and {mean} of "
-        f"that of all {first.of} heads; if every head looked at all tokens alike it would be {even}"
+        f"{name(shown, 0)} gets {percent(first.own)} of the attention of this head and {percent(first.mean)} "
+        f"of that of all {first.of} heads, on average over {_rows(range(1, first.tokens))}; from heads that "
+        f"look at all tokens alike it would be {percent(first.even)}"
     )
     if first.heads:
         share += f". {first.heads} {'head gives' if first.heads == 1 else 'heads give'} it more than half"
     cost = ""
     if first.own > 0.5 and first.value_norm < 0.8 * first.other_norms:
         cost = (
-            " Resting there hands over little: in this head the first token's value has the norm "
+            " Resting there hands over little: in this head the first token's value has the length "
             f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
         )
     return (
-        f"**Why is it so often the first token?** {share}. A softmax cannot look at nothing: every row must "
-        "sum to 1, also where a head finds nothing that it is made for. The first token is the one that "
-        "every row can see, so trained models make it the place to rest, an *attention sink*: attention "
-        f"there mostly means that the head is off.{cost} Hide it with the switch, to see what is left."
+        f"**{question}** {share}. Attention cannot go nowhere: every row must sum to 1, also where a head "
+        "finds nothing that it is made for. The first token is the one that every row can see, and so a "
+        f"place to rest, an *attention sink*: attention there mostly means that the head is off.{cost} Hide "
+        "it with the switch, to see what is left."
     )
 
 
-def arithmetic(scene: Scene, cell: CellArithmetic) -> list[str]:
+def steps_of(block: int, head: int, heads: int, average: bool, hide_first: bool) -> str:
+    """What the steps are of, where the picture above shows something else; "" where it does not."""
+    if average and hide_first:
+        return (
+            f"The picture above is the average of {heads} heads, rescaled without the first token. Neither "
+            f"has steps of its own: these are what the model computes in head {head} of block {block} alone."
+        )
+    if average:
+        return (
+            f"The picture above is the average of {heads} heads, and an average has no steps of its own: "
+            f"these are of head {head} of block {block} alone."
+        )
+    if hide_first:
+        return "These are the model's own numbers: nothing is hidden here, and nothing rescaled."
+    return ""
+
+
+def arithmetic(cell: CellArithmetic, shown: Sequence[str]) -> list[str]:
     """The steps from two vectors to one weight, a line each."""
-    query, key = name(scene, cell.query), name(scene, cell.key)
+    query, key = name(shown, cell.query), name(shown, cell.key)
     some = " + ".join(term(fixed(p.item(), 2)) for p in cell.products[:3])
     d = len(cell.products)
     rest = f" + … ({d} products)" if d > 3 else ""
@@ -91,47 +227,56 @@ def arithmetic(scene: Scene, cell: CellArithmetic) -> list[str]:
             f"**masked**: {key} comes after {query}, so the model replaces this score by −∞ before the "
             "softmax: whatever the score, no attention can go there.",
         ]
-    row = cell.row
+    softmax = cell.row
     keys = f"{cell.query + 1} keys" if cell.query else "one key"
-    exp, total = significant(row.exp[cell.key].item(), 4), significant(row.total, 4)
+    exp, total = significant(softmax.exp[cell.key].item(), 4), significant(softmax.total, 4)
     return [
         *lines,
         f"**softmax** over the {keys} that {query} can see: e^({fixed(cell.scaled, 2)} − "
-        f"{term(fixed(row.largest, 2))}) = {exp}, and {exp} ÷ {total} = **{significant(cell.weight, 4)}**, "
-        f"where {total} is the sum of the row. (Its largest score is taken off first; that changes no "
-        "weight, and nothing overflows.)",
+        f"{term(fixed(softmax.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
+        f"**{significant(cell.weight, 4)}**, where {total} is the sum of the row. (Its largest score is "
+        "taken off first; that changes no weight, and nothing overflows.)",
         f"**weight × value**: {significant(cell.weight)} of the value of {key} goes into the output for "
         f"{query}.",
     ]
 
 
+def drawn(weight: float, average: float | None, first: float | None) -> list[str]:
+    """How this head's weight became what the picture shows, as a line; none where that is the weight itself.
+
+    `average` is the mean over the block's heads where that is drawn; `first` what the drawn row, before it
+    was rescaled, gives the first token, where that is hidden.
+    """
+    if average is None and first is None:
+        return []
+    base = weight if average is None else average
+    parts = [] if average is None else [f"the average over the block's heads is {significant(average, 4)}"]
+    if first is not None:
+        left = 1 - first
+        rescaled = f"{significant(base, 4)} ÷ (1 − {significant(first, 4)})"
+        parts.append(
+            f"without the first token it is {rescaled} = {significant(base / left, 4)}"
+            if left > 0
+            else "without the first token nothing of this row is left"
+        )
+    return [f"**in the picture**: {', and '.join(parts)}."]
+
+
+# ---- the tables ----
+
+
 def table_caption(block: int, head: int, average: bool, hide_first: bool) -> str:
     which = f"the average of block {block}'s heads" if average else f"block {block}, head {head}"
-    hidden = " The first token is hidden, and the rows sum to 1 without it." if hide_first else ""
+    hidden = (
+        " The first token is hidden, and the rows are scaled up to sum to 1 without it." if hide_first else ""
+    )
     return f"Attention weights of {which}: a row a query, a column a key. What is empty is masked.{hidden}"
 
 
-def shapes(trace: Trace) -> dict[str, str]:
-    """The live shapes of what `MultiHeadAttention.forward` has in its hands."""
-    config, n_tokens = trace.config, len(trace.tokens)
-    heads, d = config.n_heads, config.emb_dim // config.n_heads
-    return {
-        "x": f"(1, {n_tokens}, {config.emb_dim})",
-        "queries, keys, values": f"(1, {heads}, {n_tokens}, {d}) after the split",
-        "attn_scores, attn_weights": f"(1, {heads}, {n_tokens}, {n_tokens})",
-        "context_vec": f"(1, {n_tokens}, {config.emb_dim})",
-    }
-
-
-def name(scene: Scene, position: int) -> str:
-    """A token in a sentence: `·it` (position 7)."""
-    return f"{as_code(show_token(scene.tokens[position].raw))} (position {position})"
-
-
-def _escaped(sentence: str) -> str:
-    """A sentence with `tokens` in it as Markdown that shows them as they are."""
-    head, *rest = sentence.split("`", 1)
-    if not rest or "`" not in rest[0]:
-        return sentence
-    token, tail = rest[0].rsplit("`", 1)
-    return f"{head}{as_code(token)}{tail}"
+ROLES = (
+    "A row a head. `share` is the mean of its role's attention over the rows (queries) of `row_positions`, "
+    "each summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look "
+    "at itself and counts nowhere. `spread` is e to the mean entropy over rows 1 and up: over so many tokens "
+    "the attention reaches. `mean_write` is the length of what the head adds to the residual stream, on "
+    "average over all tokens."
+)

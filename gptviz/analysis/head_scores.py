@@ -1,0 +1,149 @@
+"""What is measured of every attention head on a typed text: a few numbers a head, from one block's weights.
+
+Shapes in comments: H heads, T tokens.
+"""
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from gptviz.trace import Token
+
+NEAR = 4  # tokens before the query that are nearby
+
+# The columns of `block_scores`: seven shares, then the favourite key with its share, and the entropy.
+SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby")
+FAVOURITE, FAVOURITE_SHARE, ENTROPY = (len(SHARES) + i for i in range(3))
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the heads are asked about one text: for each of `SHARES` the keys that it means.
+
+    `keys` (T, T, len(SHARES)), rows are queries: 1 where the key belongs to the role, else 0. `rows`: the
+    queries that have such a key. `even` are the scores of a head that looks at all tokens alike.
+    """
+
+    keys: torch.Tensor
+    rows: Mapping[str, tuple[int, ...]]
+    even: torch.Tensor
+
+    @classmethod
+    def of(cls, tokens: Sequence["Token"]) -> "Targets":
+        """The targets of a text. Tokens are the same where their ids are, whatever they look like."""
+        n_tokens = len(tokens)
+        masks = _masks([token.id for token in tokens], [is_mark(token.raw) for token in tokens])
+        keys = torch.stack([masks[name] for name in SHARES], dim=-1).float()
+        rows = {name: tuple(masks[name].any(dim=-1).nonzero()[:, 0].tolist()) for name in SHARES}
+        even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
+        return cls(keys, rows, block_scores(even[None], keys)[0])
+
+
+def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    """What is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, len(SHARES) + 3).
+
+    A few numbers a head, so that a pass can measure its heads and let their weights go. The columns are
+    `SHARES`, then favourite key, its share, and mean entropy in nats; NaN where there is nothing to measure.
+    """
+    n_tokens = side_of(attn)
+    if keys.shape != (n_tokens, n_tokens, len(SHARES)):
+        raise ValueError(
+            f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need those of Targets.of "
+            f"the same text, {(n_tokens, n_tokens, len(SHARES))}"
+        )
+    attn = attn.float()
+    given = torch.einsum("hqk,qks->hqs", attn, keys)  # (H, T, shares): each query's attention to the keys
+    asked = keys.any(dim=1)  # (T, shares): the queries that have such keys
+    shares = given.sum(dim=1) / asked.sum(dim=0)  # 0 / 0 is NaN: no query has any
+    favourite = torch.stack(_favourites(attn), dim=-1)  # (H, 2)
+    entropy = torch.special.entr(attn[:, 1:]).sum(dim=-1).mean(dim=-1)  # (H,), NaN for one token
+    return torch.cat([shares, favourite, entropy[:, None]], dim=-1)
+
+
+def is_mark(raw: bytes) -> bool:
+    """Whether a token is punctuation: no letter, digit or picture in it, and no piece of a character."""
+    try:
+        text = raw.decode().strip()
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
+
+
+def _masks(ids: Sequence[int], marks: Sequence[bool]) -> dict[str, torch.Tensor]:
+    """For each of `SHARES` the keys it means, as (T, T) booleans, rows are queries.
+
+    Keys that are the first, the previous or the very token would not tell the roles apart, so they
+    belong to no other role (but the previous token is nearby).
+    """
+    n_tokens = len(ids)
+    queries, keys = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]
+    first = (keys == 0) & (queries > 0)
+    itself = (keys == queries) & (queries > 0)
+    previous = keys == queries - 1
+    plain = first | itself | previous
+    number = torch.tensor(ids)
+    same = (number[:, None] == number[None, :]) & (keys < queries)  # (T, T): an earlier copy of the query
+    followed = torch.zeros_like(same)
+    followed[:, 1:] = same[:, :-1]  # the key after such a copy
+    return {
+        "induction": followed & ~plain,
+        "copies": same & ~plain,
+        "first": first,
+        "previous": previous,
+        "itself": itself,
+        "marks": torch.tensor(marks) & (keys < queries) & ~plain,
+        "nearby": (keys < queries) & (keys >= queries - NEAR) & ~first,
+    }
+
+
+def even_means(n_tokens: int) -> torch.Tensor:
+    """(T,): for each key the mean over the queries after it of 1 / (query + 1), as in an even head."""
+    rows = 1 / torch.arange(1, n_tokens + 1)  # (T,): what row q gives each key
+    return _after(rows.flip(0).cumsum(0).flip(0) - rows)
+
+
+def _after(sums: torch.Tensor) -> torch.Tensor:
+    """Sums over the queries after each key as means: (..., T) -> (..., T); 0 for the last key."""
+    n_tokens = sums.shape[-1]
+    return sums / (n_tokens - 1 - torch.arange(n_tokens)).clamp(min=1)
+
+
+def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each head's favourite key and its mean attention from later queries, (H,) each; NaN if there is none.
+
+    Only keys that at least three queries, and a quarter of all, come after: one query's taste says little.
+    """
+    heads, n_tokens = attn.shape[0], attn.shape[-1]
+    last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
+    if last < 1:
+        return torch.full((heads,), torch.nan), torch.full((heads,), torch.nan)
+    sums = attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)  # (H, T): from later queries only
+    means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
+    best = ((means - even) / (1 - even)).argmax(dim=-1)
+    return (best + 1).float(), means[torch.arange(heads), best]
+
+
+def side_of(attn: np.ndarray | torch.Tensor) -> int:
+    """T of (..., T, T), or a ValueError."""
+    if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
+        raise ValueError(
+            f"attention weights have the shape (..., T, T), T at least 1; got {tuple(attn.shape)}"
+        )
+    return int(attn.shape[-1])
+
+
+def spans(positions: Sequence[int]) -> str:
+    """Rising positions as they are written: "1 to 4, 7"."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and position == runs[-1][1] + 1:
+            runs[-1][1] = position
+        else:
+            runs.append([position, position])
+    return ", ".join(f"{a} to {b}" if b > a else f"{a}" for a, b in runs)
