@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.attention import mean_writes
@@ -64,6 +64,7 @@ def test_induction_score_of_heads_that_are_known() -> None:
     assert induction_score(looking_at([0, 0, 0, 0, 0, 0]), period=3).tolist() == [0.0]
 
 
+@settings(deadline=None)
 @given(period=st.integers(2, 9), seed=st.integers(0, 99))
 def test_scores_are_means_over_written_out_cells(period: int, seed: int) -> None:
     torch.manual_seed(seed)
@@ -190,6 +191,7 @@ def test_every_share_is_the_mean_of_its_rows_in_the_printed_matrix(mini: Languag
             assert np.log(role.spread) == pytest.approx(np.mean(entropies), abs=1e-5)
 
 
+@settings(deadline=None)
 @given(n_tokens=st.integers(5, 30), seed=st.integers(0, 50))
 def test_the_favourite_stands_out_most_from_an_even_head(n_tokens: int, seed: int) -> None:
     torch.manual_seed(seed)
@@ -217,6 +219,7 @@ def test_without_repeats_there_is_no_induction_to_measure() -> None:
     assert role.rows["induction"] == role.rows["copies"] == ()
 
 
+@settings(deadline=None)
 @given(ids=st.lists(st.integers(0, 4), min_size=2, max_size=12), seed=st.integers(0, 50))
 def test_induction_is_the_mean_over_cells_found_by_hand(ids: list[int], seed: int) -> None:
     torch.manual_seed(seed)
