@@ -1,13 +1,29 @@
-"""What all tests share: a small random model, and the bundled one. Nothing here needs a network."""
+"""What all tests share: a small random model, and the bundled one. Nothing here needs a network.
+
+`pytest` runs as many workers as there are cores (`-n auto` in pyproject.toml; `-n 0` for one test or a
+debugger). Each has its share of the cores for torch, and so have the servers and programs that it starts:
+two workers with two threads each wait for one another most of the time.
+"""
+
+import os
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 import gptviz
 from gptviz.config import GPTConfig
 from gptviz.language_model import LanguageModel
 from gptviz.model import GPTModel
 from gptviz.tokenizer import get_encoding
+
+THREADS = max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+torch.set_num_threads(THREADS)
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # for the programs that a test starts
+
+# Nothing timed is a test: on a loaded machine every deadline is missed some day.
+settings.register_profile("gptviz", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gptviz")
 
 
 def random_lm(seed: int = 0, **changes: object) -> LanguageModel:

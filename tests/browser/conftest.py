@@ -1,4 +1,4 @@
-"""A real server and a real Chromium for tests/browser.
+"""A real server and a real Chromium for tests/browser, one of each for every worker.
 
 `open_page("attention", text="Hi", token=0)` gives a Playwright page that is loaded and at rest. When
 the test ends it fails if the page logged an error, threw, or asked anybody but our server for anything.
@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+WATCH = Path(__file__).with_name("watch.js")
 CHROMIUM_ARGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -155,6 +156,7 @@ def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
         context = browser.new_context(
             viewport={"width": viewport[0], "height": viewport[1]}, color_scheme=color_scheme
         )
+        context.add_init_script(path=WATCH)
         contexts.append(context)
         page = context.new_page()
         watches.append(Watch(page))
@@ -172,13 +174,18 @@ def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
 
 
 def settled(page: Any) -> Any:
-    """Wait until Streamlit has finished the run that the last action caused; gives the page back."""
-    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", state="attached")
-    # An action reaches the server a moment later: let the run begin before waiting for its end.
-    page.wait_for_timeout(250)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", state="attached")
-    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')")
-    page.wait_for_timeout(50)
+    """Wait until nothing is left of what the last action caused; gives the page back.
+
+    The page itself knows (`watch.js`): a rerun is asked for before Playwright's click returns, or a short
+    timer is pending that will ask for it. An action that causes no run costs three frames.
+    """
+    from playwright.sync_api import Error
+
+    try:
+        page.wait_for_function("() => window.gptvizRest?.()")
+    except Error as error:
+        busy = page.evaluate("() => window.gptvizBusy?.() ?? ['the page has no watch.js']")
+        raise AssertionError(f"the page does not come to rest: {busy}") from error
     return page
 
 

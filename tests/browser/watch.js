@@ -1,0 +1,104 @@
+// What a page of Streamlit is still waiting for, so that a test awaits a state instead of seconds.
+//
+// It runs before Streamlit's own client and listens in on three things:
+// - the websocket: a rerun that was asked for, a run that began, a run that ended (BackMsg.rerun_script,
+//   ForwardMsg.new_session and script_finished; protobuf's fields by number);
+// - short timers: a slider sends its value 200 ms after the last key, Plotly draws a moment later;
+// - the document: no placeholder, nothing stale, every chart drawn.
+// gptvizBusy() gives the reasons why the page is not at rest, an empty list when it is.
+(() => {
+  const RERUN_SCRIPT = 11, NEW_SESSION = 4, SCRIPT_FINISHED = 6; // streamlit.proto
+  const EARLY_FOR_RERUN = 2; // the run ended because the next one begins
+  const LONG = 1000; // ms: longer timers are time-outs and toasts, not work
+  const runs = { asked: 0, waiting: false, running: false };
+
+  function* fields(bytes) { // (number, value) of a protobuf message's top level; value for varints only
+    let at = 0;
+    const varint = () => {
+      let value = 0, factor = 1, byte;
+      do {
+        byte = bytes[at++];
+        value += (byte & 127) * factor;
+        factor *= 128;
+      } while (byte & 128);
+      return value;
+    };
+    while (at < bytes.length) {
+      const tag = varint(), kind = tag % 8, number = Math.floor(tag / 8);
+      let value;
+      if (kind === 0) value = varint();
+      else if (kind === 1) at += 8;
+      else if (kind === 2) { const length = varint(); at += length; }
+      else if (kind === 5) at += 4;
+      else throw new Error(`a websocket message has a field of kind ${kind}`);
+      yield [number, value];
+    }
+  }
+
+  const bytesOf = (data) => (data instanceof Uint8Array ? data : new Uint8Array(data));
+
+  const Socket = window.WebSocket;
+  window.WebSocket = class extends Socket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', ({ data }) => {
+        for (const [number, value] of fields(bytesOf(data))) {
+          if (number === NEW_SESSION) Object.assign(runs, { waiting: false, running: true });
+          if (number === SCRIPT_FINISHED) runs.running = value === EARLY_FOR_RERUN;
+        }
+      });
+    }
+
+    send(data) {
+      for (const [number] of fields(bytesOf(data))) {
+        if (number === RERUN_SCRIPT) {
+          runs.asked += 1;
+          runs.waiting = true;
+        }
+      }
+      return super.send(data);
+    }
+  };
+
+  const timers = new Map();
+  const { setTimeout: set, clearTimeout: clear } = window;
+  window.setTimeout = (act, delay = 0, ...given) => {
+    const id = set((...passed) => {
+      timers.delete(id);
+      return typeof act === 'function' ? act(...passed) : window.eval(act);
+    }, delay, ...given);
+    if (delay < LONG) timers.set(id, delay);
+    return id;
+  };
+  window.clearTimeout = (id) => {
+    timers.delete(id);
+    clear(id);
+  };
+
+  window.gptvizBusy = () => {
+    const reasons = [];
+    const app = document.querySelector('[data-testid=stApp]');
+    if (!runs.asked) reasons.push('no run was asked for yet');
+    if (runs.waiting) reasons.push('a run was asked for and has not begun');
+    if (runs.running) reasons.push('a run is under way');
+    if (app?.dataset.testConnectionState !== 'CONNECTED') reasons.push('there is no connection');
+    if (app?.dataset.testScriptState !== 'notRunning') reasons.push('what came has not been drawn');
+    if (timers.size) reasons.push(`timers: ${[...timers.values()]} ms`);
+    if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) reasons.push('something is stale');
+    for (const chart of document.querySelectorAll('[data-testid=stPlotlyChart]')) {
+      if (!chart.querySelector('.main-svg')) reasons.push('a chart is not drawn');
+    }
+    return reasons;
+  };
+
+  // Resolves once the page has been at rest over three frames: React and the components draw in them.
+  window.gptvizRest = () => new Promise((done) => {
+    let calm = 0;
+    const frame = () => {
+      calm = window.gptvizBusy().length ? 0 : calm + 1;
+      if (calm === 3) done(true);
+      else requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+})();
