@@ -144,6 +144,21 @@ const gv = (() => {
       inside.scrollLeft += box.left - frame.left - (frame.width - box.width) / 2;
   }
 
+  // The tokens of a text one after the other, `drawOne(position)` each; those that share a character stand
+  // together under it. `groups` are [start, stop, the character] (ui/components/groups.py).
+  function grouped(count, groups, drawOne) {
+    const starts = new Map(groups.map((group) => [group[0], group])), out = [];
+    for (let i = 0; i < count; i++) {
+      const [start, stop, text] = starts.get(i) ?? [i, i + 1, null];
+      if (text === null) out.push(drawOne(i));
+      else out.push(h('span', { key: `group-${i}`, class: 'group', data: { testid: 'group', start, stop, text } },
+        h('span', { class: 'whole' }, text), h('span', { class: 'pieces' },
+          Array.from({ length: Math.min(stop, count) - start }, (_, k) => drawOne(start + k)))));
+      i = stop - 1;
+    }
+    return out;
+  }
+
   // ---- colours: figures/theme.py's, by mode ----
 
   function palette(mode) {
@@ -210,7 +225,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, element, mount, component, walk, reveal,
+    h, render, element, mount, component, walk, reveal, grouped,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

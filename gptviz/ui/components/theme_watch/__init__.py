@@ -4,29 +4,20 @@ Streamlit turns its own page at once and runs nothing; what a page drew for the 
 and be unreadable. This invisible component sees its background's colour change, and asks for a run.
 """
 
-import streamlit as st
+from collections.abc import Callable
+from typing import Any
 
-CSS = """
-:host { display: block; }
-.watch { width: 0; height: 0; color: var(--st-background-color); transition: color 1ms; }
-"""
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import component, exactly
 
-JS = """
-export default function (component) {
-  const { parentElement, setTriggerValue } = component;
-  let watch = parentElement.querySelector('.watch');
-  if (!watch) {
-    watch = document.createElement('div');
-    watch.className = 'watch';
-    parentElement.appendChild(watch);
-  }
-  watch.ontransitionend = () => setTriggerValue('changed', true);
-}
-"""
-
-_component = st.components.v2.component("gptviz.theme_watch", css=CSS, js=JS)
+_component = component("theme_watch", changed=exactly(True))
 
 
-def follow_theme() -> None:
+def follow_theme(mode: Mode = "light", key: str = "gptviz_theme_watch") -> None:
     """Run the page again when its theme changes; to be called outside every fragment."""
-    _component(key="gptviz_theme_watch", on_changed_change=lambda: None)
+    _component(key, {}, mode=mode)
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """It draws nothing: what it sends is a change of the browser's own theme."""
+    _component("theme_example", {}, mode=mode, on={"changed": lambda value: sent("changed", value)})

@@ -1,0 +1,45 @@
+"""Every component's own example, and under each what it has sent: for a test, not a page of gptviz.
+
+python -m streamlit run tests/browser/components_app.py
+"""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:  # Streamlit puts this file's own folder there
+    sys.path.insert(0, str(ROOT))
+
+from gptviz.figures.theme import Mode  # noqa: E402
+from gptviz.ui import components  # noqa: E402
+
+
+def with_examples() -> list[str]:
+    """The components that have an example, by name."""
+    names = [found.name for found in iter_modules(components.__path__) if found.ispkg]
+    return [name for name in names if hasattr(import_module(f"{components.__name__}.{name}"), "example")]
+
+
+def main() -> None:
+    st.set_page_config(page_title="components", layout="wide")
+    mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
+    only = st.query_params.get("only")
+    for name in with_examples() if only is None else [only]:
+        st.subheader(name, anchor=False)
+
+        def sent(event: str, value: Any, name: str = name) -> None:
+            st.session_state.setdefault("sent", {}).setdefault(name, []).append([event, value])
+
+        with st.container(key=f"example_{name}"):
+            import_module(f"{components.__name__}.{name}").example(mode, sent)
+        st.code(json.dumps(st.session_state.get("sent", {}).get(name, [])), language=None)
+
+
+if __name__ == "__main__":
+    main()
