@@ -1,5 +1,14 @@
-"""gptviz in the browser: streamlit run app.py. The router, nothing else; a page draws its own frame."""
+"""gptviz in the browser: streamlit run app.py. The router, nothing else; a page draws its own frame.
 
+The server imports this file once, for `app`; a visitor's run of it is `__main__`.
+"""
+
+import streamlit as st
+
+from gptviz.ui.serving import MIDDLEWARE
 from gptviz.ui.shell.navigation import navigate
 
-navigate().run()
+if __name__ == "__main__":
+    navigate().run()
+else:
+    app = st.App(__file__, middleware=MIDDLEWARE)
