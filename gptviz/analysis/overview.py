@@ -74,6 +74,11 @@ def token_table(trace: Trace) -> pd.DataFrame:
     return table
 
 
+def spread_table(glance: Glance) -> pd.DataFrame:
+    """The selected token's spread at every LayerNorm: norm, before, after."""
+    return pd.DataFrame({"norm": glance.norms, "before": glance.before, "after": glance.after})
+
+
 def smaller_attention(
     lm: LanguageModel, ids: Sequence[int], smaller: Callable[[Weights], Weights]
 ) -> list[Weights]:

@@ -1,14 +1,11 @@
 """The Overview's numbers against the trace, and its snippet against both."""
 
-import runpy
-
 import numpy as np
 import pytest
 import torch
 
-import gptviz
-from gptviz.analysis.overview import SITES, around, glance, smaller_attention, token_table
-from gptviz.ui.views.overview.snippet import overview
+from gptviz.analysis.overview import SITES, around, glance, smaller_attention, spread_table, token_table
+from gptviz.ui.views.overview.snippet import five_pictures
 
 TEXT = 'He said, "Seven green parrots?"'
 
@@ -60,14 +57,13 @@ def test_a_line_a_token(lm):
     assert np.allclose(table["last_variance"], last, rtol=1e-4)
 
 
-def test_the_snippet_gives_what_is_drawn(tmp_path, mini):
-    file = tmp_path / "snippet.py"
-    file.write_text(overview("'mini'", TEXT, 3), encoding="utf-8")
-    picture = runpy.run_path(str(file))["picture"]
-    t = gptviz.load("mini").trace(TEXT)
+def test_the_snippet_gives_what_is_drawn(mini):
+    picture = five_pictures(mini, TEXT, 3)
+    t = mini.trace(TEXT)
     assert picture["tokens"] == [token.id for token in t.tokens]
     assert torch.equal(picture["attention"][2], t["attn", 2])
     seen = glance(mini.trace(TEXT, keep=SITES), 3)
     assert np.array_equal(picture["embeddings"].numpy(), seen.parts)
     assert np.allclose(picture["layernorm"]["variance"] ** 0.5, seen.before)
+    assert np.allclose(spread_table(seen)["after"] ** 2, picture["layernorm"]["variance_after"])
     assert picture["next_token"]["id"].tolist() == seen.following["id"].tolist()

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import torch
 import gptviz
 from gptviz.digits import significant
 from gptviz.ui.components.matrix import encode
-from gptviz.ui.views.attention.snippet import attention as snippet
+from gptviz.ui.views.attention.snippet import weights
 
 TEXT = "The cat sat on the mat. The cat sat on the mat."
 
@@ -167,10 +165,8 @@ def test_triangles_are_packed_row_by_row() -> None:
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("hide_first", [False, True])
-def test_the_snippet_draws_the_same_picture(trace, tmp_path: Path, average: bool, hide_first: bool) -> None:
-    file = tmp_path / "snippet.py"
-    file.write_text(snippet("'mini'", TEXT, 1, 5, average, hide_first), "utf-8")
-    picture = runpy.run_path(str(file))["picture"]
+def test_the_snippet_draws_the_same_picture(trace, capsys, average: bool, hide_first: bool) -> None:
+    picture = weights(gptviz.load("mini"), TEXT, 1, 5, average, hide_first)
     expected = trace["attn", 1].mean(dim=0) if average else trace["attn", 1][5]
     if hide_first:
         assert picture[:, 0].isnan().all()
@@ -178,3 +174,6 @@ def test_the_snippet_draws_the_same_picture(trace, tmp_path: Path, average: bool
         torch.testing.assert_close(picture[4, 1:5], rest, rtol=0, atol=1e-5)
     else:
         torch.testing.assert_close(picture, expected, rtol=0, atol=1e-5)
+    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
+    previous = [trace["attn", 1][5, q, q - 1].item() for q in range(1, len(trace.tokens))]
+    assert float(said["to_previous"]) == pytest.approx(np.mean(previous), abs=1e-5)

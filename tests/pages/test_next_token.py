@@ -2,7 +2,6 @@
 
 import json
 import math
-import runpy
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.views.next_token.continuation import SEEDS, pieces, text_of
-from gptviz.ui.views.next_token.snippet import next_token
+from gptviz.ui.views.next_token.snippet import bars
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -210,32 +209,35 @@ def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
 
 def test_in_numbers_and_in_code(run_page, mini):
     at = run_page("next_token", text=TEXT, temperature=0.9)
-    for name in ("numbers_next_token", "numbers_surprise", "in_code"):
+    for name in ("numbers_next_token", "numbers_surprise", "numbers_entropy", "in_code"):
         at.session_state[name] = True
     at.run()
     assert not at.exception
-    surprises, table = (frame.value for frame in at.dataframe)
+    surprises, table, unsure = (frame.value for frame in at.dataframe)
     expected = mini.trace(TEXT, keep=[]).next_tokens(10, temperature=0.9)
     assert table["id"][:10].tolist() == expected["id"].tolist()
     assert np.allclose(table["probability"][:10], expected["probability"])
     assert table["token"].iloc[-1] == "8,182 others"
     assert table["probability"].sum() == pytest.approx(1)
-    assert len(surprises) == len(mini.encode(TEXT))
+    assert len(surprises) == len(mini.encode(TEXT)) + 1
+    assert surprises["bits"].iloc[-1] == pytest.approx(surprises["bits"].iloc[:-1].mean())
+    for row, temperature in zip(unsure.itertuples(), (1, 0.9), strict=True):
+        p = mini.trace(TEXT, keep=[]).logits().double().div(temperature).softmax(0)
+        assert row.nats == pytest.approx(float(-(p * p.log()).sum()))
+        assert row.perplexity == pytest.approx(math.exp(row.nats))
     assert any("def distribution(" in block.value for block in at.code)
     assert any("picture" in block.value for block in at.code)
 
 
 @pytest.mark.parametrize("position", [-1, 4])
-def test_the_snippet_gives_what_is_drawn(run_page, mini, tmp_path, capsys, position):
+def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, position):
     query = {"temperature": 0.8, "top_k": 100, "top_p": 0.95}
     position %= len(mini.encode(TEXT))
     drawn = given(run_page("next_token", text=TEXT, token=position, **query), "candidates")
     came = len(drawn["rows"]) > 10
-    file = tmp_path / "snippet.py"
-    file.write_text(next_token("'mini'", TEXT, position, 0.8, 100, 0.95, came=came), encoding="utf-8")
-    picture = runpy.run_path(str(file))["picture"]
-    bars = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
-    assert np.allclose(picture, bars, atol=1e-9)
+    picture = bars(mini, TEXT, position, 0.8, 100, 0.95, came=came)
+    shown = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
+    assert np.allclose(picture, shown, atol=1e-9)
     # and against the plain forward, written out
     with torch.no_grad():
         logits = mini.model(torch.tensor([mini.encode(TEXT)]))[0, position].double() / 0.8

@@ -7,11 +7,11 @@ import torch
 
 from gptviz.ui.shell.details import program
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.views.attention.snippet import attention
+from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.layernorm.snippet import before_and_after
-from gptviz.ui.views.next_token.snippet import next_token
-from gptviz.ui.views.overview.snippet import overview
+from gptviz.ui.views.next_token.snippet import bars
+from gptviz.ui.views.overview.snippet import five_pictures
 from gptviz.ui.views.tokens.snippet import merge_rows
 from tests.pages.conftest import run_page
 
@@ -23,13 +23,15 @@ def norm(name: str, quantity: str) -> str:
 
 
 PROGRAMS = {
-    "overview": overview(LOAD, TEXT, 2),
+    "overview": program(five_pictures, LOAD, text=TEXT, position=2),
     "tokens": program(merge_rows, LOAD, text=TEXT, position=2),
     "embeddings": program(embedding_rows, LOAD, text=TEXT, position=2),
-    "attention": attention(LOAD, TEXT, 1, 5, False, False),
+    "attention": program(weights, LOAD, text=TEXT, block=1, head=5, hide_first=True),
     "layernorm": norm("block 1 · norm2", "mean"),
     "final norm": norm("final", "variance"),
-    "next_token": next_token(LOAD, TEXT, 2, 0.8, 100, 0.95, came=True),
+    "next_token": program(
+        bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
+    ),
 }
 
 

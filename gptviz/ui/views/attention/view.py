@@ -5,12 +5,13 @@ import torch
 
 from gptviz.analysis import attention
 from gptviz.analysis.head_roles import role_table
+from gptviz.analysis.shapes import run_first_block
 from gptviz.model import MultiHeadAttention
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.prose import prose
 from gptviz.ui.views.attention import controls, panels, words
-from gptviz.ui.views.attention.snippet import attention as snippet
-from gptviz.ui.views.attention.snippet import shapes
+from gptviz.ui.views.attention.snippet import weights
 
 
 def draw(scene: Scene) -> None:
@@ -32,12 +33,14 @@ def draw(scene: Scene) -> None:
         st.subheader("One weight, worked out", anchor=False)
         key = controls.key_control(scene, drawn)
 
-    sentence.markdown(_sentence(scene, block, head, own, average, hide_first))
+    with sentence:
+        prose(_sentence(scene, block, head, own, average, hide_first), "block", "head", "attention")
     with left:
         controls.draw_sheet(scene, block, head)
     with right:
         panels.draw_head(scene, own, drawn, key)
-    paragraph.markdown(words.LOOK_FOR)
+    with paragraph:
+        prose(words.LOOK_FOR, "query", "key")
     measured = controls.measured(scene)
     first = attention.first_token(measured.first, trace["v", block][head], block, head)
     if first is not None and (answer := words.sink(first, shown)):
@@ -72,8 +75,17 @@ def draw(scene: Scene) -> None:
     )
     in_code(
         [MultiHeadAttention.forward],
-        snippet(scene.load, scene.text, block, head, average, hide_first, scene.special),
-        shapes(trace),
+        program(
+            weights,
+            scene.load,
+            text=scene.text,
+            block=block,
+            head=head,
+            average=average,
+            hide_first=hide_first,
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, [token.id for token in scene.tokens]),
     )
 
 

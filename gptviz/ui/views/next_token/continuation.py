@@ -8,15 +8,14 @@ import streamlit as st
 import torch
 
 from gptviz import LanguageModel
-from gptviz.digits import fixed
-from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
 from gptviz.generate import Step, generate, named_bytes
 from gptviz.sampling import Options, draw, seeded
 from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.shell import address, prompt, state
 from gptviz.ui.shell.page import Scene
-from gptviz.ui.words import as_code, is_named, show_id
+from gptviz.ui.views.next_token import words
+from gptviz.ui.words import is_named, show_id
 
 MANY = 20
 KEPT = "next_kept"  # what was written has just gone into the prompt
@@ -48,7 +47,7 @@ def _go_on(scene: Scene, token_id: int) -> str:
 
 
 def _say(sentence: str) -> None:
-    """Under the buttons, as long as the text is the same. A toast would be lost: `sheet` is a fragment."""
+    """Under the buttons, as long as the text is the same. A toast would be lost: the bars are a fragment."""
     st.session_state[SAID] = (sentence, state.current_or_default().text)
 
 
@@ -103,8 +102,7 @@ def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
     seed = _seed()
     chosen = draw(probabilities, seeded(seed))
     refusal = _go_on(scene, chosen)
-    had = probability_text(float(probabilities[chosen]))
-    _say(f"Seed {seed} drew {as_code(show_id(scene.lm, chosen))}, which had probability {had}. {refusal}")
+    _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(probabilities[chosen]))} {refusal}")
     st.session_state[SEED] = (seed + 1) % SEEDS
 
 
@@ -140,16 +138,26 @@ def _show_written(scene: Scene) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button("Put it into the prompt", key="next_keep", on_click=_keep, args=(scene.lm, written))
             st.button("Discard", key="next_discard", on_click=_discard)
-            st.caption(_how(written))
+            st.caption(
+                words.how(
+                    len(written.steps),
+                    written.seed,
+                    written.options.temperature,
+                    written.options.top_k,
+                    written.options.top_p,
+                )
+            )
 
 
 def _as_html(scene: Scene, written: Written) -> str:
     """The end of the prompt, then the written text; each token says how likely it was."""
     accent = palette(scene.mode).accent
     before = text_of(scene.lm, written.after[-40:])
+    texts = pieces(scene.lm, [step.id for step in written.steps])
+    titles = [words.drawn(show_id(scene.lm, step.id), step.probability) for step in written.steps]
     spans = (
-        f'<span data-id="{step.id}" title="{escape(_step_sentence(scene.lm, step))}">{escape(piece)}</span>'
-        for step, piece in zip(written.steps, pieces(scene.lm, [s.id for s in written.steps]), strict=True)
+        f'<span data-id="{step.id}" title="{escape(title)}">{escape(text)}</span>'
+        for step, title, text in zip(written.steps, titles, texts, strict=True)
     )
     return (
         '<p data-testid="written" style="white-space: pre-wrap; font-size: 1.1rem; margin: 0">'
@@ -184,22 +192,7 @@ def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
     unknown = next((i for i in ids if not is_named(lm, i)), None)
     if unknown is None:
         return None
-    return (
-        f"`{show_id(lm, unknown)}` is a row of the model that its tokenizer has no token for: "
-        "a text cannot hold it, and your prompt is left as it was."
-    )
-
-
-def _step_sentence(lm: LanguageModel, step: Step) -> str:
-    return f"`{show_id(lm, step.id)}` was drawn with probability {probability_text(step.probability)}"
-
-
-def _how(written: Written) -> str:
-    count = f"{len(written.steps)} tokens" if len(written.steps) > 1 else "1 token"
-    filters = [f"temperature {fixed(written.options.temperature, 2)}"]
-    filters += [f"top-k {written.options.top_k}"] if written.options.top_k else []
-    filters += [f"top-p {written.options.top_p:g}"] if written.options.top_p else []
-    return f"{count}, seed {written.seed}, {', '.join(filters)}"
+    return words.nameless(show_id(lm, unknown))
 
 
 def _keep(lm: LanguageModel, written: Written) -> None:

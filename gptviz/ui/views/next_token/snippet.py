@@ -1,8 +1,14 @@
-"""The Python behind the Next token page."""
+"""The Next token page in Python: from one row of logits to the bars, and how surprising the prompt was."""
+
+import numpy as np
+import torch
+
+import gptviz
+from gptviz.sampling import distribution
 
 
-def next_token(
-    model: str,
+def bars(
+    lm: gptviz.LanguageModel,
     text: str,
     position: int,
     temperature: float = 1.0,
@@ -10,38 +16,32 @@ def next_token(
     top_p: float | None = None,
     rows: int = 10,
     came: bool = False,
-    special: bool = False,
-) -> str:
-    """Ends in `picture`: the bars' probabilities in falling order, and last that of all other tokens.
+    special_tokens: bool = False,
+) -> np.ndarray:
+    """The bars' probabilities in falling order, and last that of all other tokens together.
 
     `came`: the token that follows in the prompt is not among the first `rows` and has a bar of its own.
     """
-    also = (
-        f"shown = torch.cat([shown, torch.tensor([ids[{position + 1}]])])  # the token that came next\n"
-        if came
-        else ""
-    )
-    return f"""\
-import numpy as np
-import torch
+    ids = lm.encode(text, special_tokens)[: lm.config.context_length]
+    t = lm.trace(ids, keep=("final",))
+    say_how_surprising(lm, t, ids)
 
-import gptviz
-from gptviz.sampling import distribution
+    logits = t.logits(position)  # (V,): t["final"] of this position, times out_head
+    for name, how in {"model": (1.0, None, None), "bars": (temperature, top_k, top_p)}.items():
+        chosen = distribution(logits, *how)
+        bits = torch.special.entr(chosen.probabilities).sum() / np.log(2)
+        print(f"{name}: {int(chosen.kept.sum())} of {len(logits)} tokens are kept, entropy {bits:.2f} bits")
+    print(t.next_tokens(rows, position, temperature=temperature, top_k=top_k, top_p=top_p))
 
-lm = gptviz.load({model})
-ids = lm.encode({text!r}, special_tokens={special})[: lm.config.context_length]
-t = lm.trace(ids, keep=("final",))
+    shown = logits.argsort(descending=True, stable=True)[:rows]  # ids
+    if came:
+        shown = torch.cat([shown, torch.tensor([ids[position + 1]])])
+    return np.append(chosen.probabilities[shown], 1 - chosen.probabilities[shown].sum())
 
-logits = t.logits({position})  # (V,): t["final"] of this position, times out_head
-chosen = distribution(logits, temperature={temperature}, top_k={top_k}, top_p={top_p})
-print(f"{{int(chosen.kept.sum())}} of {{len(logits)}} tokens are kept")
-print(f"entropy {{torch.special.entr(chosen.probabilities).sum() / np.log(2):.2f}} bits")
 
-log_p = torch.log_softmax(t["final"][:-1] @ lm.model.out_head.weight.detach().float().T, dim=-1)  # (T - 1, V)
-for position, came in enumerate(ids[1:]):  # how surprising each token of the prompt was
-    print(f"{{-log_p[position, came] / np.log(2):6.2f}} bits", t.tokens[position + 1].raw)
-
-print(t.next_tokens({rows}, {position}, temperature={temperature}, top_k={top_k}, top_p={top_p}))
-shown = logits.argsort(descending=True, stable=True)[:{rows}]  # ids
-{also}picture = np.append(chosen.probabilities[shown], 1 - chosen.probabilities[shown].sum())
-"""
+def say_how_surprising(lm: gptviz.LanguageModel, t: gptviz.Trace, ids: list[int]) -> None:
+    """The bits of surprise at each token of the prompt, from the probability that it had before it came."""
+    head = lm.model.out_head.weight.detach().float().cpu()  # (V, D)
+    log_p = torch.log_softmax(t["final"][:-1] @ head.T, dim=-1)  # (T - 1, V)
+    for position, came in enumerate(ids[1:]):
+        print(f"{-log_p[position, came] / np.log(2):6.2f} bits", t.tokens[position + 1].raw)

@@ -1,22 +1,27 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
 import streamlit as st
+import torch
 
 from gptviz.analysis.next_token import candidates, curve
+from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.next_token import vocabulary_curve
 from gptviz.figures.surprise import surprise_rows
 from gptviz.model import GPTModel
-from gptviz.sampling import distribution
+from gptviz.sampling import Options, distribution
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import prompt_surprises, surprise_chips
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.prose import prose
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import controls, go_on_with, write_on
+from gptviz.ui.views.next_token.headline import headline, uncertainty
 from gptviz.ui.views.next_token.sampling import sampling_controls
-from gptviz.ui.views.next_token.snippet import next_token
+from gptviz.ui.views.next_token.snippet import bars as bars_in_python
+from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
 from gptviz.ui.words import is_whole, show_id
 
 
@@ -34,16 +39,19 @@ def draw(scene: Scene) -> None:
     def whole(token_id: int) -> bool:
         return is_whole(lm, token_id)
 
+    before = b"".join(token.raw for token in scene.tokens[: position + 1])
+    came = None if position == last else scene.tokens[position + 1].id
+    prose(_sentence(scene, logits, came), "logit", "perplexity")
+
     @st.fragment
-    def sheet() -> None:
+    def bars() -> None:
         """Everything that a slider changes; the forward pass and the surprises stay outside."""
         top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
         options, count = sampling_controls(lm.config.vocab_size)
         settings = (options.temperature, options.top_k, options.top_p)
-        came = None if position == last else scene.tokens[position + 1].id
         found = candidates(logits, count, *settings, also=came)
-        top.html(words.headline(scene, found, name(int(found.table["id"][0]))))
-        top.html(words.uncertainty(found))
+        top.html(headline(before, found, name(int(found.table["id"][0])), scene.mode))
+        top.html(uncertainty(found))
 
         rows, rest = candidate_rows(found, options, name, whole, came)
         action = "Append" if position == last else "Go on with it"
@@ -51,13 +59,19 @@ def draw(scene: Scene) -> None:
             rows, rest, column_heads(options), scene.mode, lambda i: go_on_with(scene, i), action=action
         )
         controls(scene, found.chosen.probabilities, options)
-        st.markdown(words.look_for(scene, found, options, came))
+        prose(
+            words.look_for(len(logits), found.model_entropy, found.entropy, options != Options()),
+            *("logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p"),
+        )
 
         st.markdown("#### Surprise along the prompt")
-        st.markdown(words.along_the_prompt(surprise))
+        prose(
+            words.along_the_prompt(len(surprise), surprise["bits"].mean(), surprise["nats"].mean()),
+            "surprise",
+        )
         surprise_chips(chips, position + 1, legend, scene.mode, scene.select)
         in_numbers(
-            lambda: words.surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise"
+            lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise"
         )
 
         st.markdown("#### The whole vocabulary")
@@ -70,20 +84,43 @@ def draw(scene: Scene) -> None:
         )
         st.markdown(words.CURVE)
 
-        in_numbers(lambda: words.next_token_table(found, name), "next_token", words.NUMBERS, "the next token")
+        in_numbers(lambda: candidate_table(found, name), "next_token", words.NUMBERS, "the next token")
+        in_numbers(lambda: entropy_table(found), "entropy", words.SURE, "how unsure")
         in_code(
             [GPTModel.forward, GPTModel.final_hidden, distribution],
-            next_token(
+            program(
+                bars_in_python,
                 scene.load,
-                scene.text,
-                position,
-                *settings,
-                count,
+                text=scene.text,
+                position=position,
+                temperature=options.temperature,
+                top_k=options.top_k,
+                top_p=options.top_p,
+                rows=count,
                 came=len(rows) > count,
-                special=scene.special,
+                special_tokens=scene.special,
             ),
-            words.shapes(scene),
+            run=lambda: _run(scene, logits, options),
         )
 
     write_on(scene)
-    sheet()
+    bars()
+
+
+def _sentence(scene: Scene, logits: torch.Tensor, came: int | None) -> str:
+    """What stands above the bars; the settings change nothing in it."""
+    found = candidates(logits, 1, also=came)
+    best, token = found.table.iloc[0], show_token(scene.tokens[scene.position].raw)
+    predicted, probability = show_id(scene.lm, int(best["id"])), float(best["model_probability"])
+    said = words.sentence(token, scene.position, predicted, probability, found.model_entropy)
+    if came is None:
+        return said
+    row = found.table[found.table["id"] == came].iloc[0]
+    had, rank = float(row["model_probability"]), int(row["rank"])
+    return f"{said} {words.came_next(show_id(scene.lm, came), had, rank)}"
+
+
+def _run(scene: Scene, logits: torch.Tensor, options: Options) -> None:
+    """What *In code* shows, once, so that its shapes can be taken down."""
+    run_first_block(scene.lm, [token.id for token in scene.tokens])
+    distribution(logits, options.temperature, options.top_k, options.top_p)

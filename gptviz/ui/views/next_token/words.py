@@ -1,87 +1,90 @@
-"""The sentences of the Next token page, with this prompt's numbers."""
+"""The Next token page's sentences: numbers in, Markdown out. Tokens come as the screen shows them."""
 
-from collections.abc import Callable, Sequence
-from html import escape
-
-import pandas as pd
-
-from gptviz.analysis.next_token import Candidates
+from gptviz.analysis.next_token import Entropy
 from gptviz.digits import fixed, significant
 from gptviz.figures.next_token import probability_text
-from gptviz.figures.theme import palette
-from gptviz.sampling import Options
-from gptviz.tokenizer import show_token
-from gptviz.trace import Token
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.words import as_code
 
-TAIL = 36  # characters of the prompt before the predicted token
 
-
-def headline(scene: Scene, found: Candidates, predicted: str) -> str:
-    """HTML: the end of the text up to the selected token, and the most probable next one right after it."""
-    colors = palette(scene.mode)
-    raw = b"".join(token.raw for token in scene.tokens[: scene.position + 1])
-    before = show_token(raw).replace("·", " ")  # shown together, so that a character of several tokens is one
-    tail = ("…" if len(before) > TAIL else "") + before[-TAIL:]
-    best = found.table.iloc[0]
+def sentence(token: str, position: int, predicted: str, probability: float, entropy: Entropy) -> str:
+    """Above the bars: what the model, by itself, expects after the selected token, and how sure it is."""
     return (
-        '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
-        f'<span style="color: {colors.quiet}">{escape(tail)}</span>'
-        f'<b data-testid="predicted" data-id="{int(best["id"])}" style="color: {colors.accent}; '
-        f'border-bottom: 2px solid {colors.accent}; white-space: pre">{escape(predicted)}</b>'
-        f'<span style="color: {colors.quiet}; font-size: 0.9rem; margin-left: 0.7em">'
-        f"{probability_text(float(best['probability']))}</span></div>"
+        f"After {as_code(token)} (position {position}) the model gives {as_code(predicted)} "
+        f"{_percent(probability)}, and is as unsure as between {significant(entropy.perplexity)} equally "
+        "likely tokens."
     )
 
 
-def uncertainty(found: Candidates) -> str:
-    """HTML: the entropy of the bars, in both units, and its perplexity."""
-    entropy = found.entropy
+def came_next(token: str, probability: float, rank: int) -> str:
+    """What became of it, where the prompt goes on."""
     return (
-        f'<div data-testid="entropy" data-nats="{entropy.nats}" style="font-size: 0.92rem">'
-        f"entropy <b>{fixed(entropy.bits, 2)} bits</b> = {fixed(entropy.nats, 2)} nats · "
-        f"perplexity <b>{significant(entropy.perplexity)}</b> · {found.kept:,} tokens kept</div>"
+        f"In the prompt {as_code(token)} came next: the model gave it {_percent(probability)}, rank {rank:,}."
     )
 
 
-def look_for(scene: Scene, found: Candidates, options: Options, came: int | None) -> str:
-    """The page's one paragraph."""
-    here = as_code(show_token(scene.tokens[scene.position].raw))
-    parts = [
-        f"**What to look for.** At {here} (position {scene.position}) the model ends in one logit for each "
-        f"of the {scene.lm.config.vocab_size:,} tokens of its vocabulary; softmax makes them probabilities. "
-        f"It is as unsure as between {significant(found.model_entropy.perplexity)} equally likely tokens: "
-        f"an entropy of {fixed(found.model_entropy.bits, 2)} bits."
-    ]
-    if options == Options():
-        parts.append(
+def _percent(share: float) -> str:
+    return f"{significant(100 * share, 2)} %"
+
+
+def uncertainty(entropy: Entropy, kept: int) -> str:
+    """Beside the headline, plain text: the entropy of the bars as they are set, in both units."""
+    return (
+        f"entropy {fixed(entropy.bits, 2)} bits = {fixed(entropy.nats, 2)} nats · perplexity "
+        f"{significant(entropy.perplexity)} · {kept:,} tokens kept"
+    )
+
+
+def look_for(vocabulary: int, model: Entropy, chosen: Entropy, changed: bool) -> str:
+    """The paragraph under the bars; `changed` says that the settings are not the model's own."""
+    start = (
+        f"**What to look for.** The model ends in one logit for each of the {vocabulary:,} tokens of its "
+        f"vocabulary; softmax makes them probabilities, with an entropy of {fixed(model.bits, 2)} bits. "
+    )
+    if not changed:
+        return start + (
             "Lower the temperature and the largest logits pull away from the others; top-k keeps the k "
             "largest, top-p the fewest that together reach p."
         )
-    else:
-        parts.append(
-            f"With your settings it is {fixed(found.entropy.bits, 2)} bits. A dashed outline is what the "
-            "model gives by itself; a token that is cut has exactly 0, and the others grow to a sum of 1."
-        )
-    if came is not None:
-        row = found.table[found.table["id"] == came].iloc[0]
-        shown = as_code(show_token(scene.tokens[scene.position + 1].raw))
-        had = probability_text(float(row["model_probability"]))
-        parts.append(f"In the prompt {shown} came next: the model gave it {had}, rank {int(row['rank']):,}.")
-    return " ".join(parts)
+    return start + (
+        f"With your settings it is {fixed(chosen.bits, 2)} bits. A dashed outline is what the model gives by "
+        "itself; a token that is cut has exactly 0, and the others grow to a sum of 1."
+    )
 
 
-def along_the_prompt(table: pd.DataFrame) -> str:
-    """What the surprises of a prompt come to."""
-    if len(table) < 2:
+def along_the_prompt(tokens: int, bits: float, nats: float) -> str:
+    """What the surprises of a prompt come to: their means over all its tokens but the first."""
+    if tokens < 2:
         return "The prompt has one token, and nothing stands before it that could have let one expect it."
-    nats, bits = float(table["nats"].mean()), float(table["bits"].mean())
     return (
         "Each token with the bits of surprise at which it came: −log₂ of the probability it had. On average "
-        f"{fixed(bits, 2)} bits ({fixed(nats, 2)} nats) a token: reading this text, the model was as unsure "
-        f"as between {significant(2**bits)} equally likely tokens each time."
+        f"{fixed(bits, 2)} bits ({fixed(nats, 2)} nats) a token, over all but the first: reading this text, "
+        f"the model was as unsure as between {significant(2**bits)} equally likely tokens each time."
     )
+
+
+def drew(seed: int, token: str, probability: float) -> str:
+    return f"Seed {seed} drew {as_code(token)}, which had probability {probability_text(probability)}."
+
+
+def drawn(token: str, probability: float) -> str:
+    """Of a written token, plain text."""
+    return f"{token} was drawn with probability {probability_text(probability)}"
+
+
+def nameless(token: str) -> str:
+    return (
+        f"{as_code(token)} is a row of the model that its tokenizer has no token for: a text cannot hold it, "
+        "and your prompt is left as it was."
+    )
+
+
+def how(tokens: int, seed: int, temperature: float, top_k: int | None, top_p: float | None) -> str:
+    """How a continuation was written."""
+    parts = [f"{tokens} tokens" if tokens > 1 else "1 token", f"seed {seed}"]
+    parts.append(f"temperature {fixed(temperature, 2)}")
+    parts += [f"top-k {top_k}"] if top_k else []
+    parts += [f"top-p {top_p:g}"] if top_p else []
+    return ", ".join(parts)
 
 
 CURVE = (
@@ -95,38 +98,9 @@ NUMBERS = (
     "`model_probability` is without any settings. The last row is the sum over all other tokens."
 )
 
+SURE = "How unsure the model is by itself, and with your settings."
+
 SURPRISES = (
     "How likely each token of the prompt was, from what stood before it, at temperature 1 with no filter. "
     "bits = −log₂ p, nats = −ln p."
 )
-
-
-def shapes(scene: Scene) -> dict[str, str]:
-    """The shapes of the forward pass's end, for this prompt."""
-    tokens, config = len(scene.tokens), scene.lm.config
-    return {
-        "in_idx": f"(1, {tokens})",
-        "x after final_norm": f"(1, {tokens}, {config.emb_dim})",
-        "out_head.weight": f"({config.vocab_size}, {config.emb_dim})",
-        "logits, one position": f"({config.vocab_size},)",
-    }
-
-
-def next_token_table(found: Candidates, name: Callable[[int], str]) -> pd.DataFrame:
-    """The rows of the bars, and one for all the other tokens."""
-    rows = found.table.copy()
-    rows.insert(1, "token", [name(int(i)) for i in rows["id"]])
-    rest = {
-        "token": f"{found.rest:,} others",
-        "probability": found.rest_probability,
-        "model_probability": found.rest_model_probability,
-    }
-    rows = rows.astype({"rank": "Int64", "id": "Int64"})
-    return pd.concat([rows, pd.DataFrame([rest])], ignore_index=True) if found.rest else rows
-
-
-def surprise_table(table: pd.DataFrame, tokens: Sequence[Token]) -> pd.DataFrame:
-    """The surprises with the tokens they belong to."""
-    named = table.copy()
-    named.insert(1, "token", [show_token(token.raw) for token in tokens])
-    return named

@@ -8,7 +8,6 @@ import streamlit as st
 
 from gptviz import LanguageModel, Token
 from gptviz.analysis.overview import Glance, around, smaller_attention
-from gptviz.digits import significant
 from gptviz.figures.sheet import mosaic, pool
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode, position_color
@@ -18,6 +17,7 @@ from gptviz.ui.runs import trace_cache
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.state import Prompt, address_of, current_or_default
+from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
@@ -63,11 +63,7 @@ def _tokens(scene: Scene) -> dict[str, Any]:
     return {
         "page": "tokens",
         "picture": {"draw": "tokens", "tokens": rows},
-        "caption": [
-            f"The text is cut into {_count(len(scene.tokens), 'token')}, each a number: ",
-            show_token(chosen.raw),
-            f" is {chosen.id}.",
-        ],
+        "caption": words.tokens(len(scene.tokens), show_token(chosen.raw), chosen.id),
     }
 
 
@@ -76,35 +72,27 @@ def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
     shown = min(size, DIMENSIONS)
     strips = []
     for label, part in zip(("token", "+ position", "= what goes in"), glance.parts, strict=True):
-        alt = (
-            f"{label.lstrip('+= ')}: {_count(n_tokens, 'row')}, one a token, the first {shown} of {size} "
-            f"numbers; blue below 0, orange above, full colour at {significant(glance.limit, 2)}"
-        )
+        alt = words.strip_alt(label.lstrip("+= "), n_tokens, shown, size, glance.limit)
         image = strip(part[:, :shown], glance.limit, scene.mode)
         strips.append({"label": label, "alt": alt, "image": _data_url(image, "image/png")})
     return {
         "page": "embeddings",
         "picture": {"draw": "strips", "strips": strips},
-        "caption": [f"Every token becomes {size} numbers: what it is, plus where it stands."],
+        "caption": words.embeddings(size),
     }
 
 
 def _attention(scene: Scene) -> dict[str, Any]:
     config = scene.lm.config
-    heads = config.n_layers * config.n_heads
     png = _sheet(scene.key, tuple(token.id for token in scene.tokens), scene.mode, scene.lm)
     return {
         "page": "attention",
         "picture": {
             "draw": "image",
             "image": _data_url(png, "image/png"),
-            "alt": f"Every head's attention: {config.n_layers} blocks from top to bottom, {config.n_heads} "
-            "heads each; a row is the token that looks, a column the token it looks at, dark is much",
+            "alt": words.attention_alt(config.n_layers, config.n_heads),
         },
-        "caption": [
-            f"In {config.n_layers} blocks, {heads} heads move information from earlier tokens to later ones. "
-            "Each small triangle is one head at work on your text."
-        ],
+        "caption": words.attention(config.n_layers, config.n_heads),
     }
 
 
@@ -118,21 +106,17 @@ def _sheet(model: str, ids: tuple[int, ...], mode: Mode, _lm: LanguageModel) -> 
 
 
 def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:
-    first, last = (significant(float(glance.before[i]), 2) for i in (0, -1))
-    low, high = (significant(float(end), 2) for end in (glance.after.min(), glance.after.max()))
+    before = float(glance.before[0]), float(glance.before[-1])
+    after = float(glance.after.min()), float(glance.after.max())
     svg = norm_lines(glance.before, glance.after, scene.mode)
     return {
         "page": "layernorm",
         "picture": {
             "draw": "svg",
             "svg": svg,
-            "alt": f"The spread of this token's numbers at each of {len(glance.norms)} LayerNorms: before, "
-            f"from {first} to {last}; after, between {low} and {high}",
+            "alt": words.layernorm_alt(len(glance.norms), before, after),
         },
-        "caption": [
-            f"{len(glance.norms)} LayerNorms keep the numbers in range: their spread goes from "
-            f"{first} to {last}, and leaves each norm between {low} and {high}."
-        ],
+        "caption": words.layernorm(len(glance.norms), before, after),
     }
 
 
@@ -140,30 +124,21 @@ def _next_token(scene: Scene, glance: Glance) -> dict[str, Any]:
     bars = []
     for row in glance.following.itertuples():
         shown = show_id(scene.lm, int(row.id))
-        percent = f"{significant(100 * row.probability, 2)} %"
         bars.append(
             {
                 "shown": shown,
                 "id": int(row.id),
                 "probability": float(row.probability),
-                "percent": percent,
-                "title": f"`{shown}` comes next with probability {significant(row.probability)}",
+                "percent": words.percent(row.probability),
+                "title": words.bar(shown, row.probability),
             }
         )
     after: Token = scene.tokens[scene.position]
     return {
         "page": "next_token",
         "picture": {"draw": "bars", "bars": bars},
-        "caption": [
-            f"Out comes a probability for each of {scene.lm.config.vocab_size:,} tokens to follow ",
-            show_token(after.raw),
-            ".",
-        ],
+        "caption": words.next_token(scene.lm.config.vocab_size, show_token(after.raw)),
     }
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _data_url(content: bytes, mime: str) -> str:

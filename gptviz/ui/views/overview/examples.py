@@ -49,8 +49,12 @@ EXAMPLES = (
 
 
 def example_row() -> None:
-    """The examples as buttons, and below them what to watch if the prompt is one of them."""
+    """The examples as buttons, and below them what to watch if the prompt is one of them.
+
+    What there is to watch was seen in the bundled model, and is said of no other.
+    """
     prompt = state.current_or_default()
+    bundled = prompt.model.name == state.DEFAULT_MODEL.name
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")
         for number, example in enumerate(EXAMPLES):
@@ -58,12 +62,12 @@ def example_row() -> None:
                 example.label,
                 key=f"example_{number}",
                 type="primary" if example.text == prompt.text else "secondary",
-                help=example.watch,
+                help=example.watch if bundled else None,
                 on_click=_choose,
                 args=(example.text,),
             )
     for example in EXAMPLES:
-        if example.text == prompt.text:
+        if bundled and example.text == prompt.text:
             st.markdown(f"**What to watch:** {example.watch}")
 
 

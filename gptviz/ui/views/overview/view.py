@@ -1,32 +1,48 @@
 """The whole way from the text to the next token, on one screen."""
 
-import streamlit as st
-
-from gptviz.analysis.overview import glance, token_table
+from gptviz.analysis.overview import glance, spread_table, token_table
+from gptviz.analysis.shapes import run_first_block
 from gptviz.model import GPTModel
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.tokenizer import show_token
+from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors
 from gptviz.ui.views.overview.examples import example_row
-from gptviz.ui.views.overview.snippet import overview
-from gptviz.ui.views.overview.words import shapes, the_way
+from gptviz.ui.views.overview.snippet import five_pictures
+from gptviz.ui.words import show_id
 
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    now = glance(scene.trace, scene.position)
+    now, config = glance(scene.trace, scene.position), scene.lm.config
+    best = now.following.iloc[0]
 
+    token, predicted = show_token(scene.tokens[scene.position].raw), show_id(scene.lm, int(best["id"]))
+    prose(
+        words.sentence(len(scene.tokens), token, scene.position, predicted, float(best["probability"])),
+        "token",
+        "position",
+    )
     example_row()
     doors(scene, now)
-    st.markdown(the_way(scene, now))
-
-    in_numbers(
-        lambda: token_table(scene.trace),
-        "overview.csv",
-        "A line a token: its embeddings' lengths, and its variance before the first and the last LayerNorm.",
+    prose(
+        words.the_way(config.emb_dim, config.n_layers, config.n_heads),
+        *("block", "attention", "head", "LayerNorm"),
     )
+
+    in_numbers(lambda: token_table(scene.trace), "overview.csv", words.TABLE)
+    in_numbers(lambda: spread_table(now), "overview-norms", words.NORMS, "the LayerNorms")
+    in_numbers(lambda: now.following, "overview-next", what="the next token")
     in_code(
         [GPTModel.forward, GPTModel.final_hidden],
-        overview(scene.load, scene.text, scene.position, scene.special),
-        shapes(scene),
+        program(
+            five_pictures,
+            scene.load,
+            text=scene.text,
+            position=scene.position,
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, [token.id for token in scene.tokens]),
     )

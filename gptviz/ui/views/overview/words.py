@@ -1,36 +1,101 @@
-"""The Overview's prose, with this prompt's numbers."""
+"""The Overview's sentences: numbers in, text out. Tokens come as the screen shows them."""
 
-from gptviz.analysis.overview import Glance
 from gptviz.digits import significant
-from gptviz.tokenizer import show_token
-from gptviz.ui.shell.page import Scene
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code
 
 
-def the_way(scene: Scene, glance: Glance) -> str:
-    """What happens to the prompt, in one paragraph."""
-    config = scene.lm.config
-    best = glance.following.iloc[0]
-    chosen = scene.tokens[scene.position]
+def sentence(n_tokens: int, token: str, position: int, predicted: str, probability: float) -> str:
+    """Above the pictures, Markdown: what this pass comes to."""
     return (
-        f"**What you see** is one pass of a real GPT over your text, from left to right; nothing is made up. "
-        f"The text becomes {len(scene.tokens)} tokens, the tokens become rows of {config.emb_dim} numbers, "
-        f"{config.n_layers} blocks of {config.n_heads} attention heads each let every row read those before "
-        f"it, LayerNorms keep the numbers in range, and the last row of all becomes a guess. After "
-        f"{as_code(show_token(chosen.raw))} (position {scene.position}) the guess is "
-        f"{as_code(show_id(scene.lm, int(best['id'])))}, with {significant(100 * best['probability'], 2)} %. "
-        "Click a picture to look inside; click a token above to follow that one; type a text of your own."
+        f"The model reads your {_count(n_tokens, 'token')} in one pass. After {as_code(token)} "
+        f"(position {position}) it expects {as_code(predicted)}: {percent(probability)}."
     )
 
 
-def shapes(scene: Scene) -> dict[str, str]:
-    """The live shapes of `GPTModel.forward` for this prompt."""
-    config, n_tokens = scene.lm.config, len(scene.tokens)
-    row = f"(1, {n_tokens}, {config.emb_dim})"
-    return {
-        "in_idx": f"(1, {n_tokens})",
-        "tok_embeds": row,
-        "pos_embeds": f"({n_tokens}, {config.emb_dim})",
-        "x": row,
-        "logits": f"(1, {n_tokens}, {config.vocab_size})",
-    }
+def the_way(emb_dim: int, n_layers: int, n_heads: int) -> str:
+    """Below the pictures, Markdown: what happens to the text."""
+    return (
+        "**What you see** is one pass of a real GPT over your text, from left to right; nothing is made up. "
+        f"The text becomes tokens, the tokens become rows of {emb_dim} numbers, {_count(n_layers, 'block')} "
+        f"of {_count(n_heads, 'attention head')} each let every row read those before it, LayerNorms keep "
+        "the numbers in range, and the last row of all becomes a guess. Click a picture to look inside; "
+        "click a token above to follow that one; type a text of your own."
+    )
+
+
+def percent(share: float) -> str:
+    return f"{significant(100 * share, 2)} %"
+
+
+# ---- under the small pictures: every second piece is a token ----
+
+
+def tokens(n_tokens: int, token: str, token_id: int) -> list[str]:
+    return [f"The text is cut into {_count(n_tokens, 'token')}, each a number: ", token, f" is {token_id}."]
+
+
+def embeddings(emb_dim: int) -> list[str]:
+    return [f"Every token becomes {emb_dim} numbers: what it is, plus where it stands."]
+
+
+def attention(n_layers: int, n_heads: int) -> list[str]:
+    return [
+        "Information moves from earlier tokens to later ones, "
+        f"through {_count(n_layers * n_heads, 'head')} in {_count(n_layers, 'block')}. Each small triangle "
+        "is one head at work on your text."
+    ]
+
+
+def layernorm(norms: int, before: tuple[float, float], after: tuple[float, float]) -> list[str]:
+    """`before` is the spread (standard deviation) before the first and the last norm, `after` the least and
+    the largest behind any."""
+    first, last, low, high = (significant(value, 2) for value in (*before, *after))
+    return [
+        f"{norms} LayerNorms keep the numbers in range: their spread goes from {first} to {last}, and leaves "
+        f"each norm between {low} and {high}."
+    ]
+
+
+def next_token(vocabulary: int, token: str) -> list[str]:
+    return [f"Out comes a probability for each of {vocabulary:,} tokens to follow ", token, "."]
+
+
+# ---- the pictures, for who does not see them ----
+
+
+def strip_alt(what: str, n_tokens: int, shown: int, emb_dim: int, limit: float) -> str:
+    return (
+        f"{what}: {_count(n_tokens, 'row')}, one a token, the first {shown} of {emb_dim} numbers; blue below "
+        f"0, orange above, full colour at {significant(limit, 2)}"
+    )
+
+
+def attention_alt(n_layers: int, n_heads: int) -> str:
+    return (
+        f"Every head's attention: {_count(n_layers, 'block')} from top to bottom, {_count(n_heads, 'head')} "
+        "each; a row is the token that looks, a column the token it looks at, dark is much"
+    )
+
+
+def layernorm_alt(norms: int, before: tuple[float, float], after: tuple[float, float]) -> str:
+    first, last, low, high = (significant(value, 2) for value in (*before, *after))
+    return (
+        f"The spread of this token's numbers at each of {norms} LayerNorms: before, from {first} to {last}; "
+        f"after, between {low} and {high}"
+    )
+
+
+def bar(token: str, probability: float) -> str:
+    return f"{token} comes next with probability {significant(probability)}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+TABLE = (
+    "A line a token: its embeddings' lengths, and the variance (the spread, squared) of its numbers before "
+    "the first and the last LayerNorm."
+)
+
+NORMS = "The selected token's spread (standard deviation) before and after each LayerNorm."

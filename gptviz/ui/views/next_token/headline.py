@@ -1,0 +1,39 @@
+"""The end of the text with the most probable next token after it, as HTML with its numbers in data-*."""
+
+from html import escape
+
+from gptviz.analysis.next_token import Candidates
+from gptviz.figures.next_token import probability_text
+from gptviz.figures.theme import Mode, palette
+from gptviz.tokenizer import show_token
+from gptviz.ui.views.next_token import words
+
+TAIL = 36  # characters of the prompt before the predicted token
+
+
+def headline(before: bytes, found: Candidates, predicted: str, mode: Mode) -> str:
+    """The last of `before`, and `predicted`, the token with the most logit, with the probability of its bar.
+
+    `before` are the bytes of all tokens up to the selected one, shown together, so that a character of
+    several tokens is one.
+    """
+    colors = palette(mode)
+    text = show_token(before).replace("·", " ")
+    tail = ("…" if len(text) > TAIL else "") + text[-TAIL:]
+    best = found.table.iloc[0]
+    return (
+        '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
+        f'<span style="color: {colors.quiet}">{escape(tail)}</span>'
+        f'<b data-testid="predicted" data-id="{int(best["id"])}" style="color: {colors.accent}; '
+        f'border-bottom: 2px solid {colors.accent}; white-space: pre">{escape(predicted)}</b>'
+        f'<span style="color: {colors.quiet}; font-size: 0.9rem; margin-left: 0.7em">'
+        f"{probability_text(float(best['probability']))}</span></div>"
+    )
+
+
+def uncertainty(found: Candidates) -> str:
+    """The entropy of the bars."""
+    said = escape(words.uncertainty(found.entropy, found.kept))
+    return (
+        f'<div data-testid="entropy" data-nats="{found.entropy.nats}" style="font-size: 0.92rem">{said}</div>'
+    )

@@ -1,0 +1,30 @@
+"""The Next token page's sentences, all of them, for small inputs."""
+
+from gptviz.analysis.next_token import Entropy
+from gptviz.ui.views.next_token import words
+from tests.golden_files import check
+
+
+def test_every_sentence() -> None:
+    entropy, warmer = Entropy(0.8755), Entropy(2.3)
+    check(
+        "next_token_words",
+        {
+            "sentence": words.sentence("·old", 21, "·mill", 0.90634, entropy),
+            "came next": words.came_next("·`mill`", 0.000012, 1234),
+            "uncertainty": words.uncertainty(entropy, 8192),
+            "look for": words.look_for(8192, entropy, entropy, False),
+            "look for: settings": words.look_for(8192, entropy, warmer, True),
+            "along the prompt": words.along_the_prompt(22, 5.126, 3.5531),
+            "along the prompt: one token": words.along_the_prompt(1, float("nan"), float("nan")),
+            "drew": words.drew(41, "·mill", 0.90634),
+            "drawn": words.drawn("·mill", 0.000123),
+            "nameless": words.nameless("<id 50300>"),
+            "how": words.how(20, 5, 0.8, 50, 0.95),
+            "how: one token": words.how(1, 0, 1.0, None, None),
+            "curve": words.CURVE,
+            "table: candidates": words.NUMBERS,
+            "table: how unsure": words.SURE,
+            "table: surprise": words.SURPRISES,
+        },
+    )

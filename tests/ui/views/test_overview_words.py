@@ -1,0 +1,31 @@
+"""The Overview's sentences, all of them, for small inputs."""
+
+from gptviz.ui.views.overview import words
+from gptviz.ui.views.overview.examples import EXAMPLES
+from tests.golden_files import check
+
+
+def test_every_sentence() -> None:
+    before, after = (0.1149, 27.04), (0.3512, 1.499)
+    check(
+        "overview_words",
+        {
+            "sentence": words.sentence(22, "·old", 21, "·mill", 0.90634),
+            "sentence: one token": words.sentence(1, "`", 0, "s", 0.001234),
+            "the way": words.the_way(256, 6, 8),
+            "the way: one of each": words.the_way(64, 1, 1),
+            "door: tokens": "|".join(words.tokens(22, "·old", 651)),
+            "door: embeddings": "|".join(words.embeddings(256)),
+            "door: attention": "|".join(words.attention(6, 8)),
+            "door: attention, one head": "|".join(words.attention(1, 1)),
+            "door: layernorm": "|".join(words.layernorm(13, before, after)),
+            "door: next token": "|".join(words.next_token(8192, "·old")),
+            "alt: strip": words.strip_alt("position", 22, 48, 256, 0.2345),
+            "alt: attention": words.attention_alt(6, 8),
+            "alt: layernorm": words.layernorm_alt(13, before, after),
+            "bar": words.bar("·mill", 0.90634),
+            "table: tokens": words.TABLE,
+            "table: norms": words.NORMS,
+        }
+        | {f"example: {example.label}": example.watch for example in EXAMPLES},
+    )
