@@ -1,0 +1,69 @@
+"""Small tables as HTML: they wrap where the screen is narrow, and show any text as it is.
+
+A table that can be sorted, or has more rows than a screen, is Streamlit's `st.dataframe`.
+"""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+STYLE = """<style>
+.gv-table { overflow-x: auto; font-variant-numeric: tabular-nums; }
+.gv-table table { border-collapse: collapse; font-size: 0.95rem; }
+.gv-table th { text-align: left; font-weight: 600; opacity: 0.75; }
+.gv-table th, .gv-table td { padding: 0.25rem 1.1rem 0.25rem 0; vertical-align: baseline; }
+.gv-table td { border-top: 1px solid rgba(128, 128, 128, 0.3); overflow-wrap: anywhere; min-width: 4ch; }
+.gv-table .number { text-align: right; white-space: nowrap; }
+.gv-table .label { white-space: nowrap; }
+.gv-table i { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 2px; }
+@media (max-width: 640px) {
+  .gv-table table { font-size: 0.85rem; }
+  .gv-table th, .gv-table td { padding-right: 0.6rem; }
+  .gv-table .label { white-space: normal; }
+}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text and its class ("number", "label", ...); `color` is that of a mark before it, `indent` in em."""
+
+    text: str
+    kind: str = ""
+    color: str | None = None
+    indent: float = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table; `kind` is its class."""
+
+    cells: Sequence[Cell | str]
+    kind: str = "line"
+
+
+def number(text: str) -> Cell:
+    """A cell that stands to the right, under the others' last digits."""
+    return Cell(text, "number")
+
+
+def table(name: str, head: Sequence[str], rows: Sequence[Row], kind: str = "") -> str:
+    """A table as HTML, found in tests by its `name`. A column whose head begins with # is one of numbers."""
+    titles = "".join(
+        f'<th class="{"number" if title.startswith("#") else ""}">{html.escape(title.removeprefix("#"))}</th>'
+        for title in head
+    )
+    body = "".join(f'<tr class="{row.kind}">{"".join(map(_cell, row.cells))}</tr>' for row in rows)
+    return (
+        f'<div class="gv-table {kind}" data-testid="{html.escape(name)}" tabindex="0" role="region" '
+        f'aria-label="{html.escape(name)}"><table><thead><tr>{titles}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(cell: Cell | str) -> str:
+    if isinstance(cell, str):
+        cell = Cell(cell)
+    mark = f'<i style="background:{html.escape(cell.color)}"></i>' if cell.color else ""
+    style = f' style="padding-left:{cell.indent:.1f}em"' if cell.indent else ""
+    return f'<td class="{cell.kind}"{style}>{mark}{html.escape(cell.text)}</td>'
