@@ -82,4 +82,4 @@ def test_modules_fit_in_one_reading_and_are_finished(path):
 
 def test_pages_are_short():
     for page in (ROOT / "pages").glob("*.py"):
-        assert len(page.read_text(encoding="utf-8").splitlines()) <= 150, page.name
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= 20, page.name
