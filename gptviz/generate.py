@@ -8,7 +8,7 @@ import torch
 
 from gptviz.forward import last_logits
 from gptviz.model import GPTModel
-from gptviz.sampling import check_options, distribution, draw, seeded
+from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 
 if TYPE_CHECKING:
@@ -56,28 +56,22 @@ def generate(
 
     Raises ValueError, at once and not at the first step, for an empty text and for options out of range.
     """
-    check_options(temperature, top_k, top_p)
+    sampling = Sampling(temperature, top_k, top_p, seed)
     ids = lm.encode(text, special_tokens=special_tokens) if isinstance(text, str) else list(text)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
-    return _steps(lm, ids, max_new_tokens, temperature, top_k, top_p, seeded(seed))
+    return steps(lm, ids, max_new_tokens, sampling)
 
 
-def _steps(
-    lm: "LanguageModel",
-    ids: list[int],
-    max_new_tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    generator: torch.Generator,
-) -> Iterator[Step]:
+def steps(lm: "LanguageModel", ids: Sequence[int], max_new_tokens: int, sampling: Sampling) -> Iterator[Step]:
+    """`generate`, for ids (at least one) and settings that stand together already."""
+    ids, generator = list(ids), sampling.generator()
     end = _end_of_text(lm)
     device = lm.model.tok_emb.weight.device
     for _ in range(max_new_tokens):
         window = torch.tensor([ids[-lm.config.context_length :]], device=device)  # (1, T)
         logits = last_logits(lm.model, window)[0].cpu()  # (V,)
-        probabilities = distribution(logits, temperature, top_k, top_p).probabilities
+        probabilities = distribution(logits, sampling).probabilities
         chosen = draw(probabilities, generator)
         ids.append(chosen)
         yield Step(chosen, _text(lm, [chosen]), float(probabilities[chosen]), _text(lm, ids))

@@ -10,17 +10,71 @@ References:
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: float) -> bool:
+    return _is_number(value) and math.isfinite(value) and value == int(value)
+
+
 @dataclass(frozen=True)
-class Options:
-    """The three settings together; as they stand here they change nothing."""
+class Sampling:
+    """How the next token is chosen; as the fields stand here, the model's own distribution is left alone.
+
+    temperature: finite, 0 or more; 0 always takes the most probable token. top_k: how many of the largest
+    logits are kept. top_p: above 0 and at most 1, the mass that the most probable of those must reach.
+    seed: where the draws begin; None is a fresh one from the system. Raises ValueError, which says what was
+    given and what is allowed.
+    """
 
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.temperature) and math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ValueError(
+                f"temperature is {self.temperature}; it must be a finite number of 0 or more "
+                "(0 always takes the most probable token, 1 leaves the model as it is)"
+            )
+        if self.top_k is not None:
+            if not (_is_whole(self.top_k) and self.top_k >= 1):
+                raise ValueError(
+                    f"top_k is {self.top_k}; it must be a whole number from 1 on, or None for no filter"
+                )
+            object.__setattr__(self, "top_k", int(self.top_k))
+        if self.top_p is not None and not (_is_number(self.top_p) and 0 < self.top_p <= 1):
+            raise ValueError(
+                f"top_p is {self.top_p}; it must be above 0 and at most 1, or None for no filter"
+            )
+        if self.seed is not None:
+            if not (_is_whole(self.seed) and -(2**63) <= self.seed < 2**64):
+                raise ValueError(f"seed is {self.seed}; it must be a whole number below 2^64, or None")
+            object.__setattr__(self, "seed", int(self.seed))
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every probability stays what the model gives it."""
+        return self.temperature == 1 and self.top_k is None and self.top_p in (None, 1)
+
+    def generator(self) -> torch.Generator:
+        """A source of chance of its own, at the seed: the global one is not touched."""
+        generator = torch.Generator()
+        if self.seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(self.seed)
+        return generator
+
+
+AS_IT_IS = Sampling()
 
 
 @dataclass(frozen=True)
@@ -36,22 +90,7 @@ class Distribution:
     probabilities: torch.Tensor  # sum 1; exactly 0 where not kept
 
 
-def check_options(temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> None:
-    """Raise a ValueError that says what was given and what is allowed, or do nothing."""
-    if not (math.isfinite(temperature) and temperature >= 0):
-        raise ValueError(
-            f"temperature is {temperature}; it must be a finite number of 0 or more "
-            "(0 always takes the most probable token, 1 leaves the model as it is)"
-        )
-    if top_k is not None and (top_k != int(top_k) or top_k < 1):
-        raise ValueError(f"top_k is {top_k}; it must be a whole number from 1 on, or None for no filter")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1, or None for no filter")
-
-
-def distribution(
-    logits: torch.Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
-) -> Distribution:
+def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distribution:
     """Scale (V,) logits by the temperature, filter by top-k, then by top-p, and apply softmax.
 
     top_k keeps exactly the k largest; of equal logits those with the lower id. top_p then keeps the
@@ -59,9 +98,8 @@ def distribution(
     least one. Temperature 0 is the limit: everything on the largest logit, the lowest id of equals,
     and 0 for the others, kept or not.
 
-    Raises ValueError for options outside their range and for logits that are no distribution.
+    Raises ValueError for logits that are no distribution.
     """
-    check_options(temperature, top_k, top_p)
     if logits.dim() != 1 or logits.numel() == 0:
         raise ValueError(f"expected one row of logits (V,), got a tensor of shape {tuple(logits.shape)}")
     logits = logits.detach().double()  # a kept token's tiny probability must not become 0
@@ -70,20 +108,22 @@ def distribution(
         raise ValueError(f"the largest logit is {largest.item()}: these logits make no distribution")
 
     ordered, order = torch.sort(logits, descending=True, stable=True)  # (V,); of equals the lower id first
-    if temperature == 0:
+    if sampling.temperature == 0:
         shares = torch.zeros_like(ordered)
         shares[0] = 1.0
     else:
-        shares = torch.softmax((ordered - ordered[0]) / temperature, dim=0)  # no temperature overflows
+        shares = torch.softmax(
+            (ordered - ordered[0]) / sampling.temperature, dim=0
+        )  # no temperature overflows
 
-    size = logits.numel() if top_k is None else min(int(top_k), logits.numel())
+    size = logits.numel() if sampling.top_k is None else min(sampling.top_k, logits.numel())
     shares[size:] = 0
     shares = shares / shares.sum()
-    nucleus = min(size, nucleus_size(shares, top_p))
+    nucleus = min(size, nucleus_size(shares, sampling.top_p))
     shares[nucleus:] = 0
     shares = shares / shares.sum()
 
-    scaled = logits if temperature == 0 else logits / temperature
+    scaled = logits if sampling.temperature == 0 else logits / sampling.temperature
     rank = torch.empty_like(order)
     rank[order] = torch.arange(logits.numel(), device=order.device)
     return Distribution(scaled, rank < size, rank < nucleus, shares[rank])
@@ -100,13 +140,3 @@ def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
 def draw(probabilities: torch.Tensor, generator: torch.Generator) -> int:
     """One token id, drawn from (V,) probabilities with this generator and no other source of chance."""
     return int(torch.multinomial(probabilities, 1, generator=generator))
-
-
-def seeded(seed: int | None = None) -> torch.Generator:
-    """A generator of its own: the global one is not touched. None takes a fresh seed from the system."""
-    generator = torch.Generator()
-    if seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(seed)
-    return generator

@@ -13,7 +13,7 @@ from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.reduction import Reduction
-from gptviz.sampling import distribution
+from gptviz.sampling import Sampling, distribution
 from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
 
@@ -189,7 +189,7 @@ class Trace:
         if k < 1:
             raise ValueError(f"k is {k}; ask for at least 1 token")
         logits = self.logits(position)
-        chosen = distribution(logits, temperature, top_k, top_p)
+        chosen = distribution(logits, Sampling(temperature, top_k, top_p))
         ids = torch.sort(logits, descending=True, stable=True).indices[:k]
         return pd.DataFrame(
             {

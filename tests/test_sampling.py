@@ -2,13 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from gptviz.sampling import distribution, draw, nucleus_size, seeded
+from gptviz.sampling import Sampling, distribution, draw, nucleus_size
 
 SETTINGS = settings(deadline=None, max_examples=150)
 rows = st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=40).map(torch.tensor)
@@ -20,7 +21,7 @@ ps = st.none() | st.floats(0, 1, exclude_min=True)
 @SETTINGS
 @given(rows, st.just(0.0) | st.floats(5e-324, 1e300), ks, ps)
 def test_it_is_a_distribution_over_the_whole_vocabulary(logits, temperature, top_k, top_p):
-    d = distribution(logits, temperature, top_k, top_p)
+    d = distribution(logits, Sampling(temperature, top_k, top_p))
     assert d.probabilities.shape == d.scaled.shape == d.kept.shape == logits.shape
     assert abs(d.probabilities.sum().item() - 1) < 1e-12
     assert (d.probabilities >= 0).all()
@@ -32,7 +33,7 @@ def test_it_is_a_distribution_over_the_whole_vocabulary(logits, temperature, top
 @SETTINGS
 @given(rows, temperatures, ks, ps)
 def test_a_larger_logit_never_gets_less(logits, temperature, top_k, top_p):
-    d = distribution(logits, temperature, top_k, top_p)
+    d = distribution(logits, Sampling(temperature, top_k, top_p))
     order = torch.sort(logits, descending=True, stable=True).indices
     assert (d.probabilities[order].diff() <= 1e-15).all()
     assert (d.kept[order].int().diff() <= 0).all()
@@ -50,7 +51,7 @@ def test_it_is_what_transformers_does(seed, size, temperature, top_k, top_p):
         masses = scores.softmax(-1).sort(descending=True).values.cumsum(-1)
         assume((masses - top_p).abs().min() > 1e-9)  # where rounding decides, either answer is right
         scores = TopPLogitsWarper(top_p)(None, scores)
-    d = distribution(logits, temperature, top_k, top_p)
+    d = distribution(logits, Sampling(temperature, top_k, top_p))
     assert torch.equal(d.kept, torch.isfinite(scores[0]))
     assert torch.allclose(d.probabilities, scores[0].softmax(-1), atol=1e-12, rtol=1e-9)
     assert torch.equal(d.scaled, logits.double() / temperature)
@@ -61,12 +62,12 @@ def test_it_is_what_transformers_does(seed, size, temperature, top_k, top_p):
 def test_the_limits_of_the_temperature(logits):
     plain = distribution(logits)
     assert torch.allclose(plain.probabilities, logits.double().softmax(0), atol=1e-12)
-    greedy = distribution(logits, temperature=0)
+    greedy = distribution(logits, Sampling(temperature=0))
     assert greedy.probabilities[(logits == logits.max()).nonzero()[0, 0]] == 1
     assert torch.equal(greedy.scaled, logits.double())
-    cold = distribution(logits, temperature=1e-300)  # mass only where nothing is larger
+    cold = distribution(logits, Sampling(temperature=1e-300))  # mass only where nothing is larger
     assert (cold.probabilities[logits < logits.max()] == 0).all()
-    hot = distribution(logits, temperature=1e300)
+    hot = distribution(logits, Sampling(temperature=1e300))
     assert torch.allclose(hot.probabilities, torch.full_like(hot.probabilities, 1 / len(logits)))
 
 
@@ -78,15 +79,17 @@ def entropy(d):
 @given(rows, temperatures, temperatures)
 def test_heat_spreads_the_mass(logits, one, other):
     cold, hot = sorted((one, other))
-    assert entropy(distribution(logits, cold)) <= entropy(distribution(logits, hot)) + 1e-9
+    assert (
+        entropy(distribution(logits, Sampling(cold))) <= entropy(distribution(logits, Sampling(hot))) + 1e-9
+    )
 
 
 @SETTINGS
 @given(rows, ks, ps)
 def test_the_nucleus_is_the_smallest_that_reaches_p(logits, top_k, top_p):
     assume(top_p is not None and top_p < 1)
-    wide = distribution(logits, 1.0, top_k)
-    kept = distribution(logits, 1.0, top_k, top_p).kept
+    wide = distribution(logits, Sampling(1.0, top_k))
+    kept = distribution(logits, Sampling(1.0, top_k, top_p)).kept
     mass = wide.probabilities[kept].sum().item()
     assert mass >= top_p - 1e-12
     smallest = wide.probabilities[kept].min().item()
@@ -95,34 +98,34 @@ def test_the_nucleus_is_the_smallest_that_reaches_p(logits, top_k, top_p):
 
 def test_of_equal_logits_the_lowest_ids_are_kept():
     logits = torch.tensor([1.0, 2.0, 1.0, 2.0, 1.0, 1.0])
-    assert distribution(logits, top_k=3).kept.tolist() == [True, True, False, True, False, False]
-    assert distribution(logits, top_k=3).in_top_k.sum() == 3
-    assert distribution(torch.zeros(5), top_p=0.5).kept.tolist() == [True, True, True, False, False]
-    assert distribution(logits, temperature=0).probabilities.tolist() == [0, 1, 0, 0, 0, 0]
+    assert distribution(logits, Sampling(top_k=3)).kept.tolist() == [True, True, False, True, False, False]
+    assert distribution(logits, Sampling(top_k=3)).in_top_k.sum() == 3
+    assert distribution(torch.zeros(5), Sampling(top_p=0.5)).kept.tolist() == [True, True, True, False, False]
+    assert distribution(logits, Sampling(temperature=0)).probabilities.tolist() == [0, 1, 0, 0, 0, 0]
 
 
 def test_top_p_looks_at_what_top_k_left():
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
     # of the two that top-k keeps the first has 0.4 / 0.7 = 0.571
-    assert distribution(logits, top_k=2, top_p=0.57).kept.tolist() == [True, False, False, False]
-    assert distribution(logits, top_k=2, top_p=0.58).kept.tolist() == [True, True, False, False]
-    assert distribution(logits, top_p=0.58).kept.tolist() == [True, True, False, False]
-    assert distribution(logits, top_p=0.71).kept.tolist() == [True, True, True, False]
+    assert distribution(logits, Sampling(top_k=2, top_p=0.57)).kept.tolist() == [True, False, False, False]
+    assert distribution(logits, Sampling(top_k=2, top_p=0.58)).kept.tolist() == [True, True, False, False]
+    assert distribution(logits, Sampling(top_p=0.58)).kept.tolist() == [True, True, False, False]
+    assert distribution(logits, Sampling(top_p=0.71)).kept.tolist() == [True, True, True, False]
 
 
 def test_top_p_of_one_keeps_a_tail_too_small_to_add_up():
     logits = torch.tensor([0.0, -80.0, -200.0])
-    assert distribution(logits, top_p=1.0).kept.all()
+    assert distribution(logits, Sampling(top_p=1.0)).kept.all()
     assert nucleus_size(torch.tensor([1.0, 0.0]), 0.5) == 1
 
 
 def test_a_kept_token_keeps_its_tiny_probability():
-    d = distribution(torch.tensor([0.0, -20.0]), temperature=0.05)
+    d = distribution(torch.tensor([0.0, -20.0]), Sampling(temperature=0.05))
     assert d.probabilities[1].item() == pytest.approx(math.exp(-400))
 
 
 def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
-    d = distribution(torch.tensor([0.0, -torch.inf, 1.0]), temperature=0.5)
+    d = distribution(torch.tensor([0.0, -torch.inf, 1.0]), Sampling(temperature=0.5))
     assert d.probabilities[1] == 0
     assert abs(d.probabilities.sum().item() - 1) < 1e-12
 
@@ -138,11 +141,17 @@ def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
         ({"top_p": 0}, "top_p is 0"),
         ({"top_p": 1.01}, "top_p is 1.01"),
         ({"top_p": math.nan}, "top_p is nan"),
+        ({"top_k": math.inf}, "top_k is inf"),
+        ({"top_k": True}, "top_k is True"),
+        ({"temperature": "hot"}, "temperature is hot"),
+        ({"temperature": None}, "temperature is None"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": 2**64}, "seed is 18446744073709551616"),
     ],
 )
 def test_an_option_out_of_range_is_refused_in_a_sentence(options, words):
     with pytest.raises(ValueError, match=words):
-        distribution(torch.zeros(4), **options)
+        Sampling(**options)
 
 
 @pytest.mark.parametrize("logits", [torch.tensor([0.0, torch.nan]), torch.tensor([0.0, torch.inf])])
@@ -158,7 +167,7 @@ def test_only_one_row_is_taken():
 
 def test_draws_come_as_often_as_their_probability_says():
     probabilities = torch.tensor([0.5, 0.3, 0.0, 0.2], dtype=torch.float64)
-    generator = seeded(1)
+    generator = Sampling(seed=1).generator()
     counts = torch.bincount(torch.tensor([draw(probabilities, generator) for _ in range(8000)]), minlength=4)
     assert counts[2] == 0
     # four standard deviations of a binomial of 8000 are at most 179
@@ -167,6 +176,22 @@ def test_draws_come_as_often_as_their_probability_says():
 
 def test_a_seed_is_a_seed_and_none_is_a_fresh_one():
     before = torch.get_rng_state()
-    assert seeded(7).initial_seed() == 7
-    assert seeded(None).initial_seed() != seeded(None).initial_seed()
+    assert Sampling(seed=7).generator().initial_seed() == 7
+    assert Sampling(seed=None).generator().initial_seed() != Sampling().generator().initial_seed()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(), Sampling(1, None, 1.0, seed=3), Sampling(0.9), Sampling(top_k=3), Sampling(top_p=0.5)],
+)
+def test_sampling_that_changes_nothing_gives_the_softmax(sampling):
+    logits = torch.randn(50, generator=torch.Generator().manual_seed(0)) * 5
+    plain = logits.double().softmax(0)
+    same = torch.allclose(distribution(logits, sampling).probabilities, plain, atol=1e-12)
+    assert sampling.changes_nothing == same
+
+
+def test_equal_settings_are_one_key():
+    settings = [Sampling(0.5, k, 0.9, seed) for k in (3, 3.0, np.int64(3)) for seed in (1, np.int64(1))]
+    assert len(set(settings)) == 1 and type(settings[-1].top_k) is type(settings[-1].seed) is int

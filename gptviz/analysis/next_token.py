@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from gptviz.sampling import Distribution, distribution
+from gptviz.sampling import AS_IT_IS, Distribution, Sampling, distribution
 
 CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
 
@@ -62,20 +62,15 @@ def entropy(probabilities: torch.Tensor) -> Entropy:
 
 
 def candidates(
-    logits: torch.Tensor,
-    k: int = 10,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    also: int | None = None,
+    logits: torch.Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: int | None = None
 ) -> Candidates:
     """The `k` largest of (V,) logits through every step; `also` is an id that gets its row at any rank.
 
-    Raises ValueError for k < 1 and for sampling options out of range.
+    Raises ValueError for k < 1.
     """
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 row")
-    chosen = distribution(logits, temperature, top_k, top_p)
+    chosen = distribution(logits, sampling)
     model = torch.softmax(logits.double(), dim=0)  # (V,)
     rank = ranks(logits)
     ids = torch.argsort(rank)[:k]

@@ -8,16 +8,16 @@ import pandas as pd
 from gptviz.analysis.next_token import KEPT, Candidates
 from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
-from gptviz.sampling import Options
+from gptviz.sampling import Sampling
 
 
-def column_heads(options: Options) -> dict[str, str]:
+def column_heads(sampling: Sampling) -> dict[str, str]:
     """What stands above each column, with the values that the sliders have."""
     return {
         "rank": "rank",
         "token": "token",
         "logit": "logit",
-        "scaled": "÷ 0" if options.temperature == 0 else f"÷ {options.temperature:g}",
+        "scaled": "÷ 0" if sampling.temperature == 0 else f"÷ {sampling.temperature:g}",
         "filter": "filters",
         "p": "probability",
     }
@@ -25,7 +25,7 @@ def column_heads(options: Options) -> dict[str, str]:
 
 def candidate_rows(
     found: Candidates,
-    options: Options,
+    sampling: Sampling,
     name: Callable[[int], str],
     whole: Callable[[int], bool],
     came: int | None = None,
@@ -35,16 +35,16 @@ def candidate_rows(
     `name` gives a token for the screen; `whole` says whether a text can end in it (a piece of a
     character cannot be appended). `came` is the id of the token that follows in the prompt.
     """
-    changed = options != Options()
+    changed = not sampling.changes_nothing
     rows = [
-        _row(row, found, options, name(int(row["id"])), changed)
+        _row(row, found, sampling, name(int(row["id"])), changed)
         | {"whole": whole(int(row["id"])), "came": int(row["id"]) == came}
         for _, row in found.table.iterrows()
     ]
     return rows, _rest(found, changed) if found.rest else None
 
 
-def _row(row: pd.Series, found: Candidates, options: Options, token: str, changed: bool) -> dict[str, Any]:
+def _row(row: pd.Series, found: Candidates, sampling: Sampling, token: str, changed: bool) -> dict[str, Any]:
     cut = row["filter"] != KEPT
     return {
         "key": str(row["id"]),
@@ -58,14 +58,14 @@ def _row(row: pd.Series, found: Candidates, options: Options, token: str, change
         "model_probability": float(row["model_probability"]),
         "rank_text": f"{row['rank']:,}",
         "logit_text": fixed(row["logit"], 2),
-        "scaled_text": "" if options.temperature == 0 else fixed(row["scaled"], 2),
+        "scaled_text": "" if sampling.temperature == 0 else fixed(row["scaled"], 2),
         "filter_text": f"✕ {row['filter']}" if cut else "✓",
         "p_text": probability_text(row["probability"]),
         "first": int(row["rank"]) == 1,
         "out": cut,
         "moved": changed,
         "rest": False,
-        "sentence": row_sentence(row, found, options),
+        "sentence": row_sentence(row, found, sampling),
     }
 
 
@@ -98,19 +98,19 @@ def _rest(found: Candidates, changed: bool) -> dict[str, Any]:
     }
 
 
-def row_sentence(row: pd.Series, found: Candidates, options: Options) -> str:
+def row_sentence(row: pd.Series, found: Candidates, sampling: Sampling) -> str:
     """From the logit to the probability, with this row's numbers; the token stands before it."""
     logit = fixed(row["logit"], 2)
     own = f" The model itself gives it {probability_text(row['model_probability'])}."
     start = f"(rank {row['rank']:,}): logit {logit}"
-    if options.temperature == 0:
+    if sampling.temperature == 0:
         takes = "the largest: temperature 0 gives it everything" if row["rank"] == 1 else "not the largest"
         return f"{start}, {takes}. Probability {probability_text(row['probability'])}.{own}"
     scaled = fixed(row["scaled"], 2)
-    if options.temperature != 1:
-        start += f" ÷ temperature {options.temperature:g} = {scaled}"
+    if sampling.temperature != 1:
+        start += f" ÷ temperature {sampling.temperature:g} = {scaled}"
     if row["filter"] != KEPT:
-        value = options.top_k if row["filter"] == "top-k" else options.top_p
+        value = sampling.top_k if row["filter"] == "top-k" else sampling.top_p
         return f"{start}, and {row['filter']} {value:g} cuts it: probability 0.{own}"
     log_sum = fixed(found.log_sum, 2)
     power = f"e^({scaled} − {log_sum})" if found.log_sum >= 0 else f"e^({scaled} + {log_sum[1:]})"
@@ -121,4 +121,4 @@ def row_sentence(row: pd.Series, found: Candidates, options: Options) -> str:
         f"{start}. Softmax: {power} = {probability_text(row['probability'])}, "
         f"where {log_sum} is the logarithm of the sum of e^x over {many}."
     )
-    return softmax + (own if options != Options() else "")
+    return softmax + (own if not sampling.changes_nothing else "")

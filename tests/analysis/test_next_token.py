@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.next_token import candidates, curve, entropy, ranks, surprises
+from gptviz.sampling import Sampling
 
 TEXT = "It was the best of times, it was the worst of times, and the cat sat."
 
@@ -44,7 +45,7 @@ def test_the_table_is_the_models_own_logits_in_falling_order(lm, plain):
 )
 def test_rows_and_rest_are_everything(seed, k, temperature, top_k, top_p, also):
     logits = torch.randn(50, generator=torch.Generator().manual_seed(seed)) * 4
-    found = candidates(logits, k, temperature, top_k, top_p, also)
+    found = candidates(logits, k, Sampling(temperature, top_k, top_p), also)
     assert len(found.table) + found.rest == 50
     assert found.table["probability"].sum() + found.rest_probability == pytest.approx(1, abs=1e-9)
     assert found.table["model_probability"].sum() + found.rest_model_probability == pytest.approx(1, abs=1e-9)
@@ -59,7 +60,7 @@ def test_rows_and_rest_are_everything(seed, k, temperature, top_k, top_p, also):
 
 def test_each_filter_signs_what_it_cut():
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
-    found = candidates(logits, 4, top_k=3, top_p=0.6)
+    found = candidates(logits, 4, Sampling(top_k=3, top_p=0.6))
     # of the three that top-k leaves: 0.444, 0.333, 0.222; two of them reach 0.6
     assert found.table["filter"].tolist() == ["kept", "kept", "top-p", "top-k"]
     assert found.table["probability"].tolist() == pytest.approx([4 / 7, 3 / 7, 0, 0])
@@ -76,7 +77,7 @@ def test_the_entropy_of_n_equals_is_log_n(n):
 
 def test_the_entropies_of_settings_and_of_the_model():
     logits = torch.tensor([3.0, 1.0, 0.0])
-    found = candidates(logits, temperature=0)
+    found = candidates(logits, sampling=Sampling(0))
     assert (found.entropy.nats, found.entropy.perplexity) == (0, 1)
     p = logits.double().softmax(0)
     assert found.model_entropy.nats == pytest.approx(-(p * p.log()).sum().item())
@@ -130,7 +131,7 @@ def test_ranks_fall_with_the_logit():
 @pytest.mark.parametrize("size", [1, 5, 4000])
 def test_the_curve_runs_from_the_first_rank_to_the_last(size):
     logits = torch.randn(size, generator=torch.Generator().manual_seed(0))
-    found = curve(logits, candidates(logits, temperature=0.5, top_k=2), points=50)
+    found = curve(logits, candidates(logits, sampling=Sampling(0.5, 2)), points=50)
     values, order = logits.double().softmax(0).sort(descending=True)
     assert found["rank"].iloc[0] == 1 and found["rank"].iloc[-1] == size
     assert len(found) <= 50 and found["rank"].is_unique

@@ -8,14 +8,14 @@ import torch
 
 from gptviz.analysis.next_token import candidates
 from gptviz.figures.candidates import candidate_rows, column_heads
-from gptviz.sampling import Options
+from gptviz.sampling import Sampling
 
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 
 
-def rows_of(options, came=None, k=12, logits=LOGITS):
-    found = candidates(logits, k, options.temperature, options.top_k, options.top_p, also=came)
-    return found, *candidate_rows(found, options, lambda i: f"<{i}>", lambda i: i % 2 == 0, came)
+def rows_of(sampling, came=None, k=12, logits=LOGITS):
+    found = candidates(logits, k, sampling, also=came)
+    return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0, came)
 
 
 def number(text):
@@ -23,10 +23,10 @@ def number(text):
 
 
 @pytest.mark.parametrize(
-    "options", [Options(), Options(0.7), Options(2.0, 40, 0.9), Options(0.05, None, 0.5), Options(1, 5)]
+    "sampling", [Sampling(), Sampling(0.7), Sampling(2.0, 40, 0.9), Sampling(0.05, None, 0.5), Sampling(1, 5)]
 )
-def test_a_kept_rows_sentence_can_be_worked_out(options):
-    found, rows, _ = rows_of(options)
+def test_a_kept_rows_sentence_can_be_worked_out(sampling):
+    found, rows, _ = rows_of(sampling)
     power = r"e\^\((?P<x>−?[\d.]+) (?P<sign>[−+]) (?P<sum>[\d.]+)\) = (?P<p>[\d.]+(?: × 10⁻\S+)?),"
     said = 0
     for row in rows:
@@ -36,14 +36,14 @@ def test_a_kept_rows_sentence_can_be_worked_out(options):
         log_sum = number(match["sum"]) * (1 if match["sign"] == "−" else -1)
         assert math.exp(number(match["x"]) - log_sum) == pytest.approx(row["probability"], rel=0.02)
         assert match["p"] == row["p_text"]
-        assert number(row["scaled_text"]) == pytest.approx(row["logit"] / options.temperature, abs=0.0051)
-        assert ("The model itself gives it" in row["sentence"]) == (options != Options())
+        assert number(row["scaled_text"]) == pytest.approx(row["logit"] / sampling.temperature, abs=0.0051)
+        assert ("The model itself gives it" in row["sentence"]) == (not sampling.changes_nothing)
         said += 1
     assert said == min(found.kept, len(rows))
 
 
 def test_a_cut_row_names_its_filter():
-    _, rows, rest = rows_of(Options(1.0, 6, 0.5))
+    _, rows, rest = rows_of(Sampling(1.0, 6, 0.5))
     last, first = rows[-1], rows[0]
     assert (last["out"], last["filter_text"], last["p_text"]) == (True, "✕ top-k", "0")
     assert "top-k 6 cuts it" in last["sentence"]
@@ -54,35 +54,35 @@ def test_a_cut_row_names_its_filter():
 
 
 def test_temperature_zero_divides_by_nothing():
-    _, rows, rest = rows_of(Options(0.0))
+    _, rows, rest = rows_of(Sampling(0.0))
     assert rows[0]["p_text"] == "1" and "the largest" in rows[0]["sentence"]
     assert all(row["scaled_text"] == "" for row in rows)
     assert all(row["p_text"] == "0" and "not the largest" in row["sentence"] for row in rows[1:])
     assert rest["p_text"] == "0"
-    assert column_heads(Options(0.0))["scaled"] == "÷ 0"
+    assert column_heads(Sampling(0.0))["scaled"] == "÷ 0"
 
 
 def test_what_came_has_its_row_at_its_real_rank():
     order = LOGITS.argsort(descending=True).tolist()
-    _, rows, _ = rows_of(Options(), came=order[299])
+    _, rows, _ = rows_of(Sampling(), came=order[299])
     assert len(rows) == 13
     assert (rows[-1]["id"], rows[-1]["rank"], rows[-1]["came"]) == (order[299], 300, True)
     assert [row["came"] for row in rows[:-1]] == [False] * 12
-    _, rows, _ = rows_of(Options(), came=order[3])
+    _, rows, _ = rows_of(Sampling(), came=order[3])
     assert len(rows) == 12 and rows[3]["came"]
 
 
 def test_rows_and_rest_and_tokens():
-    found, rows, rest = rows_of(Options(0.5))
+    found, rows, rest = rows_of(Sampling(0.5))
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)
     assert rest["token"] == "488 others"
     assert rest["sentence"].startswith("The other 488 tokens of the vocabulary, none of them cut, share")
     assert [row["token"] for row in rows] == [f"<{i}>" for i in found.table["id"]]
     assert [row["whole"] for row in rows] == [i % 2 == 0 for i in found.table["id"]]
     assert [row["first"] for row in rows] == [True] + [False] * 11
-    assert column_heads(Options(0.5))["scaled"] == "÷ 0.5"
+    assert column_heads(Sampling(0.5))["scaled"] == "÷ 0.5"
 
 
 def test_a_table_of_everything_leaves_no_rest():
-    _, rows, rest = rows_of(Options(), k=500)
+    _, rows, rest = rows_of(Sampling(), k=500)
     assert len(rows) == 500 and rest is None

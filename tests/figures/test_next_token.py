@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gptviz.analysis.next_token import candidates, curve
 from gptviz.figures.next_token import mixed, probability_text, surprise_color, vocabulary_curve
 from gptviz.figures.theme import palette
+from gptviz.sampling import Sampling
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_a_token_stays_readable_on_its_surprise(mode, bits):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_curve_draws_the_table(mode):
     logits = torch.randn(5000, generator=torch.Generator().manual_seed(0)) * 3
-    table = curve(logits, candidates(logits, temperature=0.7, top_k=40))
+    table = curve(logits, candidates(logits, sampling=Sampling(0.7, 40)))
     tokens = [f"<t{i}>" for i in table["id"]]
     fig = vocabulary_curve(table, tokens, 40, mode, came=(77, "·cat"))
     model, chosen = fig.data

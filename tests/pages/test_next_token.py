@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gptviz.generate import generate
-from gptviz.sampling import distribution, draw, seeded
+from gptviz.sampling import Sampling, distribution, draw
 from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
@@ -111,8 +111,8 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     at = run_page("next_token", text=TEXT, seed=41, temperature=1.5)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    probabilities = distribution(mini.trace(TEXT, keep=[]).logits(), 1.5).probabilities
-    drawn = draw(probabilities, seeded(41))
+    probabilities = distribution(mini.trace(TEXT, keep=[]).logits(), Sampling(1.5)).probabilities
+    drawn = draw(probabilities, Sampling(seed=41).generator())
     trace = given(at, "chips")["tokens"]
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
     assert at.number_input(key="seed").value == 42
@@ -137,7 +137,7 @@ def test_a_seed_that_makes_no_sense_is_as_if_it_were_not_there(run_page, mini, s
     at = run_page("next_token", text=TEXT, seed=seed)
     assert at.number_input(key="seed").value is None
     at.button(key="next_sample").click().run()
-    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()).probabilities, seeded(0))
+    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()).probabilities, Sampling(seed=0).generator())
     assert given(at, "chips")["tokens"][-1]["id"] == drawn
 
 

@@ -1,6 +1,7 @@
 """The Next token page's sentences, all of them, for small inputs."""
 
 from gptviz.analysis.next_token import Entropy
+from gptviz.sampling import Sampling
 from gptviz.ui.views.next_token import words
 from tests.golden_files import check
 
@@ -20,8 +21,8 @@ def test_every_sentence() -> None:
             "drew": words.drew(41, "·mill", 0.90634),
             "drawn": words.drawn("·mill", 0.000123),
             "nameless": words.nameless("<id 50300>"),
-            "how": words.how(20, 5, 0.8, 50, 0.95),
-            "how: one token": words.how(1, 0, 1.0, None, None),
+            "how": words.how(20, Sampling(0.8, 50, 0.95, 5)),
+            "how: one token": words.how(1, Sampling(seed=0)),
             "curve": words.CURVE,
             "table: candidates": words.NUMBERS,
             "table: how unsure": words.SURE,

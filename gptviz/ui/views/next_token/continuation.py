@@ -1,7 +1,7 @@
 """Going on with the text: one token that a person picks or a seed draws, or twenty written in a row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 
 import streamlit as st
@@ -9,8 +9,8 @@ import torch
 
 from gptviz import LanguageModel
 from gptviz.figures.theme import palette
-from gptviz.generate import Step, generate, named_bytes
-from gptviz.sampling import Options, draw, seeded
+from gptviz.generate import Step, named_bytes, steps
+from gptviz.sampling import Sampling, draw
 from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.shell import address, prompt, state
 from gptviz.ui.shell.page import Scene
@@ -19,7 +19,7 @@ from gptviz.ui.words import is_named, show_id
 
 MANY = 20
 KEPT = "next_kept"  # what was written has just gone into the prompt
-PENDING = "next_pending"  # (seed, options) of a "Write on" that is to begin
+PENDING = "next_pending"  # the Sampling, seed included, of a "Write on" that is to begin
 SEED, SAID, WRITTEN = "seed", "next_said", "next_written"  # SAID: a sentence, and the text it is about
 CHOICES = {SEED: int}
 SEEDS = 1_000_000  # as many as the address can hold: see `address.parse`
@@ -31,8 +31,7 @@ class Written:
 
     after: tuple[int, ...]
     model: str
-    seed: int
-    options: Options
+    sampling: Sampling
     steps: list[Step] = field(default_factory=list)
 
 
@@ -51,7 +50,7 @@ def _say(sentence: str) -> None:
     st.session_state[SAID] = (sentence, state.current_or_default().text)
 
 
-def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> None:
+def controls(scene: Scene, probabilities: torch.Tensor, sampling: Sampling) -> None:
     """Seed, "Sample one" and "Write on", with what they gave. `probabilities` (V,) are those of the bars."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on"):
         st.number_input(
@@ -85,7 +84,7 @@ def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> Non
     if sentence and about == scene.text:
         st.markdown(sentence)
     if writing:
-        st.session_state[PENDING] = (_seed(), options)
+        st.session_state[PENDING] = replace(sampling, seed=_seed())
         st.rerun()
     _show_written(scene)
 
@@ -93,14 +92,13 @@ def controls(scene: Scene, probabilities: torch.Tensor, options: Options) -> Non
 def write_on(scene: Scene) -> None:
     """Write, if that was asked for. Call it outside every fragment: a click within one interrupts nothing."""
     if PENDING in st.session_state:
-        seed, options = st.session_state.pop(PENDING)
-        _write(scene, seed, options)
+        _write(scene, st.session_state.pop(PENDING))
         st.rerun()
 
 
 def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
     seed = _seed()
-    chosen = draw(probabilities, seeded(seed))
+    chosen = draw(probabilities, Sampling(seed=seed).generator())
     refusal = _go_on(scene, chosen)
     _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(probabilities[chosen]))} {refusal}")
     st.session_state[SEED] = (seed + 1) % SEEDS
@@ -110,16 +108,15 @@ def _seed() -> int:
     return int(st.session_state.get(SEED) or 0)
 
 
-def _write(scene: Scene, seed: int, options: Options) -> None:
+def _write(scene: Scene, sampling: Sampling) -> None:
     """Write step by step. Any click interrupts it between two steps: what is written stays in the session."""
     ids = [token.id for token in scene.tokens[: scene.position + 1]]
-    written = Written(tuple(ids), scene.key, seed, options)
+    written = Written(tuple(ids), scene.key, sampling)
     st.session_state[WRITTEN] = written
     st.button("Stop", key="next_stop", type="primary")
     progress = st.progress(0.0)
     text = st.empty()
-    settings = (options.temperature, options.top_k, options.top_p)
-    for step in generate(scene.lm, ids, MANY, *settings, seed=seed):
+    for step in steps(scene.lm, ids, MANY, sampling):
         written.steps.append(step)
         progress.progress(len(written.steps) / MANY, f"token {len(written.steps)} of {MANY}")
         text.html(_as_html(scene, written))
@@ -141,10 +138,7 @@ def _show_written(scene: Scene) -> None:
             st.caption(
                 words.how(
                     len(written.steps),
-                    written.seed,
-                    written.options.temperature,
-                    written.options.top_k,
-                    written.options.top_p,
+                    written.sampling,
                 )
             )
 

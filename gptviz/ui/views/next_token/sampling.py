@@ -5,13 +5,13 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz.sampling import Options
+from gptviz.sampling import Sampling
 
 ROWS = (10, 20, 50, 100)
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
-def sampling_controls(vocabulary: int) -> tuple[Options, int]:
+def sampling_controls(vocabulary: int) -> tuple[Sampling, int]:
     """Draw the controls. The three settings, None where one is switched off, and how many rows to show."""
     # not columns: on a phone they would fill the screen before the picture
     row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
@@ -42,7 +42,7 @@ def sampling_controls(vocabulary: int) -> tuple[Options, int]:
     )
     count = row.selectbox("Rows", ROWS, key="next_rows", width=100, help="How many bars to show.", **KEPT)
     k = None if top_k is None else int(top_k)
-    return Options(temperature, k, None if top_p == 1 else top_p), int(count)
+    return Sampling(temperature, k, None if top_p == 1 else top_p), int(count)
 
 
 def _slider(row: DeltaGenerator, label: str, span: tuple[float, float, float], help: str) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import gptviz
-from gptviz.sampling import distribution
+from gptviz.sampling import Sampling, distribution
 
 
 def bars(
@@ -27,8 +27,8 @@ def bars(
     say_how_surprising(lm, t, ids)
 
     logits = t.logits(position)  # (V,): t["final"] of this position, times out_head
-    for name, how in {"model": (1.0, None, None), "bars": (temperature, top_k, top_p)}.items():
-        chosen = distribution(logits, *how)
+    for name, how in {"model": Sampling(), "bars": Sampling(temperature, top_k, top_p)}.items():
+        chosen = distribution(logits, how)
         bits = torch.special.entr(chosen.probabilities).sum() / np.log(2)
         print(f"{name}: {int(chosen.kept.sum())} of {len(logits)} tokens are kept, entropy {bits:.2f} bits")
     print(t.next_tokens(rows, position, temperature=temperature, top_k=top_k, top_p=top_p))

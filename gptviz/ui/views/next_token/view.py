@@ -9,7 +9,7 @@ from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.next_token import vocabulary_curve
 from gptviz.figures.surprise import surprise_rows
 from gptviz.model import GPTModel
-from gptviz.sampling import Options, distribution
+from gptviz.sampling import Sampling, distribution
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import prompt_surprises, surprise_chips
@@ -47,20 +47,19 @@ def draw(scene: Scene) -> None:
     def bars() -> None:
         """Everything that a slider changes; the forward pass and the surprises stay outside."""
         top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
-        options, count = sampling_controls(lm.config.vocab_size)
-        settings = (options.temperature, options.top_k, options.top_p)
-        found = candidates(logits, count, *settings, also=came)
+        sampling, count = sampling_controls(lm.config.vocab_size)
+        found = candidates(logits, count, sampling, also=came)
         top.html(headline(before, found, name(int(found.table["id"][0])), scene.mode))
         top.html(uncertainty(found))
 
-        rows, rest = candidate_rows(found, options, name, whole, came)
+        rows, rest = candidate_rows(found, sampling, name, whole, came)
         action = "Append" if position == last else "Go on with it"
         candidate_bars(
-            rows, rest, column_heads(options), scene.mode, lambda i: go_on_with(scene, i), action=action
+            rows, rest, column_heads(sampling), scene.mode, lambda i: go_on_with(scene, i), action=action
         )
-        controls(scene, found.chosen.probabilities, options)
+        controls(scene, found.chosen.probabilities, sampling)
         prose(
-            words.look_for(len(logits), found.model_entropy, found.entropy, options != Options()),
+            words.look_for(len(logits), found.model_entropy, found.entropy, not sampling.changes_nothing),
             *("logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p"),
         )
 
@@ -93,14 +92,14 @@ def draw(scene: Scene) -> None:
                 scene.load,
                 text=scene.text,
                 position=position,
-                temperature=options.temperature,
-                top_k=options.top_k,
-                top_p=options.top_p,
+                temperature=sampling.temperature,
+                top_k=sampling.top_k,
+                top_p=sampling.top_p,
                 rows=count,
                 came=len(rows) > count,
                 special_tokens=scene.special,
             ),
-            run=lambda: _run(scene, logits, options),
+            run=lambda: _run(scene, logits, sampling),
         )
 
     write_on(scene)
@@ -120,7 +119,7 @@ def _sentence(scene: Scene, logits: torch.Tensor, came: int | None) -> str:
     return f"{said} {words.came_next(show_id(scene.lm, came), had, rank)}"
 
 
-def _run(scene: Scene, logits: torch.Tensor, options: Options) -> None:
+def _run(scene: Scene, logits: torch.Tensor, sampling: Sampling) -> None:
     """What *In code* shows, once, so that its shapes can be taken down."""
     run_first_block(scene.lm, [token.id for token in scene.tokens])
-    distribution(logits, options.temperature, options.top_k, options.top_p)
+    distribution(logits, sampling)

@@ -3,6 +3,7 @@
 from gptviz.analysis.next_token import Entropy
 from gptviz.digits import fixed, significant
 from gptviz.figures.next_token import probability_text
+from gptviz.sampling import Sampling
 from gptviz.ui.words import as_code
 
 
@@ -78,12 +79,12 @@ def nameless(token: str) -> str:
     )
 
 
-def how(tokens: int, seed: int, temperature: float, top_k: int | None, top_p: float | None) -> str:
+def how(tokens: int, sampling: Sampling) -> str:
     """How a continuation was written."""
-    parts = [f"{tokens} tokens" if tokens > 1 else "1 token", f"seed {seed}"]
-    parts.append(f"temperature {fixed(temperature, 2)}")
-    parts += [f"top-k {top_k}"] if top_k else []
-    parts += [f"top-p {top_p:g}"] if top_p else []
+    parts = [f"{tokens} tokens" if tokens > 1 else "1 token", f"seed {sampling.seed}"]
+    parts.append(f"temperature {fixed(sampling.temperature, 2)}")
+    parts += [f"top-k {sampling.top_k}"] if sampling.top_k else []
+    parts += [f"top-p {sampling.top_p:g}"] if sampling.top_p else []
     return ", ".join(parts)
 
 
