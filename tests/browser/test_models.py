@@ -1,7 +1,6 @@
 """Models in the browser: downloaded from a hub on this machine, and brought as files by a person."""
 
 import re
-import time
 
 import pytest
 import torch
@@ -105,8 +104,9 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     page = open_page(base=fresh, text=TEXT)
     page.get_by_role("button", name="More models").click()
     grid = page.get_by_role("dialog").get_by_test_id("stDataFrame")
-    grid.wait_for()
-    time.sleep(1)  # the grid draws itself on a canvas, and says nothing of when
+    settled(page)
+    # the grid draws itself on a canvas; what it has drawn stands in a table for those who cannot see it
+    grid.locator("canvas td").first.wait_for(state="attached")
     box = grid.bounding_box()
     page.mouse.click(box["x"] + 60, box["y"] + 35 * 2.5)  # the header, mini, gpt2-untrained
     page.get_by_text("12 blocks × 12 heads, 768 wide").wait_for()

@@ -41,7 +41,7 @@ def test_a_link_opens_what_its_sender_saw(open_page, mini):
     assert [row["filter"] for row in bars(page)].count("kept") < 8
     # the widths of the bars are the probabilities, to the scale that stands above them
     scale = float(page.get_by_test_id("candidates").get_attribute("data-scale"))
-    page.wait_for_timeout(300)  # bars grow for a moment
+    page.wait_for_function("() => !document.getAnimations().length")  # bars grow for a moment
     first = page.get_by_test_id("candidate").first
     share = first.locator(".fill").bounding_box()["width"] / first.locator(".bar").bounding_box()["width"]
     assert share == pytest.approx(float(bars(page)[0]["probability"]) / scale, abs=0.02)
