@@ -6,6 +6,7 @@ Shapes in comments: H heads, T tokens.
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import category
 
@@ -22,11 +23,14 @@ SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby
 FAVOURITE, FAVOURITE_SHARE, ENTROPY = (len(SHARES) + i for i in range(3))
 
 
+ROWS = 128  # queries that are worked on at a time: a long text's weights are never copied whole
+
+
 @dataclass(frozen=True)
 class Targets:
     """What the heads are asked about one text: for each of `SHARES` the keys that it means.
 
-    `keys` (T, T, len(SHARES)), rows are queries: 1 where the key belongs to the role, else 0. `rows`: the
+    `keys` (T, T, len(SHARES)) booleans, rows are queries: whether the key belongs to the role. `rows`: the
     queries that have such a key. `even` are the scores of a head that looks at all tokens alike.
     """
 
@@ -37,12 +41,36 @@ class Targets:
     @classmethod
     def of(cls, tokens: Sequence["Token"]) -> "Targets":
         """The targets of a text. Tokens are the same where their ids are, whatever they look like."""
-        n_tokens = len(tokens)
-        masks = _masks([token.id for token in tokens], [is_mark(token.raw) for token in tokens])
-        keys = torch.stack([masks[name] for name in SHARES], dim=-1).float()
-        rows = {name: tuple(masks[name].any(dim=-1).nonzero()[:, 0].tolist()) for name in SHARES}
-        even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
-        return cls(keys, rows, block_scores(even[None], keys)[0])
+        return HeadScores.of(tokens).targets
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """`block_scores` of one text, as what a `Reduction` of `attn` calls: two of the same text are equal."""
+
+    ids: tuple[int, ...]
+    marks: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, tokens: Sequence["Token"]) -> "HeadScores":
+        return cls(tuple(token.id for token in tokens), tuple(is_mark(token.raw) for token in tokens))
+
+    @property
+    def targets(self) -> Targets:
+        return _targets(self.ids, self.marks)
+
+    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
+        return block_scores(attn, self.targets.keys)
+
+
+@lru_cache(maxsize=2)  # of the text whose blocks come one after the other: 7 MB for 1,024 tokens
+def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
+    n_tokens = len(ids)
+    masks = _masks(ids, marks)
+    keys = torch.stack([masks[name] for name in SHARES], dim=-1)
+    rows = {name: tuple(masks[name].any(dim=-1).nonzero()[:, 0].tolist()) for name in SHARES}
+    even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
+    return Targets(keys, rows, block_scores(even[None], keys)[0])
 
 
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
@@ -57,12 +85,16 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
             f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need those of Targets.of "
             f"the same text, {(n_tokens, n_tokens, len(SHARES))}"
         )
-    attn = attn.float()
-    given = torch.einsum("hqk,qks->hqs", attn, keys)  # (H, T, shares): each query's attention to the keys
-    asked = keys.any(dim=1)  # (T, shares): the queries that have such keys
-    shares = given.sum(dim=1) / asked.sum(dim=0)  # 0 / 0 is NaN: no query has any
+    given, entropy = torch.zeros(len(attn), len(SHARES)), torch.zeros(len(attn))
+    for start in range(1, n_tokens, ROWS):  # query 0 has no role and no entropy
+        stop = min(start + ROWS, n_tokens)
+        some = attn[:, start:stop, :stop].float().flatten(1)  # (H, rows, keys) -> (H, rows * keys)
+        given += some @ keys[start:stop, :stop].float().flatten(0, 1)  # (H, shares)
+        entropy += torch.special.entr(some).sum(dim=1)
+    asked = keys.any(dim=1).sum(dim=0)  # (shares,): how many queries have such keys
+    shares = given / asked  # 0 / 0 is NaN: no query has any
     favourite = torch.stack(_favourites(attn), dim=-1)  # (H, 2)
-    entropy = torch.special.entr(attn[:, 1:]).sum(dim=-1).mean(dim=-1)  # (H,), NaN for one token
+    entropy = entropy / (n_tokens - 1) if n_tokens > 1 else entropy * torch.nan
     return torch.cat([shares, favourite, entropy[:, None]], dim=-1)
 
 
@@ -123,7 +155,7 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
     if last < 1:
         return torch.full((heads,), torch.nan), torch.full((heads,), torch.nan)
-    sums = attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)  # (H, T): from later queries only
+    sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()  # (H, T): from later queries only
     means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
     return (best + 1).float(), means[torch.arange(heads), best]

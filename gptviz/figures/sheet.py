@@ -46,12 +46,12 @@ def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[byt
 
 
 def pool(weights: np.ndarray, size: int = THUMBNAIL_PX) -> np.ndarray:
-    """(T, T) -> (at most size, at most size): the largest weight in each of about equal squares."""
+    """(..., T, T) -> (..., t, t), t at most `size`: the largest weight in each of about equal squares."""
     n_tokens = weights.shape[-1]
     if n_tokens <= size:
         return weights
     starts = np.linspace(0, n_tokens, size, endpoint=False).astype(int)
-    return np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=0), starts, axis=1)
+    return np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=-2), starts, axis=-1)
 
 
 def _indexed(weights: np.ndarray) -> np.ndarray:

@@ -16,8 +16,9 @@ from gptviz.analysis.head_roles import (
     roles,
     roles_of,
 )
-from gptviz.analysis.head_scores import Targets, block_scores, is_mark, spans
+from gptviz.analysis.head_scores import HeadScores, Targets, block_scores, is_mark, spans
 from gptviz.language_model import LanguageModel
+from gptviz.reduction import Reduction
 from gptviz.trace import Token
 
 
@@ -266,6 +267,28 @@ def test_the_table_says_every_number_of_every_head(lm: LanguageModel) -> None:
         assert row["to_first"] == role.shares["first"] and row["spread"] == role.spread
         if role.share is not None:
             assert row["share"] == role.share == row[f"to_{role.kind}"]
+
+
+def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm: LanguageModel) -> None:
+    trace = lm.trace("One two, three one two, three.")
+    measure = HeadScores.of(trace.tokens)
+    assert measure == HeadScores.of(lm.trace("One two, three one two, three.", keep=()).tokens)
+    reduced = lm.trace(
+        "One two, three one two, three.", keep=(), reduce=[Reduction("scores", "attn", measure)]
+    )
+    for block, scores in enumerate(reduced.reduced("scores")):
+        torch.testing.assert_close(
+            scores, block_scores(trace["attn", block], measure.targets.keys), equal_nan=True
+        )
+    assert roles_of(reduced.reduced("scores"), measure.targets) == roles(trace)
+
+
+def test_a_long_text_is_measured_some_rows_at_a_time() -> None:
+    torch.manual_seed(0)
+    attn, text = random_attention(300), tokens([i % 70 for i in range(300)])
+    keys = Targets.of(text).keys
+    shares = [(attn[:, 1:] * keys[1:, :, i]).sum(-1).sum(-1) / keys[:, :, i].any(1).sum() for i in range(5)]
+    torch.testing.assert_close(block_scores(attn, keys)[:, :5], torch.stack(shares, dim=-1))
 
 
 def test_spans() -> None:
