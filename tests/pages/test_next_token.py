@@ -12,8 +12,10 @@ from gptviz.sampling import Sampling, distribution, draw
 from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
+from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import SEEDS, pieces, text_of
 from gptviz.ui.views.next_token.snippet import bars
+from gptviz.ui.words import show_id
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -116,7 +118,7 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     trace = given(at, "chips")["tokens"]
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
     assert at.number_input(key="seed").value == 42
-    assert "Seed 41 drew" in prose(at)
+    assert words.drew(41, show_id(mini, drawn), float(probabilities[drawn])) in prose(at)
 
 
 def test_the_advanced_seed_stands_in_the_address(run_page, mini):
@@ -146,7 +148,10 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
     at = run_page("next_token", text=text)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    assert "Seed 0 drew" in prose(at) and "The prompt is full: mini reads at most 256 tokens" in prose(at)
+    probabilities = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits()).probabilities
+    drawn = draw(probabilities, Sampling(seed=0).generator())
+    said = prose(at).split(words.drew(0, show_id(mini, drawn), float(probabilities[drawn])))
+    assert len(said) == 2 and "256" in said[1].splitlines()[0]
     assert at.session_state["gptviz_prompt"].text == text
 
 
@@ -165,7 +170,7 @@ def test_write_on_is_generate(run_page, mini):
     steps = list(generate(mini, ids, 20, 0.8, 50, seed=5))
     written = at.session_state["next_written"]
     assert [step.id for step in written.steps] == [step.id for step in steps]
-    assert "20 tokens, seed 5, temperature 0.80, top-k 50" in [caption.value for caption in at.caption]
+    assert words.how(20, Sampling(0.8, 50, seed=5)) in [caption.value for caption in at.caption]
     at.button(key="next_keep").click().run()
     text = at.session_state["gptviz_prompt"].text
     assert text == mini.decode([*ids, *(step.id for step in steps)])
