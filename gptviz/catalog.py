@@ -46,4 +46,6 @@ def catalog() -> list[Entry]:
 
 def gigabytes(count: int) -> str:
     """A number of bytes for people, in the units that disks and networks are sold in."""
+    if count < 1e5:
+        return f"{count / 1e3:.1f} kB"
     return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"

@@ -80,7 +80,7 @@ def test_the_books_file_is_uploaded_and_belongs_to_its_session(fresh, truth, ope
     page.get_by_role("button", name="More models").click()
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "my model.pth")
     page.get_by_role("button", name="Load these files").click()
-    page.get_by_text("does not say how many attention heads it has").wait_for()
+    page.get_by_text("How many attention heads does").wait_for()
     settled(page)
     page.get_by_role("combobox", name="Heads").click()
     page.get_by_role("option", name="3", exact=True).click()
@@ -93,11 +93,56 @@ def test_the_books_file_is_uploaded_and_belongs_to_its_session(fresh, truth, ope
     expected = lm.trace(TEXT).next_tokens(1)["probability"].item()
     assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
     assert page.get_by_role("textbox", name="Prompt").input_value() == TEXT
+    # a reload is another session of the same browser
+    page.reload()
+    page.get_by_text("2 blocks × 3 heads, 48 wide").wait_for()
+    settled(page)
+    assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
     # its address, in somebody else's browser, opens the prompt and says why the model is not there
     path, query = page.url.removeprefix(fresh + "/").split("?")
     other = open_page(base=fresh, path=f"{path}?{query}")
-    assert "it belonged to that visit only" in other.get_by_test_id("stAlert").inner_text()
+    assert "only the browser that brought it" in other.get_by_test_id("stAlert").inner_text()
     assert other.get_by_role("textbox", name="Prompt").input_value() == TEXT
+
+
+def test_uploads_are_told_apart_removed_and_leave_the_uploader_empty(fresh, open_page, tmp_path):
+    truth = makers.hf_model()
+    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
+    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    (tmp_path / "noise.pth").write_bytes(bytes(range(256)) * 9)
+    page = open_page(base=fresh, text="% % %")
+    window = page.get_by_role("dialog")
+
+    def bring(*names):
+        page.get_by_role("button", name="More models").click()
+        window.locator("input[type=file]").set_input_files([tmp_path / name for name in names])
+        page.get_by_role("button", name="Load these files").click()
+
+    bring("meta.pkl")
+    window.get_by_text("meta.pkl was sent, without weights").wait_for()
+    assert window.get_by_test_id("stFileUploaderFile").count() == 0
+    page.keyboard.press("Escape")
+    window.wait_for(state="detached")
+    for _ in range(2):
+        bring("ckpt.pt", "meta.pkl")
+        page.get_by_text("2 blocks × 4 heads, 16 wide").wait_for()
+        window.wait_for(state="detached")
+        settled(page)
+    page.get_by_role("button", name="More models").click()
+    window.get_by_role("button", name="Remove").first.wait_for()
+    assert window.get_by_role("button", name="Remove").count() == 2
+    window.get_by_role("button", name="Remove").first.click()
+    window.wait_for(state="detached")
+    settled(page)
+    assert "2 blocks × 4 heads" in facts(page)  # the other one is in use
+    bring("noise.pth")
+    page.get_by_text("noise (yours) cannot be loaded").wait_for()
+    settled(page)
+    assert "/" not in page.get_by_test_id("stAlert").first.inner_text()  # nothing of the server's folders
+    page.get_by_role("button", name="Remove it").click()
+    page.get_by_text("noise (yours)").wait_for(state="detached")
+    settled(page)
+    assert "2 blocks × 4 heads" in facts(page)
 
 
 def test_a_click_in_the_table_takes_the_model(fresh, open_page):

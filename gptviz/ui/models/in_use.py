@@ -1,30 +1,26 @@
 """The model that a session works with: the one that was asked for, or else the last that could be loaded."""
 
 import os
-import threading
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz import LanguageModel
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
+from gptviz.ui.models.browsers import find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.downloads import Downloads
-from gptviz.ui.models.uploads import Uploads
+from gptviz.ui.models.uploads import Upload
 
 ALLOW_PATHS = "GPTVIZ_ALLOW_PATHS"
 DEVICE = "GPTVIZ_DEVICE"
 
-LEFT_SECONDS = 150.0  # a little longer than Streamlit keeps a session whose connection broke
-
-_UPLOADS, _IN_USE, _FAILED = "gptviz_uploads", "gptviz_model_in_use", "gptviz_model_failed"
+_IN_USE, _FAILED = "gptviz_model_in_use", "gptviz_model_failed"
 
 
 class NotOnDisk(CheckpointError):
@@ -77,8 +73,30 @@ def _load(choice: Choice) -> tuple[str, LanguageModel]:
     except NotOnDisk:
         raise  # seen at once, and over when somebody downloads it
     except ValueError as error:
+        error.args = (without_folder(str(error), choice),)
         st.session_state[_FAILED] = (key, error)
         raise
+
+
+def without_folder(said: str, choice: Choice) -> str:
+    """A sentence about a model's files that names the files and not where the server keeps them."""
+    if choice.name.startswith(UPLOAD):
+        folder: Path | None = upload_of(choice).folder
+    elif choice.name.startswith(PATH):
+        return said.replace(str(_path_of(choice)), choice.name.removeprefix(PATH))  # as it was typed
+    else:
+        folder = on_disk(choice.name) if is_from_hub(choice.name) else None
+    if folder is None:
+        return said
+    return said.replace(f"{folder}/", "").replace(str(folder), label_of(choice))
+
+
+def label_of(choice: Choice) -> str:
+    """A choice's name on the screen."""
+    if choice.name.startswith(UPLOAD):
+        upload = find_upload(choice.name.removeprefix(UPLOAD))
+        return f"{upload.label} (yours)" if upload is not None else "An upload that is not here"
+    return choice.name.removeprefix(PATH)
 
 
 def key_of(choice: Choice) -> str:
@@ -99,11 +117,8 @@ def _stamp(path: Path) -> str:
 
 def check_right(choice: Choice) -> None:
     """Whether this session may look into that model. Raises CheckpointError."""
-    if choice.name.startswith(UPLOAD) and uploads().find(choice.name.removeprefix(UPLOAD)) is None:
-        raise CheckpointError(
-            "this link is to a file that somebody uploaded: it belonged to that visit only. "
-            "Upload it again, under More models"
-        )
+    if choice.name.startswith(UPLOAD):
+        upload_of(choice)
     if choice.name.startswith(PATH) and not paths_allowed():
         raise CheckpointError(
             "a path on the server is read only when the server allows it: "
@@ -111,22 +126,36 @@ def check_right(choice: Choice) -> None:
         )
 
 
+def upload_of(choice: Choice) -> Upload:
+    """The upload that a choice names. Raises CheckpointError for what this browser did not bring."""
+    upload = find_upload(choice.name.removeprefix(UPLOAD))
+    if upload is None:
+        raise CheckpointError(
+            "it was somebody's own file: only the browser that brought it can open it, and it is deleted "
+            "when that browser has left. Upload it again, under More models"
+        )
+    return upload
+
+
 def plan_of(choice: Choice) -> Plan:
     """Where the weights of a choice that passed `check_right` are. Raises ValueError, a sentence."""
     device = choice.device or default_device()
     made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=device)
     if choice.name.startswith(UPLOAD):
-        upload = uploads()[choice.name.removeprefix(UPLOAD)]
+        upload = upload_of(choice)
         return made(upload.path, called=upload.label, tokenizer=choice.tokenizer or upload.tokenizer)
     if choice.name.startswith(PATH):
-        path = Path(choice.name.removeprefix(PATH)).expanduser().resolve()
-        return made(path, tokenizer=choice.tokenizer)
+        return made(_path_of(choice), tokenizer=choice.tokenizer)
     if not is_from_hub(choice.name):
         return made(choice.name)
     folder = on_disk(choice.name)
     if folder is None:
         raise NotOnDisk(f"{choice.name} is not on this machine")
     return made(folder, called=choice.name)
+
+
+def _path_of(choice: Choice) -> Path:
+    return Path(choice.name.removeprefix(PATH)).expanduser().resolve()
 
 
 def is_from_hub(name: str) -> bool:
@@ -139,7 +168,7 @@ def code_of(model: InUse) -> str:
     choice = model.choice
     name = choice.name.removeprefix(PATH)
     if choice.name.startswith(UPLOAD):
-        upload = uploads().find(choice.name.removeprefix(UPLOAD))
+        upload = find_upload(choice.name.removeprefix(UPLOAD))
         name = upload.path.name if upload is not None and upload.path.is_file() else model.lm.name
     options = {
         "n_heads": choice.n_heads,
@@ -161,40 +190,6 @@ def default_device() -> str:
 def paths_allowed() -> bool:
     """Whether people may type a path of the server's machine: the environment variable GPTVIZ_ALLOW_PATHS."""
     return os.environ.get(ALLOW_PATHS) == "1"
-
-
-def uploads() -> Uploads:
-    """This session's uploads, which go with it."""
-    if _UPLOADS not in st.session_state:
-        cache = model_cache()
-
-        def gone(number: str) -> None:
-            cache.drop_all(f"{UPLOAD}{number}|")
-
-        st.session_state[_UPLOADS] = Uploads(st.get_option("server.maxUploadSize") * 2**20, gone)
-    found: Uploads = st.session_state[_UPLOADS]
-    context = get_script_run_ctx()
-    if any(found) and context is not None:
-        _visit(context.session_id, found)
-    return found
-
-
-def _left(visit: tuple[str, Uploads]) -> None:
-    """The browser has gone, or its network: Streamlit lets it come back within two minutes."""
-    timer = threading.Timer(LEFT_SECONDS, _clear_unless_back, visit)
-    timer.daemon = True
-    timer.start()
-
-
-@st.cache_resource(scope="session", on_release=_left, show_spinner=False)
-def _visit(session: str, _uploads: Uploads) -> tuple[str, Uploads]:
-    """Streamlit's word for a session that ends is a cache that goes with it."""
-    return session, _uploads
-
-
-def _clear_unless_back(session: str, uploads: Uploads) -> None:
-    if not (runtime.exists() and runtime.get_instance().is_active_session(session)):
-        uploads.clear()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

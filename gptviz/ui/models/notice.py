@@ -10,23 +10,16 @@ from gptviz.checkpoints import HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.download import Progress
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import PATH, UPLOAD, Choice
+from gptviz.ui.models.browsers import find_upload, remove_upload
+from gptviz.ui.models.choice import UPLOAD, Choice
 from gptviz.ui.models.downloads import Download
-from gptviz.ui.models.in_use import InUse, NotOnDisk
+from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
 
 HEADS, TOKENIZER = "model_heads", "model_tokenizer"
 GPT2_HEAD_DIM = 64
 EVERY_SECONDS = 0.5
 
 Choose = Callable[[Choice], None]
-
-
-def label_of(choice: Choice) -> str:
-    """A choice's name on the screen."""
-    if choice.name.startswith(UPLOAD):
-        upload = models.uploads().find(choice.name.removeprefix(UPLOAD))
-        return f"{upload.label} (yours)" if upload is not None else "an upload of another visit"
-    return choice.name.removeprefix(PATH)
 
 
 def notice(model: InUse, choose: Choose) -> None:
@@ -60,9 +53,18 @@ def _failed(model: InUse, why: str, choose: Choose) -> None:
     st.error(
         f"{label_of(model.asked)} cannot be loaded: {_ended(why)} What you see is {label_of(model.choice)}."
     )
+    number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
-        st.button("Try again", key="model_retry", on_click=models.retry)
+        if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:
+            st.button("Remove it", key="model_remove", on_click=_remove, args=(number, model, choose))
+        else:
+            st.button("Try again", key="model_retry", on_click=models.retry)
         _go_back(model, choose)
+
+
+def _remove(number: str, model: InUse, choose: Choose) -> None:
+    remove_upload(number)
+    choose(model.choice)
 
 
 def _ended(text: str) -> str:
@@ -143,23 +145,38 @@ def duration(seconds: float) -> str:
 
 
 def _heads(model: InUse, trouble: HeadsMissing, choose: Choose) -> None:
-    usual = trouble.emb_dim // GPT2_HEAD_DIM
     st.info(
-        f"{label_of(model.asked)} does not say how many attention heads it has: a file of weights does not "
-        f"show it. Your training code does: `n_heads` in its config. Its {trouble.emb_dim} dimensions can be "
-        f"divided among these; GPT-2 has {GPT2_HEAD_DIM} dimensions a head."
+        f"How many attention heads does {label_of(model.asked)} have? A file of weights does not show it, "
+        "and with a wrong number every page would be wrong without any sign of it. Your training code says "
+        f"it: `n_heads` in its config. {_proposal(trouble.emb_dim)}"
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choices = list(trouble.choices)
-        st.selectbox(
+        chosen = st.selectbox(
             "Heads",
-            choices,
-            index=choices.index(usual) if usual in choices else 0,
+            list(trouble.choices),
+            index=None,  # a guess beside a button would be taken for knowledge
+            placeholder="Choose",
             key=HEADS,
             width=120,
         )
-        st.button("Load", key="model_load", type="primary", on_click=_with_heads, args=(model.asked, choose))
+        st.button(
+            "Load",
+            key="model_load",
+            type="primary",
+            disabled=chosen is None,
+            on_click=_with_heads,
+            args=(model.asked, choose),
+        )
         _go_back(model, choose)
+
+
+def _proposal(emb_dim: int) -> str:
+    """How many heads there would be if it were made like GPT-2."""
+    usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
+    like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
+    if rest:
+        return f"{like}, which does not divide the {emb_dim} here."
+    return f"{like}: of the {emb_dim} here, that makes {usual} head{'' if usual == 1 else 's'}."
 
 
 def _with_heads(asked: Choice, choose: Choose) -> None:

@@ -1,9 +1,12 @@
 """Which model: in the sidebar its name and size, and a window with all there are and for one's own files."""
 
+import re
+import time
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from gptviz import KNOWN_MODELS
 from gptviz.catalog import catalog, gigabytes
@@ -11,13 +14,16 @@ from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
 from gptviz.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import PATH, UPLOAD, Choice
-from gptviz.ui.models.in_use import InUse
-from gptviz.ui.models.notice import Choose, label_of
-from gptviz.ui.models.uploads import BESIDE, WEIGHTS
+from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
+from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
+from gptviz.ui.models.in_use import InUse, label_of
+from gptviz.ui.models.notice import Choose, duration
+from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
+# how often files were brought, the sentence why not, and that they were taken
+_TURN, _REFUSED, _BROUGHT = "gptviz_files_turn", "gptviz_files_refused", "gptviz_files_brought"
 
 DTYPE_HELP = (
     "float32 is what the book uses. bfloat16 takes half the memory and keeps about three digits: "
@@ -31,7 +37,7 @@ def picker(model: InUse, choose: Choose) -> None:
     `choose` is called with the choice that a person makes.
     """
     asked = model.asked
-    names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in models.uploads())]
+    names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     if asked.name not in names:
         names.append(asked.name)
     st.session_state[MODEL] = asked.name
@@ -45,6 +51,7 @@ def picker(model: InUse, choose: Choose) -> None:
     )
     st.caption(facts(model))
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
+        st.session_state.pop(_REFUSED, None)
         window(asked, choose)
 
 
@@ -113,25 +120,71 @@ def _own_files(asked: Choice, choose: Choose) -> None:
     st.markdown(
         "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
         "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
-        "`tokenizer.json`) together. They are read as data, never run, and go when you leave."
+        "`tokenizer.json`) together. They are read as data, never run. Only this browser can open them, and "
+        "they are deleted a few minutes after it has left."
     )
+    for upload in uploads():
+        _kept(upload, asked, choose)
+    number = st.session_state.get(_TURN, 0)
     files = st.file_uploader(
         "Your model's files",
         type=[suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)],
         accept_multiple_files=True,
-        key=FILES,
+        key=f"{FILES}_{number}",
     )
-    if st.button("Load these files", key="model_files_load", type="primary", disabled=not files):
-        try:
-            upload = models.uploads().keep(files)
-        except CheckpointError as error:
-            st.error(str(error))
-        else:
-            _take(asked.named(f"{UPLOAD}{upload.number}"), choose)
+    st.button(
+        "Load these files",
+        key="model_files_load",
+        type="primary",
+        disabled=not files,
+        on_click=_bring,
+        args=(files, asked, choose),
+    )
+    if _REFUSED in st.session_state:
+        st.error(st.session_state[_REFUSED])
+    if st.session_state.pop(_BROUGHT, False):
+        st.rerun()  # the window closes, the page shows the model
     if models.paths_allowed():
         path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
         if path:
             _take(asked.named(f"{PATH}{path}"), choose)
+
+
+def _kept(upload: Upload, asked: Choice, choose: Choose) -> None:
+    name = f"{UPLOAD}{upload.number}"
+    facts = (", ".join(upload.files), gigabytes(upload.nbytes), since(time.time() - upload.at))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(upload.label)}**  \n:small[{escaped(' · '.join(facts))}]")
+        if st.button("Use", key=f"model_use_{upload.number}", disabled=asked.name == name):
+            _take(asked.named(name), choose)
+        if st.button("Remove", key=f"model_remove_{upload.number}"):
+            remove_upload(upload.number)
+            _take(asked.named(DEFAULT_MODEL) if asked.name == name else asked, choose)
+
+
+def escaped(name: str) -> str:
+    """A file's name in Markdown, where none of its signs means anything."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)
+
+
+def since(seconds: float) -> str:
+    """How long ago something came."""
+    minutes = int(seconds // 60)
+    return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
+
+
+def _bring(files: list[UploadedFile], asked: Choice, choose: Choose) -> None:
+    """Take the files. The uploader is empty afterwards, whether they could be taken or not."""
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+    st.session_state.pop(_REFUSED, None)
+    try:
+        upload = keep_upload(files)
+    except CheckpointError as error:
+        st.session_state[_REFUSED] = str(error)
+    else:
+        st.session_state[_BROUGHT] = True
+        choose(asked.named(f"{UPLOAD}{upload.number}"))
+        models.retry()
 
 
 def _repository(asked: Choice, choose: Choose) -> None:

@@ -1,11 +1,13 @@
-"""The checkpoints that people bring: files in a folder that belongs to one session and goes with it."""
+"""The checkpoints that people bring: files in a folder that belongs to one browser and goes with it."""
 
 import shutil
 import tempfile
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
@@ -29,12 +31,22 @@ class Sent(Protocol):
 
 @dataclass(frozen=True)
 class Upload:
-    """One checkpoint: `path` is its only file, or `folder`, which holds all that was sent."""
+    """One checkpoint: `path` is its only file, or `folder`, which holds all that was sent.
+
+    `label` tells it from the browser's others, `nbytes` is its size, `at` when it came (seconds since 1970).
+    """
 
     number: str
     label: str
     path: Path
     folder: Path
+    nbytes: int
+    at: float
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its files."""
+        return sorted(file.name for file in self.folder.iterdir())
 
     @property
     def tokenizer(self) -> Path | None:
@@ -45,7 +57,7 @@ class Upload:
 
 
 class Uploads:
-    """A session's uploads. When it is cleared, or this object goes, so do its files.
+    """A browser's uploads. When it is cleared, or this object goes, so do its files.
 
     `gone(number)` is called for each of them then.
     """
@@ -61,10 +73,7 @@ class Uploads:
         _remove(self._all, self._gone)
 
     def __iter__(self) -> Iterator[Upload]:
-        return iter(self._all.values())
-
-    def __getitem__(self, number: str) -> Upload:
-        return self._all[number]
+        return iter(list(self._all.values()))
 
     def find(self, number: str) -> Upload | None:
         return self._all.get(number)
@@ -81,8 +90,19 @@ class Uploads:
             with (folder / name).open("wb") as copy:
                 shutil.copyfileobj(file, copy, 2**20)
         path = folder / weights[0] if len(files) == 1 else folder
-        self._all[number] = Upload(number, Path(weights[0]).stem, path, folder)
+        label = self._label(Path(weights[0]).stem)
+        self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
         return self._all[number]
+
+    def remove(self, number: str) -> None:
+        """Remove one, if it is here."""
+        upload = self._all.pop(number, None)
+        if upload is not None:
+            _remove({number: upload}, self._gone)
+
+    def _label(self, stem: str) -> str:
+        taken = {upload.label for upload in self._all.values()}
+        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in taken)
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         unknown = [name for name in names if not name.endswith((*WEIGHTS, *BESIDE))]
@@ -98,11 +118,12 @@ class Uploads:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise CheckpointError(f"{twice} was sent twice; send the files of one checkpoint at a time")
-        size = sum(file.size for file in files) + sum(_size(upload.folder) for upload in self._all.values())
+        size = sum(file.size for file in files) + sum(upload.nbytes for upload in self._all.values())
         if size > self.max_bytes:
             raise CheckpointError(
                 f"your files are {gigabytes(size)} together; this server takes at most "
-                f"{gigabytes(self.max_bytes)} from a session. Whoever runs it can raise server.maxUploadSize"
+                f"{gigabytes(self.max_bytes)} from one visitor: remove one of them. "
+                "Whoever runs it can raise server.maxUploadSize"
             )
 
 

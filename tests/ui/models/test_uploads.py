@@ -1,4 +1,4 @@
-"""Uploads: written where only their session finds them, bounded, and gone with it."""
+"""Uploads: written where only their browser finds them, bounded, and gone with it."""
 
 import gc
 import io
@@ -87,7 +87,7 @@ def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp
     assert not list(uploads) and not list(tmp_path.iterdir())
 
 
-def test_all_of_a_session_together_are_limited(gone):
+def test_all_of_a_browser_together_are_limited(gone):
     uploads = Uploads(10, gone.append)
     uploads.keep([sent("a.pth", b"123456")])
     with pytest.raises(CheckpointError, match=r"at most .* server\.maxUploadSize"):
@@ -96,7 +96,7 @@ def test_all_of_a_session_together_are_limited(gone):
     assert len(list(uploads)) == 2
 
 
-def test_when_the_session_is_over_nothing_is_left(gone):
+def test_when_it_is_over_nothing_is_left(gone):
     uploads = Uploads(10, gone.append)
     first, second = uploads.keep([sent("a.pth")]), uploads.keep([sent("b.pth")])
     assert first.folder.is_dir() and first.folder != second.folder
@@ -111,3 +111,23 @@ def test_clearing_is_done_once(uploads, gone):
     uploads.clear()
     uploads.clear()
     assert not upload.folder.exists() and gone == [upload.number] and not list(uploads)
+
+
+def test_two_of_the_same_name_are_told_apart_and_each_can_be_removed(uploads, gone):
+    first, second, third = (uploads.keep([sent("ckpt.pt")]) for _ in range(3))
+    assert len({upload.label for upload in uploads}) == 3 and first.label == "ckpt"
+    assert second.files == ["ckpt.pt"] and second.nbytes == 4
+    uploads.remove(second.number)
+    uploads.remove(second.number)
+    assert gone == [second.number] and not second.folder.exists() and first.folder.exists()
+    assert list(uploads) == [first, third]
+    assert uploads.keep([sent("ckpt.pt")]).label == second.label  # the name is free again
+
+
+def test_what_was_removed_makes_room():
+    uploads = Uploads(10, lambda number: None)
+    big = uploads.keep([sent("a.pth", b"12345678")])
+    with pytest.raises(CheckpointError):
+        uploads.keep([sent("b.pth")])
+    uploads.remove(big.number)
+    assert uploads.keep([sent("b.pth")]).path.is_file()

@@ -1,0 +1,148 @@
+"""Whose uploads: those of one browser, while it is here and a little longer, so that a reload keeps them.
+
+A session of Streamlit ends with its connection, and a reload begins another. What stays is the random
+cookie that Streamlit gives every browser: nobody else has it, and no link holds it.
+"""
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from gptviz.ui.models.cache import model_cache
+from gptviz.ui.models.choice import UPLOAD
+from gptviz.ui.models.uploads import Sent, Upload, Uploads
+
+COOKIE = "_streamlit_xsrf"
+TOKEN_BYTES = 16
+
+LEFT_SECONDS = 150.0  # a little longer than Streamlit keeps a session whose connection broke
+
+_BROWSER = "gptviz_browser"
+
+
+class Browsers:
+    """The uploads of every browser that brought some, and which of its sessions have seen them.
+
+    `here(session)` says whether a session is connected.
+    """
+
+    def __init__(self, new: Callable[[], Uploads], here: Callable[[str], bool]):
+        self._new = new
+        self._here = here
+        self._uploads: dict[str, Uploads] = {}
+        self._sessions: dict[str, set[str]] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._uploads)
+
+    def find(self, browser: str) -> Uploads | None:
+        return self._uploads.get(browser)
+
+    def visit(self, browser: str, session: str | None) -> Uploads:
+        """The browser's uploads, which stay while this session is connected."""
+        with self._lock:
+            if session is not None:
+                self._sessions.setdefault(browser, set()).add(session)
+            return self._uploads.setdefault(browser, self._new())
+
+    def clear_if_gone(self, browser: str) -> None:
+        """Remove what a browser brought, unless one of its sessions is connected."""
+        with self._lock:
+            if any(self._here(session) for session in self._sessions.get(browser, ())):
+                return
+            self._sessions.pop(browser, None)
+            gone = self._uploads.pop(browser, None)
+        if gone is not None:
+            gone.clear()
+
+
+def browser_of(cookie: str) -> str | None:
+    """A name for the browser that sent Streamlit's cookie; None for what is no such cookie.
+
+    It is "2|mask|masked token|time": the mask is another one in every answer, the token stays.
+    """
+    version, *parts = cookie.split("|")
+    try:
+        mask, masked = bytes.fromhex(parts[0]), bytes.fromhex(parts[1])
+    except (IndexError, ValueError):
+        return None
+    if version != "2" or len(mask) != 4 or len(masked) != TOKEN_BYTES:
+        return None
+    token = bytes(byte ^ mask[i % 4] for i, byte in enumerate(masked))
+    return hashlib.sha256(token).hexdigest()
+
+
+def uploads() -> tuple[Upload, ...]:
+    """What this browser brought, in the order in which it came."""
+    found = browsers().find(_this_browser())
+    if found is None:
+        return ()
+    _stay()
+    return tuple(found)
+
+
+def find_upload(number: str) -> Upload | None:
+    """An upload of this browser; None for everybody else's."""
+    found = browsers().find(_this_browser())
+    return None if found is None else found.find(number)
+
+
+def keep_upload(files: Sequence[Sent]) -> Upload:
+    """Take the files of one checkpoint from this browser. Raises CheckpointError."""
+    return _stay().keep(files)
+
+
+def remove_upload(number: str) -> None:
+    """Remove one of this browser's uploads, if it is there."""
+    found = browsers().find(_this_browser())
+    if found is not None:
+        found.remove(number)
+
+
+def _this_browser() -> str:
+    if _BROWSER not in st.session_state:
+        # without the cookie (the server's XSRF protection is off) an upload is the session's alone
+        st.session_state[_BROWSER] = browser_of(_cookie()) or uuid.uuid4().hex
+    found: str = st.session_state[_BROWSER]
+    return found
+
+
+def _cookie() -> str:
+    return str(st.context.cookies.get(COOKIE, ""))
+
+
+def _stay() -> Uploads:
+    context, browser = get_script_run_ctx(), _this_browser()
+    if context is None:
+        return browsers().visit(browser, None)
+    _visit(context.session_id, browser)
+    return browsers().visit(browser, context.session_id)
+
+
+def _left(browser: str) -> None:
+    """The page was closed or loaded again, or the network broke."""
+    timer = threading.Timer(LEFT_SECONDS, browsers().clear_if_gone, (browser,))
+    timer.daemon = True
+    timer.start()
+
+
+@st.cache_resource(scope="session", on_release=_left, show_spinner=False)
+def _visit(session: str, browser: str) -> str:
+    """Streamlit's word for a session that ends is a cache that goes with it."""
+    return browser
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def browsers() -> Browsers:
+    """The process's browsers."""
+    cache, limit = model_cache(), int(st.get_option("server.maxUploadSize")) * 2**20
+    return Browsers(
+        lambda: Uploads(limit, lambda number: cache.drop_all(f"{UPLOAD}{number}|")),
+        lambda session: runtime.exists() and runtime.get_instance().is_active_session(session),
+    )
