@@ -33,7 +33,7 @@ def test_bfloat16_takes_half_the_memory(mini):
     masks = mini.config.context_length**2  # one bool for a pair, shared by all blocks
     assert mini.nbytes == 4 * mini.config.parameters + masks
     assert half.nbytes == 2 * mini.config.parameters + masks
-    assert loading.plan("mini", dtype="bfloat16").nbytes == 2 * mini.config.parameters
+    assert loading.plan("mini", dtype="bfloat16").nbytes == half.nbytes
 
 
 def test_the_untrained_model_in_bfloat16_is_the_books_rounded():
@@ -53,7 +53,7 @@ def test_a_plan_reads_no_weights(tmp_path):
     torch.save(makers.book_state(truth), tmp_path / "model.pth")
     plan = loading.plan(tmp_path / "model.pth", n_heads=2)
     assert (plan.name, plan.config.n_heads, plan.tokenizer.n_vocab) == ("model", 2, 50257)
-    assert plan.nbytes == 4 * plan.config.parameters
+    assert plan.nbytes == 4 * plan.config.parameters + plan.config.context_length**2
     assert loading.plan(tmp_path / "model.pth", n_heads=2, called="mine").name == "mine"
     (tmp_path / "model.pth").unlink()
     with pytest.raises((ValueError, OSError)):  # only now are they asked for

@@ -1,5 +1,6 @@
 """From a file's tensors to a GPTModel: every name and shape is checked before the first number is copied."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.magnitude import LIMIT, SMALLEST, largest_possible
 from gptviz.checkpoints.tensors import Tensors
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
@@ -107,7 +109,9 @@ def assemble(
         _check_tied(
             tensors, head, next(names[copy.source] for copy in copies if copy.target == "tok_emb.weight")
         )
-    state = dict(_copied(tensors, names, copies, shapes, dtype))
+    largest: dict[str, float] = {}
+    state = dict(_copied(tensors, names, copies, shapes, dtype, largest))
+    _check_range(tensors, names, copies, config, largest)
     if config.tie_embeddings:
         state["out_head.weight"] = state["tok_emb.weight"]
     model.load_state_dict(state, assign=True)
@@ -161,8 +165,9 @@ def _copied(
     copies: list[Copy],
     shapes: dict[str, tuple[int, ...]],
     dtype: torch.dtype,
+    largest: dict[str, float],
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Our names with their own memory, one tensor of the file at a time."""
+    """Our names with their own memory, one tensor of the file at a time. Fills in `largest` of each."""
     wanted: dict[str, list[Copy]] = {}
     for copy in copies:
         wanted.setdefault(names[copy.source], []).append(copy)
@@ -174,14 +179,39 @@ def _copied(
         for copy in wanted[name]:
             weights = torch.empty(shapes[copy.target], dtype=dtype)
             weights.copy_(copy.take(tensor.detach()))
-            # a finite sum proves that all are finite; only else is a look at each of them needed
-            if not weights.sum().isfinite() and not weights.isfinite().all():
-                raise CheckpointError(
-                    f"{tensors.where(name)}: {name} holds infinity or NaN; expected finite numbers"
-                )
+            low, high = (float(end) for end in weights.aminmax())  # NaN if there is one
+            if not (math.isfinite(low) and math.isfinite(high)):
+                raise CheckpointError(f"{tensors.where(name)}: {name} {_not_finite(tensor, dtype)}")
+            largest[copy.target] = max(-low, high)
             yield copy.target, weights
         del tensor
         tensors.release(name)
+
+
+def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:
+    bad = tensor.numel() - int(tensor.isfinite().sum())
+    if not bad:
+        return f"holds {tensor.abs().max():.1e}, which {dtype} does not reach"
+    return f"holds infinity or NaN in {bad:,} of its {tensor.numel():,} places; expected finite numbers"
+
+
+def _check_range(
+    tensors: Tensors, names: dict[str, str], copies: list[Copy], config: GPTConfig, largest: dict[str, float]
+) -> None:
+    if config.norm_eps < SMALLEST:
+        raise CheckpointError(
+            f"{tensors.path}: the config's norm_eps is {config.norm_eps}, which is 0 in float32; "
+            "GPT-2 has 1e-05"
+        )
+    if largest_possible(config, largest) < LIMIT:
+        return
+    target = max(largest, key=largest.__getitem__)
+    name = names[next(copy.source for copy in copies if copy.target == target)]
+    raise CheckpointError(
+        f"{tensors.where(name)}: {name} holds {largest[target]:.1e}; from weights as large as that the "
+        "model's sums can leave the range of float32 and become infinity or NaN. The file is damaged, or its "
+        "training went astray"
+    )
 
 
 def _make_masks(model: GPTModel, context_length: int) -> None:

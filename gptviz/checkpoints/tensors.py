@@ -17,6 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
 # every group of about this many bytes, and so is never in memory as a whole beside the model.
@@ -53,6 +54,8 @@ class SafeTensors(Tensors):
     """A file in the safetensors format: a header in JSON, then nothing but numbers."""
 
     def __init__(self, path: Path):
+        if path.is_file() and not is_of_safetensors(path):
+            raise CheckpointError(f"{path} is not a whole safetensors file: it is {look(path)}")
         try:
             with safe_open(path, "pt") as file:
                 names = list(file.keys())
@@ -178,19 +181,23 @@ def open_tensors(path: Path) -> Tensors:
 
 def read_pickle(path: Path) -> Any:
     """What `torch.save` wrote, as data. Raises CheckpointError for damage, and for code in the file."""
+    if not is_of_torch(path):
+        raise CheckpointError(
+            f"{path} is no checkpoint: it is {look(path)}. A checkpoint is what "
+            "torch.save(model.state_dict(), ...) writes, or a file of safetensors"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
             return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
     except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
-        refused = re.search(r"GLOBAL (\S+) was not an allowed global", str(error))
-        if refused or "Unsupported class" in str(error) or "Unsupported operand" in str(error):
-            what = f" ({refused[1].rstrip('`')})" if refused else ""
+        refused = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
+        if refused:
             raise CheckpointError(
-                f"{path} is a pickle that would run code{what}, and only data is read here; save the weights "
-                "alone: torch.save(model.state_dict(), ...)"
+                f"{path} is a pickle that would run code ({refused[1]}), and only data is read here; save "
+                "the weights alone: torch.save(model.state_dict(), ...)"
             ) from None
-        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0][:200]
         raise CheckpointError(
             f"{path} is not a whole file of torch.save ({first}); copy or save it again"
         ) from None
@@ -199,7 +206,7 @@ def read_pickle(path: Path) -> Any:
 def _is_zip(path: Path) -> bool:
     """torch writes zip files since version 1.6; these can be mapped."""
     with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
+        return file.read(4) == ZIP
 
 
 def _start(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:

@@ -1,0 +1,54 @@
+"""What a file is, by its first bytes, in the words of a person who looks at it."""
+
+from pathlib import Path
+
+ZIP = b"PK\x03\x04"
+# torch.save before 1.6: a pickle of this number comes first
+LEGACY = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
+
+KNOWN = {
+    ZIP: "a zip archive",
+    b"GGUF": "a GGUF file, as llama.cpp reads them",
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x89HDF": "an HDF5 file, as Keras writes them",
+    b"\x93NUMPY": "a NumPy array",
+    b"version https://git-lfs": "a Git LFS pointer, which only says where the file is",
+    b"\x80": "a Python pickle that torch.save did not write, or begins like one; nothing of it was run",
+}
+
+
+def is_of_torch(path: Path) -> bool:
+    """Whether a file begins as those of torch.save do, since 1.6 or before."""
+    first = _first(path)
+    return first.startswith(ZIP) or (first.startswith(b"\x80") and LEGACY in first[:32])
+
+
+def is_of_safetensors(path: Path) -> bool:
+    """Whether a file begins as a safetensors file does: the length of its header, then the header's JSON."""
+    first = _first(path)
+    return first[8:9] == b"{" and 0 < int.from_bytes(first[:8], "little") <= path.stat().st_size - 8
+
+
+def look(path: Path) -> str:
+    """What a file is, such as "a PNG picture"."""
+    first = _first(path)
+    if not first:
+        return "an empty file"
+    if is_of_safetensors(path):
+        return "a safetensors file, whose name must end in .safetensors"
+    for start, what in KNOWN.items():
+        if first.startswith(start):
+            return what
+    text = first[:-4].decode("utf-8", errors="replace") if len(first) > 4 else first.decode("latin-1")
+    if "\ufffd" not in text and all(c.isprintable() or c in "\r\n\t" for c in text):
+        page = text.lstrip().lower().startswith(("<!doctype html", "<html"))
+        return "a web page" if page else "a text file"
+    return f"of no kind known here: its first bytes are {first[:8].hex(' ')}"
+
+
+def _first(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1024)

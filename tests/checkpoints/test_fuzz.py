@@ -1,0 +1,155 @@
+"""Checkpoints damaged by the hundred: what is not refused with a sentence works on every page."""
+
+import base64
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import gptviz
+from gptviz.checkpoints import CheckpointError
+from tests.checkpoints import makers
+
+
+def seeds(folder):
+    """One small checkpoint of each kind, and the files of it that are damaged."""
+    truth = makers.hf_model()
+    makers.save_hf(truth, folder / "hf")
+    makers.save_hf_old(truth, folder / "old")
+    makers.save_hf_old(truth, folder / "legacy", zipped=False)
+    makers.save_hf_old(truth, folder / "shards", shards=2)
+    makers.save_ours(folder / "ours", makers.OUR_SIZES, makers.book_state(truth, masks=False))
+    for name, saved in (("book", makers.book_state(truth)), ("nano", makers.nanogpt_checkpoint(truth))):
+        (folder / name).mkdir()
+        torch.save(saved, folder / name / "ckpt.pt")
+    makers.save_meta(folder / "nano" / "meta.pkl", makers.character_meta(61))
+    return sorted(path for path in folder.rglob("*") if path.is_file() and "generation" not in path.name)
+
+
+def mutate(data: bytes, chance: random.Random) -> bytes:
+    """A damaged copy: cut short, bytes changed, a stretch removed, repeated or zeroed; mostly near its ends,
+    where headers and tables of contents are."""
+    if not data:
+        return data
+    edge = min(len(data), 600)
+    place = chance.choice(
+        [chance.randrange(edge), len(data) - 1 - chance.randrange(edge), chance.randrange(len(data))]
+    )
+    length = chance.choice([1, 1, 2, 8, 64])
+    kind = chance.randrange(6)
+    if kind == 0:
+        return data[:place]
+    if kind == 1:
+        return data[:place] + data[place + length :]
+    if kind == 2:
+        return data[:place] + data[place : place + length] * 2 + data[place + length :]
+    if kind == 3:
+        return data[:place] + bytes(length) + data[place + length :]
+    if kind == 4:
+        return data[:place] + chance.randbytes(length) + data[place + length :]
+    flipped = data[place] ^ (1 << chance.randrange(8))
+    return data[:place] + bytes([flipped]) + data[place + 1 :]
+
+
+def exponents(data: bytes, chance: random.Random) -> bytes:
+    """One to three bytes somewhere in the weights set high, as the upper byte of a float32 would be."""
+    changed = bytearray(data)
+    for _ in range(chance.choice([1, 1, 3])):
+        changed[chance.randrange(len(data) // 4, len(data))] = chance.choice([0x7F, 0x7E, 0x70, 0xFF, 0xFE])
+    return bytes(changed)
+
+
+def rewritten(state: dict[str, torch.Tensor], chance: random.Random) -> dict[str, torch.Tensor]:
+    """A state dict whose file is whole, and whose weights are not: swapped, scaled, values of no sense."""
+    names, state = sorted(state), dict(state)
+    name, other = chance.sample(names, 2)
+    kind = chance.randrange(4)
+    if kind == 0:
+        state[name], state[other] = state[other], state[name]
+    elif kind == 1:
+        state[name] = state[name] * 10.0 ** chance.randrange(0, 39)
+    elif kind == 2:
+        changed = state[name].clone().float()
+        changed.view(-1)[chance.randrange(changed.numel())] = chance.choice(
+            [torch.nan, torch.inf, -torch.inf, 3.4e38, -1e30, 1e19, 1e12, 1e6]
+        )
+        state[name] = changed
+    else:
+        state[name] = state[name].to(
+            chance.choice([torch.float16, torch.bfloat16, torch.float64, torch.int32])
+        )
+    return state
+
+
+def works(lm: gptviz.LanguageModel) -> None:
+    """What a page needs of a model: finite numbers everywhere, and rows of attention that sum to 1."""
+    trace = lm.trace([0, 1, 2, 60, 59, 2, 0, 33])
+    for block in range(lm.config.n_layers):
+        sums = trace["attn", block].sum(-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-5, rtol=0)
+        assert all(trace[site, block].isfinite().all() for site in ("q", "k", "v", "resid_mid", "resid_post"))
+    assert trace.logits(position=-1).isfinite().all() and trace.logits(position=0).isfinite().all()
+    assert trace.next_tokens(k=3)["probability"].between(0, 1).all()
+    assert np.isfinite(trace.norms().select_dtypes("number").fillna(0.0)).all(axis=None)
+
+
+def outcome(path, meta) -> str:
+    """ "error" or "model"; anything else that happens is a failure of the test."""
+    own = path.name in ("nano", "ours")
+    try:
+        lm = gptviz.load(path, n_heads=4 if path.name == "book" else None, tokenizer=None if own else meta)
+    except CheckpointError as error:
+        assert len(str(error)) > 20, path
+        return "error"
+    works(lm)
+    return "model"
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """The files of one whole checkpoint of each kind, and a tokenizer that fits them all."""
+    files = seeds(tmp_path / "good")
+    (tmp_path / "good" / "ours" / "tokenizer.tiktoken").write_bytes(
+        b"".join(b"%s %d\n" % (base64.b64encode(bytes([i])), i) for i in range(61))
+    )
+    yield files, makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    shutil.rmtree(tmp_path / "good")
+
+
+@pytest.mark.parametrize("damage", [mutate, exponents])
+def test_hundreds_of_damaged_files_give_an_error_or_a_model_that_works(damaged, damage):
+    files, meta = damaged
+    if damage is exponents:
+        files = [file for file in files if file.suffix not in (".json", ".pkl")]
+    chance, outcomes = random.Random(7), []
+    for turn in range(280 if damage is mutate else 160):
+        victim = files[turn % len(files)]
+        whole = victim.read_bytes()
+        victim.write_bytes(damage(whole, chance))
+        outcomes.append(outcome(victim.parent, meta))
+        victim.write_bytes(whole)
+    assert min(outcomes.count("error"), outcomes.count("model")) > 20
+
+
+def test_hundreds_of_whole_files_of_damaged_weights_give_an_error_or_a_model_that_works(damaged):
+    files, meta = damaged
+    chance, outcomes = random.Random(11), []
+    victims = [file for file in files if file.name in ("model.safetensors", "ckpt.pt", "pytorch_model.bin")]
+    for turn in range(160):
+        victim = victims[turn % len(victims)]
+        whole = victim.read_bytes()
+        if victim.suffix == ".safetensors":
+            save_file({k: v.contiguous() for k, v in rewritten(load_file(victim), chance).items()}, victim)
+        else:
+            saved = torch.load(victim, weights_only=True)
+            if victim.parent.name == "nano":
+                saved["model"] = rewritten(saved["model"], chance)
+            else:
+                saved = rewritten(saved, chance)
+            torch.save(saved, victim, _use_new_zipfile_serialization=victim.parent.name != "legacy")
+        outcomes.append(outcome(victim.parent, meta))
+        victim.write_bytes(whole)
+    assert min(outcomes.count("error"), outcomes.count("model")) > 20
