@@ -35,7 +35,7 @@ from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
 from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
-from gptviz.tokenizer import encoding_names, get_encoding, show_token
+from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -168,7 +168,7 @@ def run_trace(args: argparse.Namespace) -> int:
         print(f"{token.position:5} {token.id:6}  {show_token(token.raw)}")
     print("next")
     for row in following.itertuples():
-        raw = lm.tokenizer.decode_single_token_bytes(int(row.id))
+        raw = named_bytes(lm.tokenizer, int(row.id))
         print(f"{row.probability:5.1%} {row.id:6}  {show_token(raw)}")
     return 0
 

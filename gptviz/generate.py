@@ -9,7 +9,7 @@ import torch
 from gptviz.forward import last_logits
 from gptviz.model import GPTModel
 from gptviz.sampling import Sampling, distribution, draw
-from gptviz.tokenizer import END_OF_TEXT, token_bytes
+from gptviz.tokenizer import END_OF_TEXT
 
 if TYPE_CHECKING:
     from gptviz.language_model import LanguageModel
@@ -74,25 +74,9 @@ def steps(lm: "LanguageModel", ids: Sequence[int], max_new_tokens: int, sampling
         probabilities = distribution(logits, sampling).probabilities
         chosen = draw(probabilities, generator)
         ids.append(chosen)
-        yield Step(chosen, _text(lm, [chosen]), float(probabilities[chosen]), _text(lm, ids))
+        yield Step(chosen, lm.decode([chosen]), float(probabilities[chosen]), lm.decode(ids))
         if chosen == end:
             return
-
-
-def named_bytes(lm: "LanguageModel", token_id: int) -> bytes:
-    """A token's bytes; those of its number, `<id 50300>`, for an id that the tokenizer has no token for.
-
-    A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
-    now and then one of them is drawn.
-    """
-    try:
-        return token_bytes(lm.tokenizer, token_id)
-    except ValueError:
-        return f"<id {token_id}>".encode()
-
-
-def _text(lm: "LanguageModel", ids: Sequence[int]) -> str:
-    return b"".join(named_bytes(lm, i) for i in ids).decode("utf-8", "replace")
 
 
 def _end_of_text(lm: "LanguageModel") -> int | None:

@@ -10,7 +10,7 @@ from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
-from gptviz.tokenizer import encode
+from gptviz.tokenizer import check_well_formed, encode, named_bytes
 from gptviz.trace import Token, Trace, tokens_of
 
 
@@ -35,11 +35,16 @@ class LanguageModel:
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:
-        """Token ids. `<|endoftext|>` in the text is text, unless `special_tokens` makes it the special id."""
+        """Token ids. `<|endoftext|>` in the text is text, unless `special_tokens` makes it the special id.
+
+        Raises ValueError for a lone surrogate, which is no text: it says where it stands and what to do.
+        """
+        check_well_formed(text)
         return encode(self.tokenizer, text, special_tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.tokenizer.decode(list(ids))
+        """The text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
+        return b"".join(named_bytes(self.tokenizer, i) for i in ids).decode("utf-8", "replace")
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         return tokens_of(self.tokenizer, ids)

@@ -16,6 +16,7 @@ from gptviz.reduction import Reduction
 from gptviz.sampling import Sampling, distribution
 from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
+from gptviz.tokenizer import named_bytes
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class Trace:
             {
                 "rank": range(1, len(ids) + 1),
                 "id": ids.numpy(),
-                "token": [_token_text(self._tokenizer, int(i)) for i in ids],
+                "token": [token.text for token in tokens_of(self._tokenizer, ids.tolist())],
                 "logit": logits[ids].numpy(),
                 "probability": chosen.probabilities[ids].numpy(),
             }
@@ -239,17 +240,9 @@ class Trace:
 
 
 def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int]) -> list[Token]:
-    """The tokens with their positions, their text and their bytes."""
-    raws = [tokenizer.decode_single_token_bytes(i) for i in ids]
+    """The tokens with their positions, their text and their bytes; `<id N>` where the tokenizer has none."""
+    raws = [named_bytes(tokenizer, i) for i in ids]
     return [
         Token(p, i, raw.decode("utf-8", "replace"), raw)
         for p, (i, raw) in enumerate(zip(ids, raws, strict=True))
     ]
-
-
-def _token_text(tokenizer: tiktoken.Encoding, token_id: int) -> str:
-    """A token's text; ids that a padded vocabulary has beyond the tokenizer's are named by their number."""
-    try:
-        return tokenizer.decode_single_token_bytes(token_id).decode("utf-8", "replace")
-    except KeyError:
-        return f"<id {token_id}>"

@@ -136,6 +136,7 @@ def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
     ("text", "options", "words"),
     [
         ("", {}, "empty"),
+        ("a\ud800", {}, "at character 1"),
         ([], {}, "empty"),
         ("a", {"temperature": -1}, "temperature is -1"),
         ("a", {"top_k": 0}, "top_k is 0"),

@@ -170,6 +170,23 @@ def test_tokens_carry_their_bytes(lm):
     assert any("\ufffd" in token.text for token in tokens)
 
 
+def test_an_id_without_a_token_goes_by_its_number():
+    lm = random_lm(vocab_size=8192 + 64)
+    trace = lm.trace([5, 8200, 8191])
+    assert [(token.id, token.text, token.raw) for token in trace.tokens][1] == (
+        8200,
+        "<id 8200>",
+        b"<id 8200>",
+    )
+    everything = trace.next_tokens(k=lm.config.vocab_size)
+    assert set(everything["token"][everything["id"] >= 8192]) == {f"<id {i}>" for i in range(8192, 8256)}
+    assert lm.decode([8200, *lm.encode(" cat")]) == "<id 8200> cat"
+
+
+def test_a_surrogate_pair_is_its_character(lm):
+    assert lm.encode("\ud83d\ude00") == lm.encode("😀") == [t.id for t in lm.trace("\ud83d\ude00").tokens]
+
+
 def test_keep_limits_what_is_held(lm):
     t = lm.trace(TEXT, keep=["attn", ("q", 1), "embed"])
     assert t.sites() == [("attn", 0), ("attn", 1), ("q", 1), ("embed", None)]
@@ -223,6 +240,7 @@ def test_unknown_things_are_refused_with_what_there_is(lm, ask, sentence):
     ("arguments", "sentence"),
     [
         ({"text": ""}, "empty"),
+        ({"text": "so \udc80"}, r"'\\udc80' at character 3 .*gptviz.tokenizer.well_formed"),
         ({"text": [1] * 65}, "65 tokens; random reads at most 64"),
         ({"text": [0, 8192]}, "ids 0 to 8191"),
         ({"text": "x", "keep": "attn"}, r"give a list of sites"),

@@ -3,23 +3,33 @@
 from gptviz.tokenizer.encodings import (
     END_OF_TEXT,
     GPT2_PATTERN,
+    check_well_formed,
     encode,
     encoding_from_ranks,
     encoding_names,
     get_encoding,
+    has_token,
+    named_bytes,
+    nameless,
     show_token,
     token_bytes,
+    typed_specials,
     well_formed,
 )
 
 __all__ = [
     "END_OF_TEXT",
     "GPT2_PATTERN",
+    "check_well_formed",
     "encode",
     "encoding_from_ranks",
     "encoding_names",
     "get_encoding",
+    "has_token",
+    "named_bytes",
+    "nameless",
     "show_token",
     "token_bytes",
+    "typed_specials",
     "well_formed",
 ]

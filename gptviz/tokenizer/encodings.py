@@ -114,7 +114,7 @@ def encode(encoding: tiktoken.Encoding, text: str, special_tokens: bool = False)
 
     A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD (see `well_formed`).
     """
-    allowed = encoding.special_tokens_set if special_tokens else set()
+    allowed = typed_specials(encoding) if special_tokens else set()
     return [
         id
         for part in _without_long_blanks(encoding, well_formed(text))
@@ -150,6 +150,20 @@ def well_formed(text: str) -> str:
     return text
 
 
+def check_well_formed(text: str) -> None:
+    """Raise a ValueError for a lone surrogate; a pair is a character."""
+    found = _LONE_SURROGATE.search(text)
+    if found is not None:
+        raise ValueError(
+            f"the text has {found[0]!r} at character {found.start()} (counted from 0): half of a surrogate "
+            "pair, which no UTF-8 can hold, so it has no tokens. Take it out, or give "
+            "gptviz.tokenizer.well_formed(text), which puts U+FFFD in its place"
+        )
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
+
+
 def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
     """The bytes of one token, special tokens included. Raises ValueError for an id outside the vocabulary."""
     try:
@@ -159,6 +173,37 @@ def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
             f"The tokenizer {encoding.name!r} has no token with the id {id}; "
             f"its ids are 0 to {encoding.max_token_value}."
         ) from error
+
+
+def nameless(id: int) -> str:
+    """What goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
+
+    A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
+    now and then one of them is drawn.
+    """
+    return f"<id {id}>"
+
+
+def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
+    """Whether the tokenizer has a token of its own for this id, and not nothing or a `nameless` filler."""
+    try:
+        raw = token_bytes(encoding, id)
+    except ValueError:
+        return False
+    return raw != nameless(id).encode() or not encoding.is_special_token(id)
+
+
+def named_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
+    """A token's bytes; those of its number, `nameless`, for an id that the tokenizer has no token for."""
+    try:
+        return token_bytes(encoding, id)
+    except ValueError:
+        return nameless(id).encode()
+
+
+def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
+    """The special tokens that a text can hold: `nameless` ids stand for nothing that could be typed."""
+    return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
 
 
 def show_token(raw: bytes) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import regex
 import tiktoken
 
-from gptviz.tokenizer import encode, well_formed
+from gptviz.tokenizer import encode, typed_specials, well_formed
 from gptviz.tokenizer.regex import cut
 
 
@@ -196,8 +196,9 @@ def _split_special(
 ) -> Iterator[tuple[int, str, bool]]:
     """(start, part, is it special) for the whole text; the regex never sees across a special token."""
     at = 0
-    if special_tokens and encoding.special_tokens_set:
-        names = "|".join(regex.escape(name) for name in sorted(encoding.special_tokens_set))
+    specials = typed_specials(encoding) if special_tokens else set()
+    if specials:
+        names = "|".join(regex.escape(name) for name in sorted(specials))
         for found in regex.finditer(names, text):
             yield at, text[at : found.start()], False
             yield found.start(), found.group(), True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import tiktoken
 
-from gptviz.tokenizer import get_encoding
+from gptviz.tokenizer import get_encoding, nameless, well_formed
 
 # Models are padded to rounder numbers of tokens than their tokenizer has (50,304 for 50,257);
 # a larger gap means that the two do not belong together.
@@ -46,7 +46,7 @@ def is_gpt2(vocabulary: Vocabulary) -> bool:
 def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encoding:
     """An encoding for a model that has `vocab_size` tokens.
 
-    Ids of the model that the vocabulary does not use become special tokens `<|unused 50257|>`. Bytes
+    Ids of the model that the vocabulary does not use become special tokens `<id 50257>`. Bytes
     that no token covers get ids from `vocab_size` on, which the model refuses by saying so. Raises
     ValueError for a vocabulary that is larger than the model, or far smaller.
     """
@@ -58,8 +58,10 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     if vocab_size == vocabulary.size and is_gpt2(vocabulary):
         return get_encoding("gpt2")
     used = {*vocabulary.ranks.values(), *vocabulary.special.values()}
-    special = dict(vocabulary.special)
-    special.update((f"<|unused {id}|>", id) for id in range(vocab_size) if id not in used)
+    broken = [token for token in vocabulary.special if well_formed(token) != token]
+    if broken:
+        raise ValueError(f"the special token {broken[0]!r} has half of a surrogate pair: no text can hold it")
+    special = {nameless(id): id for id in range(vocab_size) if id not in used} | vocabulary.special
     ranks = dict(vocabulary.ranks)
     for id, token in enumerate(_uncovered(ranks), start=vocab_size):
         ranks[token] = id

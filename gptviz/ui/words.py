@@ -6,8 +6,7 @@ import pandas as pd
 
 from gptviz import LanguageModel
 from gptviz.digits import significant
-from gptviz.generate import named_bytes
-from gptviz.tokenizer import show_token, token_bytes
+from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
 
 
 def as_code(label: str) -> str:
@@ -27,17 +26,13 @@ def show_id(lm: LanguageModel, token_id: int) -> str:
 
     A model's matrix may be padded with rows that its tokenizer has no token for: they go by their number.
     """
-    raw = named_bytes(lm, token_id)
+    raw = named_bytes(lm.tokenizer, token_id)
     return show_token(raw) if is_named(lm, token_id) else raw.decode()
 
 
 def is_named(lm: LanguageModel, token_id: int) -> bool:
     """Whether the tokenizer has a token of this id at all."""
-    try:
-        token_bytes(lm.tokenizer, token_id)
-    except ValueError:
-        return False
-    return True
+    return has_token(lm.tokenizer, token_id)
 
 
 def is_whole(lm: LanguageModel, token_id: int) -> bool:
@@ -46,7 +41,7 @@ def is_whole(lm: LanguageModel, token_id: int) -> bool:
         token_bytes(lm.tokenizer, token_id).decode()
     except ValueError:  # a UnicodeDecodeError is one
         return False
-    return True
+    return is_named(lm, token_id)
 
 
 def term(number: str) -> str:

@@ -18,6 +18,7 @@ from gptviz.tokenizer.encodings import (
     GPT2_FILES,
     GPT2_PATTERN,
     MINI_RANKS,
+    check_well_formed,
     encode,
     encoding_from_ranks,
     get_encoding,
@@ -79,6 +80,28 @@ def test_any_text_comes_back(name, text):
     ids = encode(encoding, text)
     assert encoding.decode(ids, errors="strict") == well_formed(text)
     assert b"".join(token_bytes(encoding, id) for id in ids) == well_formed(text).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("\ud800", 0), ("ab\udfffc", 2), ("\ud83d\ude00\ud83d", 2), ("\ude00\ud83d", 0), ("😀\udc80", 1)],
+)
+def test_a_lone_surrogate_is_found_where_it_stands(text, place):
+    with pytest.raises(ValueError, match=f"at character {place} .*well_formed") as caught:
+        check_well_formed(text)
+    assert str(caught.value).isascii()
+    check_well_formed(well_formed(text))
+
+
+@given(text=ANY_TEXT)
+def test_a_text_is_refused_exactly_if_well_formed_would_replace_something(text):
+    replaced = well_formed(text).count("\ufffd") > text.count("\ufffd")
+    try:
+        check_well_formed(text)
+    except ValueError:
+        assert replaced
+    else:
+        assert not replaced
 
 
 def test_a_lone_surrogate_is_the_replacement_character_and_a_pair_its_character():

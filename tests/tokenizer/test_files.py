@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from gptviz.tokenizer import encode, get_encoding, token_bytes
+from gptviz.tokenizer import encode, get_encoding, has_token, named_bytes, token_bytes
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json, read_vocab_and_merges
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_characters, of_encoding
@@ -112,11 +112,37 @@ def test_a_merge_out_of_turn_is_refused(tmp_path):
         read_vocab_and_merges(tmp_path / "vocab.json", tmp_path / "merges.txt")
 
 
+def test_what_goes_for_a_token_can_not_be_typed():
+    encoding = fitted(of_encoding(get_encoding("gpt2")), "padded", 50304)
+    for special_tokens in (False, True):
+        text = "a<id 50303>b<|endoftext|>"
+        ids = encode(encoding, text, special_tokens)
+        assert 50303 not in ids and (50256 in ids) == special_tokens
+        assert ids == [id for piece in show_work(encoding, text, special_tokens) for id in piece.ids]
+
+
+def test_a_vocabularys_own_token_is_no_filler():
+    ranks = {bytes([i]): i for i in range(256)}
+    encoding = fitted(Vocabulary(".", ranks, {"<id 256>": 258}), "odd", 260)
+    assert [named_bytes(encoding, i) for i in (256, 257, 258)] == [b"<id 256>", b"<id 257>", b"<id 256>"]
+    assert [has_token(encoding, i) for i in (256, 257, 258)] == [False, False, True]
+    assert encode(encoding, "<id 256>", special_tokens=True) == [258]
+
+
+@pytest.mark.parametrize("token", ["\ud800", "a\udc00", "\ud83d\ude00"])
+def test_a_special_token_that_no_text_can_hold_is_refused(token):
+    ranks = {bytes([i]): i for i in range(256)}
+    with pytest.raises(ValueError, match="surrogate pair") as caught:
+        fitted(Vocabulary(".", ranks, {token: 256}), "odd", 257)
+    assert str(caught.value).encode()  # the sentence itself can be written
+
+
 def test_a_model_padded_beyond_its_tokenizer():
     encoding = fitted(of_encoding(get_encoding("gpt2")), "padded", 50304)
     assert encoding.n_vocab == 50304
     assert encode(encoding, "Hello, world") == encode(get_encoding("gpt2"), "Hello, world")
-    assert token_bytes(encoding, 50303) == b"<|unused 50303|>"
+    assert token_bytes(encoding, 50303) == named_bytes(encoding, 50303) == b"<id 50303>"
+    assert not has_token(encoding, 50303) and has_token(encoding, 50256) and has_token(encoding, 11)
     with pytest.raises(ValueError, match="do not belong together"):
         fitted(of_encoding(get_encoding("gpt2")), "short", 50256)
     with pytest.raises(ValueError, match="do not belong together"):

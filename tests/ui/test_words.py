@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import tiktoken
 
+from gptviz.tokenizer.vocabulary import fitted, of_encoding
 from gptviz.ui.words import as_code, is_named, is_whole, markdown_table, show_id, term
 from tests.conftest import random_lm
 
@@ -39,6 +40,14 @@ def test_a_padded_row_goes_by_its_number(lm):
     padded = lm.tokenizer.n_vocab
     assert show_id(lm, padded) == f"<id {padded}>"
     assert is_named(lm, padded - 1) and not is_named(lm, padded) and not is_whole(lm, padded)
+
+
+def test_a_filled_up_vocabulary_has_the_same_names(lm):
+    padded = lm.tokenizer.n_vocab
+    filled = replace(lm, tokenizer=fitted(of_encoding(lm.tokenizer), "filled", padded + 8))
+    for i in (padded - 1, padded, padded + 7):
+        assert show_id(filled, i) == show_id(lm, i)
+        assert is_named(filled, i) == is_named(lm, i) and is_whole(filled, i) == is_whole(lm, i)
 
 
 def test_a_hole_in_the_vocabulary_goes_by_its_number():

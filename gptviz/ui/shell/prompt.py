@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.tokenizer import well_formed
 from gptviz.trace import Token
 from gptviz.ui.shell import state
 from gptviz.ui.shell.state import Prompt
@@ -36,6 +37,7 @@ class Reading:
 
 def read(lm: LanguageModel, text: str, special: bool) -> Reading:
     """Tokenize a prompt of any length."""
+    text = well_formed(text)  # a browser sends nothing else; whatever does is shown U+FFFD, not refused
     ids = lm.encode(text[:READ_CHARACTERS], special_tokens=special)
     limit = lm.config.context_length
     if max(ids[:limit], default=0) >= lm.config.vocab_size:

@@ -3,7 +3,7 @@
 import torch
 
 import gptviz
-from gptviz.generate import named_bytes
+from gptviz.tokenizer import named_bytes
 
 
 def embedding_rows(
@@ -19,6 +19,6 @@ def embedding_rows(
 
     cosine = torch.cosine_similarity(table.float(), table[ids[position]].float(), dim=-1)  # (vocab_size,)
     for other in cosine.argsort(descending=True)[1:11].tolist():  # the neighbours, after the token itself
-        print(f"{cosine[other]:.3f}", named_bytes(lm, other))
+        print(f"{cosine[other]:.3f}", named_bytes(lm.tokenizer, other))
 
     return torch.stack([t["tok_emb"], t["pos_emb"], t["embed"]])

@@ -9,9 +9,9 @@ import torch
 
 from gptviz import LanguageModel
 from gptviz.figures.theme import palette
-from gptviz.generate import Step, named_bytes, steps
+from gptviz.generate import Step, steps
 from gptviz.sampling import Sampling, draw
-from gptviz.tokenizer import END_OF_TEXT
+from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui.shell import address, prompt, state
 from gptviz.ui.shell.page import Scene
 from gptviz.ui.views.next_token import words
@@ -164,7 +164,7 @@ def pieces(lm: LanguageModel, ids: Sequence[int]) -> list[str]:
     """The text that each token adds; a character of several tokens comes with the last of them."""
     texts, waiting = [], b""
     for i in ids:
-        waiting += named_bytes(lm, i)
+        waiting += named_bytes(lm.tokenizer, i)
         try:
             texts.append(waiting.decode())
             waiting = b""
@@ -178,7 +178,7 @@ def pieces(lm: LanguageModel, ids: Sequence[int]) -> list[str]:
 
 def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
     """The text of these tokens; a character that lacks some of its bytes is left out."""
-    return b"".join(named_bytes(lm, i) for i in ids).decode("utf-8", "ignore")
+    return b"".join(named_bytes(lm.tokenizer, i) for i in ids).decode("utf-8", "ignore")
 
 
 def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
