@@ -2,7 +2,7 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.attention import view
-from gptviz.ui.views.attention.controls import CHOICES
+from gptviz.ui.views.attention.controls import PARAMS
 
-scene = page("Attention", keep=("attn", "q", "k", "v", "z"), choices=CHOICES)
+scene = page("Attention", keep=("attn", "q", "k", "v", "z"), params=PARAMS)
 view.draw(scene)

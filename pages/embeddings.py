@@ -3,5 +3,5 @@
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.embeddings import view
 
-scene = page("Embeddings", keep=("tok_emb", "pos_emb", "embed"), choices=view.CHOICES)
+scene = page("Embeddings", keep=("tok_emb", "pos_emb", "embed"), params=view.PARAMS)
 view.draw(scene)

@@ -3,5 +3,5 @@
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.layernorm import view
 
-scene = page("LayerNorm", keep=("resid_pre", "resid_mid", "resid_post"), choices=view.CHOICES)
+scene = page("LayerNorm", keep=("resid_pre", "resid_mid", "resid_post"), params=view.PARAMS)
 view.draw(scene)

@@ -2,7 +2,6 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.next_token import view
-from gptviz.ui.views.next_token.continuation import CHOICES
 
-scene = page("Next token", keep=("final",), choices=CHOICES)
+scene = page("Next token", keep=("final",), params=view.PARAMS)
 view.draw(scene)

@@ -2,6 +2,7 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.tokens import view
+from gptviz.ui.views.tokens.comparison import PARAMS
 
-scene = page("Tokens")
+scene = page("Tokens", params=PARAMS)
 view.draw(scene)

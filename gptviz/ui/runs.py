@@ -1,82 +1,256 @@
-"""What all sessions of the process share: the loaded models, and the last traces, both bounded by bytes."""
+"""What sessions share of the model's passes: traces, and all that is derived from them, by their Run.
 
+A `Run` says which pass is meant: model, ids, edits. `get(run, keep)` gives its Trace, from any pass that
+already holds what is asked; a function under `@per_run` is worked out once for a run and its other
+arguments. Both live in one cache, bounded by bytes; nothing in `ui/` is kept by any other key.
+"""
+
+import functools
+import inspect
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, ParamSpec, TypeVar, cast
 
+import cachetools
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from gptviz import LanguageModel, Trace
-from gptviz.ui.models.cache import model_cache
+from gptviz import LanguageModel, Run, Trace
+from gptviz.reduction import Reduction
+from gptviz.sites import SITES, Key, expand
+from gptviz.sizes import nbytes_of
+from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
 
-Keep = tuple[str | tuple[str, int], ...]
-Key = tuple[str, tuple[int, ...], frozenset[str | tuple[str, int]] | None]
-
-DEFAULT_MEGABYTES = 1024  # 1,024 tokens of GPT-2 with all of their attention, and some short texts
+DEFAULT_MEGABYTES = 1024
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
+WAIT_SECONDS = 60.0  # for others' long texts, before a visitor is told to try again
 
-class TraceCache:
-    """Traces by key, the least recently used out first; never more than `max_bytes` of them.
+Keep = Iterable[str | tuple[str, int]] | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
-    A trace that is larger than all of it is given back and not stored. Threads that ask for the same
-    key at once compute it once.
+
+class Busy(RuntimeError):
+    """Others' long texts fill the memory: a sentence for who waits."""
+
+
+class Runs:
+    """Traces and derived values by run, the least recently used out first: at most `max_bytes` of them.
+
+    What is larger than all of it is given back and not stored. Threads that ask for the same thing at once
+    compute it once. Traces that scripts still work with count as well: `get` waits when others' traces
+    leave no room, and raises Busy when they still do after `wait_seconds`.
     """
 
-    def __init__(self, max_bytes: int):
+    def __init__(
+        self, max_bytes: int, model: Callable[[str], LanguageModel], wait_seconds: float = WAIT_SECONDS
+    ):
         if max_bytes < 0:
             raise ValueError(f"max_bytes is {max_bytes}; it must be 0 (nothing is stored) or more")
         self.max_bytes = max_bytes
-        self.nbytes = 0
-        self._traces: OrderedDict[Key, Trace] = OrderedDict()
-        self._lock = threading.Lock()
-        self._forward = threading.Lock()  # passes run one at a time anyway: see gptviz.forward.FORWARD_LOCK
+        self.wait_seconds = wait_seconds
+        self._model = model
+        self._cache: cachetools.LRUCache[Hashable, tuple[Any, int]] = cachetools.LRUCache(
+            max_bytes, getsizeof=lambda entry: entry[1]
+        )
+        self._alive: weakref.WeakValueDictionary[Run, Trace] = weakref.WeakValueDictionary()
+        self._owners: dict[int, tuple[int, str | None]] = {}  # id of a living trace: its bytes, who made it
+        self._lock = threading.RLock()
+        self._room = threading.Condition(self._lock)
+        # weak, so that a lock is forgotten when nobody waits at it
+        self._locks: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
-        return len(self._traces)
+        return len(self._cache)
 
-    def get(self, model: str, lm: LanguageModel, ids: Iterable[int], keep: Keep | None) -> Trace:
-        """`lm.trace(ids, keep)`, or the same from before; `model` is the key of `lm` in the ModelCache."""
-        ids = tuple(ids)
-        key = (model, ids, None if keep is None else frozenset(keep))
-        found = self._look_up(key)
-        if found is not None:
-            return found
-        with self._forward:
-            found = self._look_up(key)  # somebody else may have computed it while this thread waited
-            if found is None:
-                found = lm.trace(ids, keep=keep)
-                self._store(key, found)
+    @property
+    def nbytes(self) -> int:
+        return int(self._cache.currsize)
+
+    # ---- traces ----
+
+    def get(self, run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
+        """A trace of this run that holds at least `keep` (see `LanguageModel.trace`) and these reductions.
+
+        Raises ValueError as `LanguageModel.trace` does, and Busy.
+        """
+        reduce = tuple(reduce)
+        wanted = None if keep is None else tuple(keep)
+        found = self._look_up(run, wanted, reduce)
+        if found is None:
+            with self._one_at_a_time(("trace", run)):
+                found = self._look_up(run, wanted, reduce) or self._pass(run, wanted, reduce)
         return found
 
+    def _look_up(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace | None:
+        with self._lock:
+            stored = self._cache.get(("trace", run))
+            found = self._alive.get(run) if stored is None else cast(Trace, stored[0])
+        return found if found is not None and found.holds(keep, reduce) else None
+
+    def _pass(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace:
+        """The gaps of what is known, in one pass; the trace that has both."""
+        lm = self._model(run.model)
+        with self._lock:
+            stored = self._cache.get(("trace", run))
+            known = self._alive.get(run) if stored is None else cast(Trace, stored[0])
+        keys = expand(keep, lm.config)
+        if known is not None:
+            keys = [key for key in keys if key not in set(known.sites())]
+            reduce = tuple(r for r in reduce if not known.holds((), (r,)))
+        self._wait_for_room(pass_bytes(lm, len(run.ids), keys))
+        found = lm.trace(run.ids, keep=[_named(key) for key in keys], edits=run.edits, reduce=reduce)
+        if known is not None:
+            found = known.joined(found)
+        self._register(run, found)
+        self._store(("trace", run), found, found.nbytes)
+        return found
+
+    def _register(self, run: Run, trace: Trace) -> None:
+        name = id(trace)
+        with self._lock:
+            self._alive[run] = trace
+            self._owners[name] = (trace.nbytes, _session())
+        weakref.finalize(trace, self._gone, name)
+
+    def _gone(self, name: int) -> None:
+        with self._room:
+            self._owners.pop(name, None)
+            self._room.notify_all()
+
+    def _wait_for_room(self, needed: int) -> None:
+        """Make room for a pass: by dropping what is stored, then by waiting for what others work with."""
+        me = _session()
+
+        def others() -> int:
+            return sum(size for size, owner in self._owners.values() if owner != me or me is None)
+
+        def room() -> bool:
+            while self._cache and others() + needed > self.max_bytes:
+                self._cache.popitem()
+            return others() == 0 or others() + needed <= self.max_bytes
+
+        with self._room:
+            if room():
+                return
+            with st.spinner("Others' long texts are being read: yours is next …"):
+                if not self._room.wait_for(room, self.wait_seconds):
+                    raise Busy(
+                        "the server is busy with others' long texts. Your text is kept: press Run again in a "
+                        "minute, or shorten it"
+                    )
+
+    # ---- whatever is derived from a run ----
+
+    def derived(self, name: Hashable, run: Run, compute: Callable[[], R]) -> R:
+        """`compute()`, or the same from before; `name` tells what it is."""
+        key = ("derived", run, name)
+        with self._lock:
+            stored = self._cache.get(key)
+        if stored is None:
+            with self._one_at_a_time(key):
+                with self._lock:
+                    stored = self._cache.get(key)
+                if stored is None:
+                    value = compute()
+                    self._store(key, value, nbytes_of(value))
+                    return value
+        return cast(R, stored[0])
+
+    # ---- both ----
+
     def forget(self, model: str) -> None:
-        """Drop a model's traces, which hold on to its output head."""
+        """Drop all of a model, whose traces hold on to its output head."""
         with self._lock:
-            for key in [key for key in self._traces if key[0] == model]:
-                self.nbytes -= self._traces.pop(key).nbytes
+            for key in [key for key in self._cache if cast(Any, key)[1].model == model]:
+                self._cache.pop(key)
 
-    def _look_up(self, key: Key) -> Trace | None:
+    def _store(self, key: Hashable, value: Any, size: int) -> None:
         with self._lock:
-            if key in self._traces:
-                self._traces.move_to_end(key)
-            return self._traces.get(key)
+            self._cache.pop(key, None)  # a trace that has grown
+            if size <= self.max_bytes:
+                self._cache[key] = (value, size)
 
-    def _store(self, key: Key, trace: Trace) -> None:
-        size = trace.nbytes
-        if size > self.max_bytes:
-            return
+    def _one_at_a_time(self, key: Hashable) -> Any:
+        """A lock for this key; it goes when nobody holds it."""
         with self._lock:
-            self._traces[key] = trace
-            self.nbytes += size
-            while self.nbytes > self.max_bytes:
-                _, oldest = self._traces.popitem(last=False)
-                self.nbytes -= oldest.nbytes
+            return self._locks.setdefault(key, threading.RLock())
+
+
+PER_RUN: list[Callable[..., Any]] = []  # every function under `per_run`: a test walks them
+
+
+def per_run(function: Callable[P, R]) -> Callable[P, R]:
+    """For `function(run, *args)`: worked out once for a run and these arguments, and kept with the traces.
+
+    Arguments must be hashable; what is returned is shared by sessions: nobody may write into it.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def once(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        run, *rest = bound.arguments.values()
+        return runs().derived((name, tuple(rest)), cast(Run, run), lambda: function(*args, **kwargs))
+
+    PER_RUN.append(once)
+    return once
+
+
+def get(run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
+    """`Runs.get` of this process."""
+    return runs().get(run, keep, reduce)
+
+
+def use(key: str, lm: LanguageModel) -> None:
+    """Hold on to the model of this script until its thread ends: the cache may drop it sooner."""
+    _in_use.model = (key, lm)
+
+
+def model(run: Run | str) -> LanguageModel:
+    """The model of a run, or of a model's key. Raises ValueError when nobody has it any more."""
+    key = run if isinstance(run, str) else run.model
+    held = getattr(_in_use, "model", (None, None))
+    found = held[1] if held[0] == key else models.find(key)
+    if found is None:
+        context = get_script_run_ctx(suppress_warning=True)
+        if context is not None and context.fragment_ids_this_run:
+            st.rerun()  # a page loads its model, which a part of it alone cannot
+        raise ValueError("this model is not in memory any more: reload the page")
+    return found
+
+
+_in_use = threading.local()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def trace_cache() -> TraceCache:
-    """The process's one cache of traces; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
-    cache = TraceCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
-    model_cache().when_dropped(cache.forget)
-    return cache
+def runs() -> Runs:
+    """The process's one cache; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
+    made = Runs(cache_bytes(SETTING, DEFAULT_MEGABYTES), model)
+    models.model_cache().when_dropped(made.forget)
+    return made
+
+
+def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
+    """About how much a pass holds when it is done: the kept sites, and one block's attention on the way."""
+    config = lm.config
+    weights = 4 * config.n_heads * n_tokens * n_tokens
+    rows = 4 * config.emb_dim * n_tokens
+    sizes = {"weights": weights, "heads": rows, "rows": rows}
+    kept = sum(4 * rows if site == "mlp_act" else sizes[SITES[site].form] for site, _ in keys)
+    return kept + 2 * weights
+
+
+def _named(key: Key) -> str | tuple[str, int]:
+    site, block = key
+    return site if block is None else (site, block)
+
+
+def _session() -> str | None:
+    context = get_script_run_ctx(suppress_warning=True)
+    return None if context is None else context.session_id

@@ -107,7 +107,8 @@ def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
 def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace) -> None:
     """The head of the first sentence, from the tables under *In numbers* alone."""
     at = run_page("attention", text=TEXT)
-    block, head = at.session_state["block"], at.session_state["head"]
+    chosen = component(at, ("gptviz.heads", None))
+    block, head = chosen["block"], chosen["head"]
     at.session_state[f"numbers_attention-block{block}-head{head}"] = True
     at.session_state["numbers_heads"] = True
     at.run()

@@ -1,7 +1,6 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
 import re
-from dataclasses import replace
 
 import pytest
 import torch
@@ -69,8 +68,7 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
 
 def test_a_model_that_only_computes_differently_cuts_no_differently(run_page):
     at = run_page("tokens", text=TEXT)
-    prompt = at.session_state["gptviz_prompt"]
-    at.session_state["gptviz_prompt"] = replace(prompt, model=replace(prompt.model, dtype="bfloat16"))
+    at.session_state["dtype"] = "bfloat16"
     at.run()
     assert "in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
 
@@ -186,7 +184,7 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
     (tmp_path / "model.safetensors").write_bytes(b"not a checkpoint")
     at = run_page("tokens", text=TEXT, model="gpt2-untrained")
     at.query_params["model"] = f"path:{tmp_path / 'model.safetensors'}"
-    at.session_state["gptviz_prompt"] = models_prompt(at, f"path:{tmp_path / 'model.safetensors'}")
+    at.session_state["model"] = f"path:{tmp_path / 'model.safetensors'}"
     at.run()
     assert re.search(r"cannot be loaded: .*is not a whole safetensors file", said(at))
     assert "What you see is gpt2-untrained." in said(at)
@@ -195,11 +193,6 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
     makers.save_hf(truth, tmp_path)
     button(at, "Try again").click().run()
     assert not at.error and "3 heads, 12 wide" in at.sidebar.caption[0].value
-
-
-def models_prompt(at, name):
-    prompt = at.session_state["gptviz_prompt"]
-    return replace(prompt, model=prompt.model.named(name))
 
 
 def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):

@@ -152,7 +152,7 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
     drawn = draw(probabilities, Sampling(seed=0).generator())
     said = prose(at).split(words.drew(0, show_id(mini, drawn), float(probabilities[drawn])))
     assert len(said) == 2 and "256" in said[1].splitlines()[0]
-    assert at.session_state["gptviz_prompt"].text == text
+    assert at.session_state["text"] == text
 
 
 def test_after_the_last_seed_comes_the_first(run_page):
@@ -172,7 +172,7 @@ def test_write_on_is_generate(run_page, mini):
     assert [step.id for step in written.steps] == [step.id for step in steps]
     assert words.how(20, Sampling(0.8, 50, seed=5)) in [caption.value for caption in at.caption]
     at.button(key="next_keep").click().run()
-    text = at.session_state["gptviz_prompt"].text
+    text = at.session_state["text"]
     assert text == mini.decode([*ids, *(step.id for step in steps)])
     assert len(given(at, "chips")["tokens"]) > 20
     assert "next_written" not in at.session_state
@@ -183,7 +183,7 @@ def test_what_was_written_after_another_text_is_not_shown(run_page):
     at.button(key="next_write").click().run()
     assert [button.key for button in at.button if button.key == "next_keep"]
     at.query_params["token"] = "3"
-    del at.session_state["gptviz_prompt"]
+    at.session_state["token"] = 3
     at.run()
     assert not [button.key for button in at.button if button.key == "next_keep"]
 

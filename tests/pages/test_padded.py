@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gptviz.language_model import LanguageModel
+from gptviz.ui import runs
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
@@ -31,6 +32,7 @@ def padded() -> LanguageModel:
 def _use_it(monkeypatch, padded):
     choice = Choice()
     monkeypatch.setattr(models, "in_use", lambda _: InUse(padded, "padded", choice, choice, None))
+    monkeypatch.setattr(runs.models, "find", {"padded": padded}.get)
 
 
 def given(at, key):
@@ -39,7 +41,7 @@ def given(at, key):
 
 
 def drawn_text(at):
-    return at.session_state["gptviz_prompt"].text
+    return at.session_state["text"]
 
 
 def test_the_model_does_expect_a_row_without_a_token(padded):
@@ -49,7 +51,8 @@ def test_the_model_does_expect_a_row_without_a_token(padded):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_drawn(run_page, name):
     at = run_page(name, text=TEXT, token=2)
-    assert given(at, "chips")["next"]["shown"] == f"<id {NAMELESS}>"
+    if name != "anatomy":  # which is about no text
+        assert given(at, "chips")["next"]["shown"] == f"<id {NAMELESS}>"
     for box in at.expander:
         if box.key:  # those without one run their bodies anyway
             at.session_state[box.key] = True

@@ -1,114 +1,178 @@
-"""The cache of traces: bounded by bytes, shared by threads."""
+"""What sessions share: traces and what is derived from them, by their Run, bounded by bytes."""
 
+import ast
+import gc
 import threading
-from dataclasses import dataclass, field
+import weakref
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
-from gptviz.ui.runs import SETTING, TraceCache, cache_bytes
+from gptviz import Edit, Run
+from gptviz.reduction import Reduction
+from gptviz.ui import runs as shared
+from gptviz.ui.runs import Busy, Runs, pass_bytes
+from tests.conftest import random_lm
 
-
-@dataclass
-class FakeTrace:
-    nbytes: int
-
-
-@dataclass
-class FakeModel:
-    """Counts its passes; a trace is as large as its ids' sum."""
-
-    name: str = "fake"
-    passes: list = field(default_factory=list)
-
-    def trace(self, ids, keep=None):
-        self.passes.append((ids, keep))
-        return FakeTrace(sum(ids))
+UI = Path(shared.__file__).parent
+MUTED = Edit("z", 0, heads=[1])
 
 
-def test_the_same_question_runs_the_model_once():
-    model, cache = FakeModel(), TraceCache(100)
-    assert cache.get(model.name, model, [1, 2], ("attn",)) is cache.get(model.name, model, (1, 2), ("attn",))
+class Counted:
+    """A model that counts its passes."""
+
+    def __init__(self, lm):
+        self.lm, self.passes = lm, []
+
+    def __getattr__(self, name):
+        return getattr(self.lm, name)
+
+    def trace(self, ids, **options):
+        self.passes.append((tuple(ids), options))
+        return self.lm.trace(ids, **options)
+
+
+@pytest.fixture
+def model(lm):
+    return Counted(lm)
+
+
+def made(model, max_bytes=2**24, **options) -> Runs:
+    return Runs(max_bytes, lambda key: model, **options)
+
+
+def peak(attn):
+    return attn.amax(dim=-1)  # (H, T, T) -> (H, T)
+
+
+def test_any_trace_that_holds_what_is_asked_answers(model):
+    cache, run = made(model), Run("m", (1, 2, 3))
+    whole = cache.get(run, None)
+    assert cache.get(run, ("attn", ("q", 1))) is whole and cache.get(Run("m", [1, 2, 3]), ()) is whole
     assert len(model.passes) == 1
 
 
-def test_other_ids_other_sites_and_other_models_are_other_traces():
-    model, cache = FakeModel(), TraceCache(100)
+def test_only_the_gaps_are_filled(model, lm):
+    cache, run = made(model), Run("m", (1, 2, 3))
+    cache.get(run, (("attn", 0),))
+    both = cache.get(run, ("attn", "embed"), (peak_of := [Reduction("peak", "attn", peak)]))
+    assert [set(options["keep"]) for _, options in model.passes] == [{("attn", 0)}, {("attn", 1), "embed"}]
+    truth = lm.trace([1, 2, 3])
+    assert torch.equal(both["attn", 0], truth["attn", 0]) and torch.equal(both["embed"], truth["embed"])
+    assert torch.equal(both.reduced("peak")[1], peak(truth["attn", 1]))
+    assert cache.get(run, ("embed", ("attn", 0)), peak_of) is both and len(model.passes) == 2
+
+
+def test_other_ids_models_and_edits_are_other_runs(model):
+    cache = made(model)
     traces = [
-        cache.get(model.name, model, [1, 2], ("attn",)),
-        cache.get(model.name, model, [2, 1], ("attn",)),
-        cache.get(model.name, model, [1, 2], ("q",)),
-        cache.get(model.name, model, [1, 2], None),
-        cache.get("other", FakeModel("other"), [1, 2], ("attn",)),
+        cache.get(run, ("attn",))
+        for run in (Run("m", (1, 2)), Run("m", (2, 1)), Run("n", (1, 2)), Run("m", (1, 2), (MUTED,)))
     ]
-    assert len({id(trace) for trace in traces}) == 5
+    assert len({id(trace) for trace in traces}) == 4
+    assert not torch.equal(traces[0].logits(), traces[3].logits())
 
 
-def test_the_order_of_the_sites_does_not_matter():
-    model, cache = FakeModel(), TraceCache(100)
-    assert cache.get(model.name, model, [1], ("q", "k")) is cache.get(model.name, model, [1], ("k", "q"))
+def test_it_never_holds_more_than_its_bytes_and_forgets_the_least_recently_used(model):
+    size = model.lm.trace([1, 2]).nbytes
+    cache = made(model, max_bytes=int(2.5 * size))
+    for first in (1, 2, 1, 3):  # 2 is the oldest when 3 comes
+        cache.get(Run("m", (first, 5)), None)
+        assert cache.nbytes <= cache.max_bytes
+    model.passes.clear()
+    cache.get(Run("m", (1, 5)), None)
+    cache.get(Run("m", (2, 5)), None)
+    assert [ids for ids, _ in model.passes] == [(2, 5)]
 
 
-def test_it_never_holds_more_than_its_bytes_and_forgets_the_least_recently_used():
-    model, cache = FakeModel(), TraceCache(100)
-    cache.get(model.name, model, [40], ())
-    cache.get(model.name, model, [50], ())
-    cache.get(model.name, model, [40], ())  # used again: 50 is the oldest now
-    cache.get(model.name, model, [30], ())
-    assert cache.nbytes == 70 and len(cache) == 2
-    cache.get(model.name, model, [40], ())
-    assert [ids for ids, _ in model.passes] == [(40,), (50,), (30,)]
-    cache.get(model.name, model, [50], ())
-    assert len(model.passes) == 4
+def test_what_is_larger_than_all_of_it_is_given_and_not_kept(model):
+    cache = made(model, max_bytes=0)
+    trace = cache.get(Run("m", (1, 2)), None)
+    assert cache.get(Run("m", (1, 2)), ("attn",)) is trace  # as long as somebody holds it
+    gone = weakref.ref(trace)
+    del trace
+    gc.collect()
+    assert gone() is None and len(cache) == 0 and cache.nbytes == 0
 
 
-def test_a_trace_larger_than_the_cache_is_given_and_not_kept():
-    model, cache = FakeModel(), TraceCache(100)
-    small = cache.get(model.name, model, [10], ())
-    assert cache.get(model.name, model, [101], ()).nbytes == 101
-    assert cache.nbytes == 10 and cache.get(model.name, model, [10], ()) is small
+def test_threads_that_ask_for_the_same_compute_it_once(model):
+    cache, found, start = made(model), [], threading.Barrier(8)
 
-
-def test_threads_that_ask_for_the_same_compute_it_once(lm):
-    cache, found = TraceCache(2**20), []
-    start = threading.Barrier(8)
-
-    def ask():
+    def ask(number):
         start.wait()
-        found.append(cache.get("random", lm, [5, 6, 7], ("attn",)))
+        found.append(cache.get(Run("m", (5, 6, 7)), ("attn",) if number % 2 else (("attn", 0), ("attn", 1))))
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({id(trace) for trace in found}) == 1
-    assert cache.nbytes == found[0].nbytes
+    assert len({id(trace) for trace in found}) == 1 and len(model.passes) == 1
 
 
-def test_an_error_leaves_nothing_behind(lm):
-    cache = TraceCache(2**20)
-    with pytest.raises(ValueError):
-        cache.get("random", lm, [], ())
-    assert len(cache) == 0 and len(cache.get("random", lm, [1], ()).tokens) == 1
+def test_an_error_leaves_nothing_behind(model):
+    cache = made(model)
+    with pytest.raises(ValueError, match="65 tokens"):
+        cache.get(Run("m", tuple(range(65))), ())
+    with pytest.raises(ValueError, match="site"):
+        cache.get(Run("m", (1,)), ("attention",))
+    assert len(cache) == 0 and len(cache.get(Run("m", (1,)), ())) == 1
 
 
-def test_a_model_that_goes_takes_its_traces_along():
-    model, cache = FakeModel(), TraceCache(100)
-    cache.get("a", model, [10], ())
-    kept = cache.get("b", model, [20], ())
-    cache.get("a", model, [30], ())
+def test_a_model_that_goes_takes_all_of_it_along(model):
+    cache = made(model)
+    cache.get(Run("a", (1,)), ())
+    cache.derived("x", Run("a", (1,)), lambda: 1)
+    kept = cache.get(Run("b", (1,)), ())
     cache.forget("a")
-    assert cache.nbytes == 20 and len(cache) == 1 and cache.get("b", model, [20], ()) is kept
+    assert len(cache) == 1 and cache.get(Run("b", (1,)), ()) is kept
 
 
-def test_the_setting(monkeypatch):
-    monkeypatch.delenv(SETTING, raising=False)
-    assert cache_bytes(SETTING, 512) == 512 * 2**20
-    monkeypatch.setenv(SETTING, "64")
-    assert cache_bytes(SETTING, 512) == 64 * 2**20
-    for nonsense in ("", "-1", "1.5", "many", "²"):
-        monkeypatch.setenv(SETTING, nonsense)
-        with pytest.raises(ValueError, match=SETTING):
-            cache_bytes(SETTING, 512)
-    with pytest.raises(ValueError, match="max_bytes"):
-        TraceCache(-1)
+def test_a_pass_waits_for_room_and_says_when_there_is_none(model, monkeypatch):
+    run = Run("m", tuple(range(20)))
+    room = pass_bytes(model.lm, 20, model.lm.trace(range(20)).sites())
+    cache = made(model, max_bytes=int(1.5 * room), wait_seconds=0.05)
+    who = ["me"]
+    monkeypatch.setattr(shared, "_session", lambda: who[0])
+    held = cache.get(run, None)
+    who[0] = "another"
+    with pytest.raises(Busy):
+        cache.get(Run("m", tuple(range(1, 21))), None)
+    del held
+    gc.collect()
+    assert len(cache.get(Run("m", tuple(range(1, 21))), None)) == 20
+
+
+def test_about_what_a_pass_holds_is_no_less_than_what_it_holds():
+    lm = random_lm()
+    for keep in ((), ("attn",), ("q", "mlp_act", "resid_mid"), None):
+        trace = lm.trace(range(30), keep=keep)
+        assert pass_bytes(lm, 30, trace.sites()) >= 0.9 * (
+            trace.nbytes - trace["final"].nbytes if keep is None else 0
+        )
+
+
+# ---- the process's own: what all of `ui/` uses ----
+
+
+def equal(one, other) -> bool:
+    if isinstance(one, np.ndarray | torch.Tensor):
+        return one.shape == other.shape and bool((one == other).all())
+    return bool(one.equals(other)) if hasattr(one, "equals") else one == other
+
+
+def test_nothing_in_ui_is_kept_by_another_key():
+    """No cache of Streamlit's or functools' on a function that knows a model, a trace, a scene, or ids."""
+    for path in UI.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(
+                "cache" in ast.unparse(decorator) for decorator in node.decorator_list
+            ):
+                names = {argument.arg.strip("_") for argument in node.args.args}
+                annotations = " ".join(ast.unparse(a.annotation) for a in node.args.args if a.annotation)
+                assert not names & {"ids", "model", "trace", "lm", "run"}, f"{path}: {node.name}"
+                assert not any(word in annotations for word in ("Trace", "Scene", "LanguageModel", "Run")), (
+                    node.name
+                )

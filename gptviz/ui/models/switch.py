@@ -6,7 +6,6 @@ import streamlit as st
 
 from gptviz.analysis.retokenized import differences, same_place
 from gptviz.tokenizer import show_token
-from gptviz.ui.models.in_use import InUse
 from gptviz.ui.words import as_code
 
 MOST_SHOWN = 5
@@ -25,13 +24,13 @@ class Reading:
 
 
 def follow(
-    model: InUse, text: str, special: bool, raws: tuple[bytes, ...], token: int | None
+    key: str, name: str, text: str, special: bool, raws: tuple[bytes, ...], token: int | None
 ) -> tuple[int | None, str | None]:
     """The selected token at the same place of the text, and what to say while it is the same text.
 
-    `raws` are the tokens' bytes, as the model cuts `text`, with special tokens or without.
+    `raws` are the tokens' bytes, as the model of this key and name cuts `text`, with special tokens or not.
     """
-    now = Reading(model.key, model.lm.name, (text, special), raws)
+    now = Reading(key, name, (text, special), raws)
     before: Reading | None = st.session_state.get(_READ)
     st.session_state[_READ] = now
     if before is not None and before.key != now.key and before.prompt == now.prompt and before.raws and raws:

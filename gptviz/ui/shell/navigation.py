@@ -6,27 +6,33 @@ calls, and `page()` as well when nobody did: see `ensure_navigation`.
 """
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from gptviz.ui.shell.state import Prompt, address_of
+from gptviz.ui.shell import state
 
 PAGES_DIR = Path(__file__).resolve().parents[3] / "pages"
 
-# file name -> (title, Material icon, the question that the page answers); the first is at "/"
-PAGES = {
-    "overview": ("Overview", "route", "What happens between a text and the next token?"),
-    "tokens": ("Tokens", "content_cut", "How does text become numbers?"),
-    "embeddings": (
-        "Embeddings",
-        "grid_on",
-        "What does the model know about a token before it reads the others?",
-    ),
-    "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
-    "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
-    "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
-    "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
+# section -> file name -> (title, Material icon, the question that the page answers); the first is at "/"
+SECTIONS = {
+    "Follow the text": {
+        "overview": ("Overview", "route", "What happens between a text and the next token?"),
+        "tokens": ("Tokens", "content_cut", "How does text become numbers?"),
+        "embeddings": (
+            "Embeddings",
+            "grid_on",
+            "What does the model know about a token before it reads the others?",
+        ),
+        "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
+        "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
+        "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
+    },
+    "The model": {
+        "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
+    },
 }
+PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}
 
 _NAVIGATED = "gptviz_navigated"  # app.py's mark in the session: this run's navigation exists
 _STARTED_AGAIN = "gptviz_started_again"
@@ -36,7 +42,8 @@ def navigate() -> st.Page:
     """Build the navigation and return the page that the address asks for, ready to run."""
     st.session_state[_NAVIGATED] = True
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
-    return st.navigation(list(_pages().values()), position="hidden")
+    first = next(iter(PAGES))  # it has two addresses, "/" and its own name
+    return st.navigation([*_pages().values(), _page(first, url_path=first)], position="hidden")
 
 
 def ensure_navigation() -> None:
@@ -55,18 +62,19 @@ def ensure_navigation() -> None:
         st.rerun()
 
 
-def draw_links(prompt: Prompt) -> None:
-    """The pages in the sidebar, each a true link that carries the prompt with it."""
-    for name, target in _pages().items():
-        title, icon, question = PAGES[name]
-        st.page_link(
-            target,
-            label=title,
-            icon=f":material/{icon}:",
-            help=question,
-            query_params=address_of(prompt),
-            width="stretch",
-        )
+def draw_links() -> None:
+    """The pages by section, each a true link that carries prompt, model and selection with it."""
+    pages = _pages()
+    for section, names in SECTIONS.items():
+        st.html(f'<p class="gv-section">{section}</p>')
+        for name, (title, icon, _) in names.items():
+            st.page_link(
+                pages[name],
+                label=title,
+                icon=f":material/{icon}:",
+                query_params=state.link(),
+                width="stretch",
+            )
 
 
 def page_target(name: str) -> st.Page:
@@ -74,8 +82,17 @@ def page_target(name: str) -> st.Page:
     return _pages()[name]
 
 
+def question_of(title: str) -> str:
+    """The line under a page's title."""
+    return next((question for name, _, question in PAGES.values() if name == title), "")
+
+
 def _pages() -> dict[str, st.Page]:
-    return {
-        name: st.Page(PAGES_DIR / f"{name}.py", title=title, url_path=name, default=name == "overview")
-        for name, (title, _, _) in PAGES.items()
-    }
+    """Every page by its name; the first is the default at "/"."""
+    first = next(iter(PAGES))
+    made = {name: _page(name, url_path=name) for name in PAGES}
+    return made | {first: _page(first, url_path="start", default=True)}
+
+
+def _page(name: str, **options: Any) -> st.Page:
+    return st.Page(PAGES_DIR / f"{name}.py", title=PAGES[name][0], **options)

@@ -8,9 +8,6 @@ from gptviz import LanguageModel
 from gptviz.tokenizer import well_formed
 from gptviz.trace import Token
 from gptviz.ui.shell import state
-from gptviz.ui.shell.state import Prompt
-
-SPECIAL = "prompt_special"
 
 # the text that the box was last given, and the number of that box
 _SHOWN, _NUMBER = "prompt_shown", "prompt_number"
@@ -63,11 +60,23 @@ def _unknown_character(lm: LanguageModel, text: str) -> str:
     )
 
 
-def box(prompt: Prompt) -> None:
+def lost() -> str | None:
+    """A sentence when the address held only the beginning of a long text, and nothing has more of it."""
+    whole = state.lost_characters()
+    if whole is None:
+        return None
+    return (
+        f"The text of this link had {whole:,} characters. An address holds the first "
+        f"{state.LINK_CHARACTERS:,}, and this server has the rest no longer: what you see is of those."
+    )
+
+
+def box() -> None:
     """The text area. Only the button, or Ctrl+Enter, sends it: half-typed text runs no model."""
-    if st.session_state.get(_SHOWN) != prompt.text:
+    text = state.TEXT.value
+    if st.session_state.get(_SHOWN) != text:
         # The text changed elsewhere (an example, the address): a new box, that starts with it.
-        st.session_state[_SHOWN] = prompt.text
+        st.session_state[_SHOWN] = text
         st.session_state[_NUMBER] = st.session_state.get(_NUMBER, 0) + 1
     key = f"prompt_box_{st.session_state[_NUMBER]}"
     with (
@@ -76,7 +85,7 @@ def box(prompt: Prompt) -> None:
     ):
         st.text_area(
             "Prompt",
-            value=prompt.text,
+            value=text,
             key=key,
             height=72,
             placeholder="Type any text …",
@@ -92,13 +101,11 @@ def box(prompt: Prompt) -> None:
         )
 
 
-def special_switch(prompt: Prompt) -> None:
+def special_switch() -> None:
     """The switch for special tokens, in the sidebar."""
-    st.session_state[SPECIAL] = prompt.special
-    st.toggle(
+    state.SPECIAL.widget(
+        st.toggle,
         "Special tokens",
-        key=SPECIAL,
-        on_change=_switched,
         help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
     )
 
@@ -109,7 +116,7 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
         return f"The prompt is full: {lm.name} reads at most {lm.config.context_length} tokens."
     ids = [*(token.id for token in tokens), token_id]
     text = lm.decode(ids)
-    prompt = state.current_or_default()
+    prompt = state.current()
     special = prompt.special or lm.tokenizer.is_special_token(token_id)
     if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
         return "This token is only part of a character, which a text cannot hold; nothing was appended."
@@ -121,7 +128,3 @@ def _typed(key: str) -> None:
     text = st.session_state[key] or ""
     st.session_state[_SHOWN] = text
     state.change(text=text)
-
-
-def _switched() -> None:
-    state.change(special=st.session_state[SPECIAL])

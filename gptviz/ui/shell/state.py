@@ -1,27 +1,58 @@
-"""The one prompt, model and selected token of a session, and their place in the address.
+"""What the whole app has in hand: the prompt, the model, the selected token, block and head.
 
-The session holds them, so that they follow from page to page. The address shows them, so that a
-reload and a link open the same thing: ?text=...&token=5&model=...&special=on
-(and what else says how to read the model: see `model_choice`). When the browser goes
-back or forward, the address wins.
+They follow a person from page to page and stand in the address, so that a reload and a link open the
+same thing: ?text=...&token=5&block=3&model=...&special=on (and what else says how to read the
+model: see `models.choice`).
 """
 
+import hashlib
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
+import cachetools
 import streamlit as st
 
 from gptviz.ui.models.choice import Choice, choice_from, params_of
-from gptviz.ui.shell import address
+from gptviz.ui.shell import params
+from gptviz.ui.shell.params import Param, at_most_last
 
 DEFAULT_TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
 
 # A longer address is refused by the server: 64 KiB, and a character takes up to 12 bytes there.
 LINK_CHARACTERS = 5000
 
+LONG_TEXT_BYTES = 64 * 2**20  # of the texts that addresses are too short for, of all sessions together
+
 DEFAULT_MODEL = Choice()
 
-_KEY = "gptviz_prompt"
+
+class Text(Param[str]):
+    """A text may be empty, and may be longer than an address: the rest of it is then behind `KEPT`."""
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def written(self, value: str) -> str:
+        return value[:LINK_CHARACTERS]
+
+
+TEXT = Text("text", str, DEFAULT_TEXT)
+KEPT: Param[str | None] = Param("kept", str, None)  # "7000.5f3a…": the length and the name of a long text
+TOKEN: Param[int | None] = Param("token", int, None, at_most_last)  # None: the last one
+BLOCK: Param[int | None] = Param("block", int, None, at_most_last)  # None: the page's own choice
+HEAD: Param[int | None] = Param("head", int, None, at_most_last)
+SPECIAL = Param("special", bool, False)
+PRESENT = Param("present", bool, False)
+MODEL = (
+    Param("model", str, DEFAULT_MODEL.name),
+    Param[str | None]("n_heads", str, None),
+    Param[str | None]("tokenizer", str, None),
+    Param("dtype", str, DEFAULT_MODEL.dtype),
+    Param[str | None]("device", str, None),
+)
+APP: tuple[Param, ...] = (TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, *MODEL)
 
 
 @dataclass(frozen=True)
@@ -34,60 +65,98 @@ class Prompt:
     special: bool = False
 
 
-def current() -> Prompt:
+def load() -> Prompt:
     """This session's prompt: from the address at first and when the browser goes back or forward."""
-    if _KEY not in st.session_state or address.is_history_navigation():
-        st.session_state[_KEY] = from_address(st.query_params)
-    return st.session_state[_KEY]
+    params.load(APP)
+    if KEPT.value is not None and len(TEXT.value) == LINK_CHARACTERS:
+        kept = _long_texts().find(KEPT.value)
+        TEXT.set(TEXT.value if kept is None else kept)
+    return current()
 
 
-def change(**changes: object) -> Prompt:
-    """Replace some of the prompt's fields; the address follows at the end of `page()`'s frame."""
-    st.session_state[_KEY] = replace(current_or_default(), **changes)  # type: ignore[arg-type]
-    return st.session_state[_KEY]
-
-
-def current_or_default() -> Prompt:
-    """The session's prompt without a look at the address, for callbacks."""
-    return st.session_state.get(_KEY, Prompt())
-
-
-def from_address(params: Mapping[str, str]) -> Prompt:
-    """Read ?text, ?token, ?model and ?special; what makes no sense there is as if it were not there."""
-    token = params.get("token", "")
+def current() -> Prompt:
+    """The session's prompt without a look at the address, for callbacks too."""
+    chosen = {param.name: param.value for param in MODEL}
     return Prompt(
-        text=params.get("text", DEFAULT_TEXT),
-        token=int(token) if token.isascii() and token.isdigit() and len(token) < 7 else None,
-        model=choice_from(params),
-        special=params.get("special") == "on",
+        TEXT.value,
+        TOKEN.value,
+        choice_from({name: value for name, value in chosen.items() if value is not None}),
+        SPECIAL.value,
     )
+
+
+def change(**changes: Any) -> Prompt:
+    """Replace some of the prompt's fields; the address follows at the end of the page's frame."""
+    wrong = set(changes) - {"text", "token", "model", "special"}
+    if wrong:
+        raise ValueError(f"a prompt has no {', '.join(sorted(wrong))}; it has text, token, model and special")
+    if "text" in changes:
+        _set_text(str(changes["text"]))
+    for param in (TOKEN, SPECIAL):
+        if param.name in changes:
+            param.set(changes[param.name])
+    if "model" in changes:
+        chosen = params_of(changes["model"])
+        for part in MODEL:
+            part.set(chosen[part.name])
+    return current()
+
+
+def lost_characters() -> int | None:
+    """How long the text of this link was, where the server no longer has more of it than the link."""
+    length, _, name = (KEPT.value or "").partition(".")
+    lost = name and length.isdigit() and len(TEXT.value) < int(length)
+    return int(length) if lost else None
+
+
+def link() -> dict[str, str]:
+    """The query parameters that open all this again on any page."""
+    return params.in_link(APP)
+
+
+def from_address(address: Mapping[str, str]) -> Prompt:
+    """The prompt of these query parameters; what makes no sense there is as if it were not there."""
+    found: dict[str, Any] = {
+        p.name: p.parse(address[p.name]) for p in (TEXT, TOKEN, SPECIAL) if p.name in address
+    }
+    return Prompt(model=choice_from(address), **found)
 
 
 def address_of(prompt: Prompt) -> dict[str, str]:
     """The query parameters that open this prompt; defaults are left out."""
-    text = prompt.text[:LINK_CHARACTERS]
-    params = {
-        "text": text if text != DEFAULT_TEXT else None,
-        "token": None if prompt.token is None else str(prompt.token),
-        **params_of(prompt.model),
-        "special": "on" if prompt.special else None,
-    }
-    return {name: value for name, value in params.items() if value is not None}
+    chosen = {name: value for name, value in params_of(prompt.model).items() if value is not None}
+    held = {"text": prompt.text, "token": prompt.token, "special": prompt.special}
+    return params.in_link((TEXT, TOKEN, SPECIAL), held) | chosen
 
 
-def write_address(prompt: Prompt, choices: address.Choices) -> None:
-    """Make the address say what the session holds, the page's own choices too. One step of history at most.
+def _set_text(text: str) -> None:
+    TEXT.set(text)
+    KEPT.set(_long_texts().keep(text) if len(text) > LINK_CHARACTERS else None)
 
-    A parameter that is there already is overwritten and not deleted: deleting would be a second step.
-    """
-    explicit = {
-        "text": prompt.text[:LINK_CHARACTERS],
-        "token": "last" if prompt.token is None else str(prompt.token),
-        **{name: value or "" for name, value in params_of(prompt.model).items()},
-        "model": prompt.model.name,
-        "dtype": prompt.model.dtype,
-        "special": "on" if prompt.special else "off",
-    }
-    wanted = address_of(prompt)
-    shown = {name: explicit[name] for name in explicit if name in wanted or name in st.query_params}
-    address.write(shown | address.written(choices))
+
+class LongTexts:
+    """Texts that are too long for an address, by a name that only those know who saw their link."""
+
+    def __init__(self, max_bytes: int):
+        self._texts: cachetools.LRUCache[str, str] = cachetools.LRUCache(
+            max_bytes, getsizeof=lambda text: 4 * len(text)
+        )
+        self._lock = threading.Lock()
+
+    def keep(self, text: str) -> str:
+        """The text's name: its length, and a hash. A text larger than all of it is named and not kept."""
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        name = f"{len(text)}.{digest}"
+        with self._lock:
+            if self._texts.getsizeof(text) <= self._texts.maxsize:
+                self._texts[name] = text
+        return name
+
+    def find(self, name: str) -> str | None:
+        with self._lock:
+            return self._texts.get(name)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _long_texts() -> LongTexts:
+    return LongTexts(LONG_TEXT_BYTES)

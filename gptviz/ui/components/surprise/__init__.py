@@ -6,29 +6,12 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
-import torch
 
-from gptviz.analysis.next_token import surprises
 from gptviz.figures.theme import Mode, palette
-from gptviz.forward import FORWARD_LOCK
 from gptviz.ui.components.kernel import saving_component
-from gptviz.ui.shell.page import Scene
 
 _component = saving_component("surprise")
-
-
-def prompt_surprises(scene: Scene) -> pd.DataFrame:
-    """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
-    ids = tuple(token.id for token in scene.tokens)
-    return _surprises(scene.key, ids, scene.trace["final"], scene.lm.model.out_head.weight.detach())
-
-
-@st.cache_data(max_entries=64, show_spinner="Reading how surprising each token was …")
-def _surprises(model: str, ids: tuple[int, ...], _final: torch.Tensor, _head: torch.Tensor) -> pd.DataFrame:
-    with FORWARD_LOCK:  # with GPT-2's vocabulary as much work as several forward passes
-        return surprises(_final, _head, ids)
 
 
 def surprise_chips(

@@ -13,7 +13,8 @@ import streamlit as st
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
-from gptviz.ui.shell import address
+from gptviz.ui.shell import params
+from gptviz.ui.shell.params import Param
 
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
@@ -21,7 +22,11 @@ SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
 # What the page can draw, and the address can hold: a model of 10^13 parameters still fits.
 MOST = {"vocab_size": 999_999, "context_length": 999_999, "emb_dim": 65_536, "n_layers": 200}
 
-CHOICES: address.Choices = {f"cfg_{name}": int for name in SIZES} | {f"cfg_{name}": str for name in SWITCHES}
+CHOICES: dict[str, Param[Any]] = {
+    **{name: Param(f"cfg_{name}", int, None) for name in SIZES},
+    **{name: Param(f"cfg_{name}", bool, None) for name in SWITCHES},
+}
+PARAMS = tuple(CHOICES.values())
 
 PRESETS: dict[str, GPTConfig] = {
     "GPT-2 small": HUB_MODELS["gpt2"].config,
@@ -52,9 +57,7 @@ def typed(base: GPTConfig) -> dict[str, Any]:
     """What the form holds: the session's choices, and the model's own config where there are none."""
     values: dict[str, Any] = {}
     for name in (*SIZES, *SWITCHES):
-        choice = st.session_state.get(f"cfg_{name}")
-        if name in SWITCHES:
-            choice = {"on": True, "off": False}.get(choice or "")
+        choice = CHOICES[name].value
         values[name] = getattr(base, name) if choice is None else choice
     return values
 
@@ -63,8 +66,7 @@ def write(values: dict[str, Any], base: GPTConfig) -> None:
     """Keep what the form holds: all of it, or nothing if it is the model's own config. For callbacks."""
     own = all(value == getattr(base, name) for name, value in values.items())
     for name, value in values.items():
-        text = ("on" if value else "off") if name in SWITCHES else value
-        st.session_state[f"cfg_{name}"] = None if own else text
+        CHOICES[name].set(None if own else value)
 
 
 def problem(values: dict[str, Any]) -> str | None:
@@ -101,7 +103,7 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
     """
     values = typed(base)
     _draw(values, base, model)
-    address.write(address.written(CHOICES))  # a rerun of a fragment alone draws no frame
+    params.store(PARAMS)  # a rerun of a fragment alone draws no frame
     wrong = None if values == _parts(base) else problem(values)
     if wrong is None:
         st.session_state[_SHOWN] = replace(base, **values)

@@ -13,8 +13,8 @@ from gptviz.figures.anatomy_block import block_map, enlargement
 from gptviz.figures.anatomy_shares import share_bars
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Frame
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.anatomy import tables, words
 from gptviz.ui.views.anatomy.form import PRESETS, form, preset_name
@@ -29,7 +29,7 @@ SOURCES: list[Callable[..., Any]] = [
 ]
 
 
-def draw(scene: Scene) -> None:
+def draw(scene: Frame) -> None:
     """The page under the strip of chips: whatever is typed into the form, the model is not run again."""
 
     @st.fragment
@@ -47,7 +47,7 @@ def draw(scene: Scene) -> None:
     everything()
 
 
-def _whole_model(scene: Scene, shown: Anatomy, own: Anatomy) -> None:
+def _whole_model(scene: Frame, shown: Anatomy, own: Anatomy) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"):
         st.markdown(words.headline(shown), width="content")
         st.markdown(words.about(shown, own, scene.lm.name), width="content")
@@ -56,12 +56,12 @@ def _whole_model(scene: Scene, shown: Anatomy, own: Anatomy) -> None:
     prose(words.larger(shown, PRESETS["XL"]), "logit")
 
 
-def _sum(scene: Scene, shown: Anatomy, own: Anatomy) -> None:
+def _sum(scene: Frame, shown: Anatomy, own: Anatomy) -> None:
     st.subheader("The sum, line by line", anchor=False)
     st.html(tables.sum_table(shown, own, scene.lm.name))
 
 
-def _shares(scene: Scene, config: GPTConfig, shown: Anatomy, own: Anatomy) -> None:
+def _shares(scene: Frame, config: GPTConfig, shown: Anatomy, own: Anatomy) -> None:
     st.subheader("Shares and memory", anchor=False)
     parts = {scene.lm.name: part_table(own)}
     if shown != own:
@@ -73,7 +73,7 @@ def _shares(scene: Scene, config: GPTConfig, shown: Anatomy, own: Anatomy) -> No
     prose(words.weights_only(shown), "causal mask")
 
 
-def _one_block(scene: Scene, shown: Anatomy) -> None:
+def _one_block(scene: Frame, shown: Anatomy) -> None:
     longer = significant(enlargement(shown), 2)
     st.subheader(f"One block, its sides {longer} times as long as above", anchor=False)
     prose(words.heads(shown), "head")

@@ -10,18 +10,25 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
+from gptviz import Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import SHARES, Targets, block_scores
 from gptviz.figures.sheet import thumbnails
+from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
+from gptviz.ui import runs
 from gptviz.ui.components.heads import Thumbnail, sheet
-from gptviz.ui.shell.page import Scene
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.attention import words
 
-BLOCK, HEAD, KEY, AVERAGE, HIDE = "block", "head", "key", "average", "hide_first"
-CHOICES = {BLOCK: int, HEAD: int, KEY: int}
+KEY: Param[int | None] = Param("key", int, None, if_there)
+AVERAGE, HIDE = Param("average", bool, False), Param("hide_first", bool, False)
+PARAMS = (KEY, AVERAGE, HIDE)
 _KEY_QUERY = "attention_key_query"  # the query that the chosen key was chosen for
 
 
@@ -42,28 +49,24 @@ class Measured:
     first: torch.Tensor
 
 
-def measured(scene: Scene) -> Measured:
-    return _measured(scene.key, tuple(token.id for token in scene.tokens), scene)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _measured(name: str, ids: tuple[int, ...], _scene: Scene) -> Measured:
-    trace = _scene.trace
+@per_run
+def measured(run: Run) -> Measured:
+    trace = runs.get(run, ("attn", "z"))
     targets = Targets.of(trace.tokens)
     scores = [block_scores(trace["attn", b], targets.keys) for b in range(trace.config.n_layers)]
     first = torch.stack([block[:, SHARES.index("first")] for block in scores])
-    return Measured(head_roles.roles_of(scores, targets), mean_writes(trace, _scene.lm.model), first)
+    return Measured(head_roles.roles_of(scores, targets), mean_writes(trace, runs.model(run).model), first)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _thumbnails(name: str, ids: tuple[int, ...], mode: str, _scene: Scene) -> tuple[bytes, int]:
-    trace = _scene.trace
-    return thumbnails((trace["attn", b].numpy() for b in range(trace.config.n_layers)), _scene.mode)
+@per_run
+def grid_picture(run: Run, mode: Mode) -> tuple[bytes, int]:
+    trace = runs.get(run, ("attn",))
+    return thumbnails((trace["attn", b].numpy() for b in range(trace.config.n_layers)), mode)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _labels(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[Thumbnail]]:
-    found = measured(_scene)
+@per_run
+def head_labels(run: Run) -> list[list[Thumbnail]]:
+    found = measured(run)
     largest = found.writes.max().item()
     return [
         [
@@ -84,75 +87,51 @@ def _labels(name: str, ids: tuple[int, ...], _scene: Scene) -> list[list[Thumbna
 
 def controls(scene: Scene) -> tuple[int, int]:
     """Block and head: two numbers, and buttons for the head before and the head after."""
-    config = scene.trace.config
-    best = head_roles.most_telling(measured(scene).roles)
-    for name, count, default in ((BLOCK, config.n_layers, best.block), (HEAD, config.n_heads, best.head)):
-        if name not in st.session_state:
-            st.session_state[name] = default
-        elif st.session_state.get(name) is not None:
-            st.session_state[name] = min(st.session_state[name], count - 1)  # the model before had more
+    config = scene.lm.config
+    best = head_roles.most_telling(measured(scene.run).roles)
+    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+    shown = (best.block if block is None else block), (best.head if head is None else head)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
-        st.button(
-            "‹",
-            key="head_before",
-            help="The head before",
-            on_click=_step,
-            args=(-1, config.n_layers, config.n_heads),
-        )
-        numbers = [
-            st.number_input(
-                label,
+        step = (*shown, config.n_layers, config.n_heads)
+        st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
+        for param, label, count, default in (
+            (BLOCK, "Block", config.n_layers, best.block),
+            (HEAD, "Head", config.n_heads, best.head),
+        ):
+            param.widget(
+                st.number_input,
+                f"{label}, 0 to {count - 1}",
                 min_value=0,
                 max_value=count - 1,
                 value=None,
                 step=1,
-                key=name,
-                persist_state="session",
                 width=110,
                 placeholder=str(default),
             )
-            for label, name, count, default in (
-                (f"Block, 0 to {config.n_layers - 1}", BLOCK, config.n_layers, best.block),
-                (f"Head, 0 to {config.n_heads - 1}", HEAD, config.n_heads, best.head),
-            )
-        ]
-        st.button(
-            "›",
-            key="head_after",
-            help="The head after",
-            on_click=_step,
-            args=(1, config.n_layers, config.n_heads),
-        )
-    block, head = numbers
-    return (best.block if block is None else block), (best.head if head is None else head)
+        st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
+    return shown
 
 
-def _step(by: int, n_layers: int, n_heads: int) -> None:
+def _step(by: int, block: int, head: int, n_layers: int, n_heads: int) -> None:
     """To the next head, from a block's last to the next block's first, and round at the end."""
-    place = ((st.session_state[BLOCK] or 0) * n_heads + (st.session_state[HEAD] or 0) + by) % (
-        n_layers * n_heads
-    )
-    open_head(*divmod(place, n_heads))
+    open_head(*divmod((block * n_heads + head + by) % (n_layers * n_heads), n_heads))
 
 
 def open_head(block: int, head: int) -> None:
-    st.session_state[BLOCK], st.session_state[HEAD] = block, head
+    BLOCK.set(block)
+    HEAD.set(head)
 
 
 def options() -> tuple[bool, bool]:
     with st.container(horizontal=True, gap="small", key="attention_options"):
-        average = st.toggle(
+        average = AVERAGE.widget(
+            st.toggle,
             "Average over heads",
-            key=AVERAGE,
-            bind="query-params",
-            persist_state="session",
             help="The mean of the weights of all heads of the chosen block.",
         )
-        hide = st.toggle(
+        hide = HIDE.widget(
+            st.toggle,
             "Hide the first token",
-            key=HIDE,
-            bind="query-params",
-            persist_state="session",
             help="Attention to it is left out, and what remains of each row is scaled up to sum to 1 again.",
         )
     return average, hide
@@ -161,20 +140,18 @@ def options() -> tuple[bool, bool]:
 def key_control(scene: Scene, weights: torch.Tensor) -> int:
     """The key: the one that somebody chose for this query, else the one that gets most of its row."""
     query = scene.position
-    if st.session_state.setdefault(_KEY_QUERY, query) != query or (st.session_state.get(KEY) or 0) >= len(
-        scene.tokens
-    ):
-        st.session_state[KEY] = None  # it was chosen for another query, or another text
+    if st.session_state.setdefault(_KEY_QUERY, query) != query:
+        KEY.set(None)  # it was chosen for another query
     st.session_state[_KEY_QUERY] = query
+    KEY.within(len(scene.tokens))
     strongest = int(torch.nan_to_num(weights[query, : query + 1], nan=-1).argmax())
-    chosen = st.number_input(
+    chosen = KEY.widget(
+        st.number_input,
         f"Key, 0 to {len(scene.tokens) - 1}",
         min_value=0,
         max_value=len(scene.tokens) - 1,
         value=None,
         step=1,
-        key=KEY,
-        persist_state="session",
         placeholder=f"{strongest}, the strongest",
         width=210,
         help="Empty: the key that gets most of the query's attention.",
@@ -189,14 +166,13 @@ def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
         if query is not None:
             scene.select(query)
             st.session_state[_KEY_QUERY] = query
-            st.session_state[KEY] = None
+            KEY.set(None)
         if key is not None:
-            st.session_state[KEY] = key
+            KEY.set(key)
 
     return pick
 
 
 def draw_sheet(scene: Scene, block: int, head: int) -> None:
-    ids = tuple(token.id for token in scene.tokens)
-    picture, side = _thumbnails(scene.key, ids, scene.mode, scene)
-    sheet(picture, side, _labels(scene.key, ids, scene), (block, head), scene.mode, open_head)
+    picture, side = grid_picture(scene.run, scene.mode)
+    sheet(picture, side, head_labels(scene.run), (block, head), scene.mode, open_head)

@@ -11,7 +11,7 @@ from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
 from gptviz.ui.components.matrix import Panel, matrix
-from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.controls import picker, shown
 
 WINDOW = 256  # tokens that a matrix shows at once

@@ -8,8 +8,8 @@ from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention import controls, panels, words
 from gptviz.ui.views.attention.snippet import weights
 
@@ -41,7 +41,7 @@ def draw(scene: Scene) -> None:
         panels.draw_head(scene, own, drawn, key)
     with paragraph:
         prose(words.LOOK_FOR, "query", "key")
-    measured = controls.measured(scene)
+    measured = controls.measured(scene.run)
     first = attention.first_token(measured.first, trace["v", block][head], block, head)
     if first is not None and (answer := words.sink(first, shown)):
         paragraph.markdown(answer)
@@ -96,6 +96,6 @@ def _sentence(scene: Scene, block: int, head: int, own: torch.Tensor, average: b
     what = (
         words.average(block, scene.trace.config.n_heads)
         if average
-        else words.one_head(block, head, controls.measured(scene).roles[block][head], shown)
+        else words.one_head(block, head, controls.measured(scene.run).roles[block][head], shown)
     )
     return f"{what} {words.rescaled_row(shown, row) if hide_first else words.row(shown, row)}"

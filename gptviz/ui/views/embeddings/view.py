@@ -12,13 +12,28 @@ from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
 from gptviz.tokenizer import show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.embeddings import words
 from gptviz.ui.views.embeddings.snippet import embedding_rows as rows_in_python
 from gptviz.ui.words import as_code, show_id, term
 
-CHOICES = {"emb_dim": int}
+DIMENSION: Param[int | None] = Param("emb_dim", int, None, if_there)
+
+
+class Measure(Param[str]):
+    """In the address by its long name, as it is on the screen; by its short one as well."""
+
+    def parse(self, text: str) -> str:
+        return next((name for name, label in MEASURES.items() if text in (name, label)), self.default)
+
+    def written(self, value: str) -> str:
+        return MEASURES[value]
+
+
+MEASURE = Measure("emb_measure", str, "cosine", if_there)
+PARAMS = (DIMENSION, MEASURE)
 
 
 def draw(scene: Scene) -> None:
@@ -35,18 +50,17 @@ def draw(scene: Scene) -> None:
         """A click on a value of the three rows chooses its dimension."""
         points = st.session_state["embedding_sum"].selection.points
         if points:
-            st.session_state["emb_dim"] = int(points[0]["x"])
+            DIMENSION.set(int(points[0]["x"]))
 
     @st.fragment
     def this_row_plus_this_row() -> None:
         """The selected token's three rows and, about the chosen dimension, their digits."""
         picture = st.container()
         picked = dimension_input(
-            "emb_dim",
+            DIMENSION,
             size,
             "the sum's largest",
             "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero.",
-            CHOICES,
         )
         dimension = numbers.largest_dimension(parts, position) if picked is None else picked
         window = numbers.window_around(dimension, size)
@@ -80,15 +94,13 @@ def draw(scene: Scene) -> None:
     def neighbors() -> None:
         """The tokens whose rows are most like the selected token's."""
         st.subheader(f"The nearest neighbours of {as_code(label)}", anchor=False)
-        measure: Any = st.segmented_control(
+        MEASURE.within(MEASURES)
+        measure: Any = MEASURE.widget(
+            st.segmented_control,
             "Measure",
-            list(MEASURES),
+            options=list(MEASURES),
             format_func=MEASURES.__getitem__,
-            default="cosine",
             required=True,
-            key="emb_measure",
-            bind="query-params",
-            persist_state="session",
             label_visibility="collapsed",
         )
         near = numbers.nearest_tokens(model.tok_emb.weight, scene.tokens[position].id, k=10, measure=measure)

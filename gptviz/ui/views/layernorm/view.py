@@ -9,13 +9,17 @@ from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.layernorm import words
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.words import as_code, markdown_table
 
-CHOICES = {"ln_norm": str, "ln_dim": int}
+NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
+DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
+QUANTITY = Param("ln_quantity", str, QUANTITIES[0], if_there)
+PARAMS = (NORM, DIMENSION, QUANTITY)
 TABLES = "<style>[data-testid=stMarkdown] table { display: block; overflow-x: auto; }</style>"  # for phones
 
 
@@ -31,29 +35,26 @@ def draw(scene: Scene) -> None:
 
     def pick_norm(row: int, column: int) -> None:
         """A click on a cell of either heatmap chooses its norm and its token."""
-        st.session_state["ln_norm"] = names[row]
+        NORM.set(names[row])
         scene.select(column)
 
     def pick_dimension() -> None:
         """A click on a bar of scale or shift chooses its dimension."""
         points = st.session_state["layernorm_weights"].selection.points
         if points:
-            st.session_state["ln_dim"] = int(points[0]["x"])
+            DIMENSION.set(int(points[0]["x"]))
 
-    if st.session_state.get("ln_norm", names[0]) not in names:
-        st.session_state["ln_norm"] = names[0]  # a norm of another, deeper model
+    NORM.within(names)
 
     with st.container(horizontal=True, vertical_alignment="top"):
-        quantity = st.segmented_control(
+        QUANTITY.within(QUANTITIES)
+        quantity = QUANTITY.widget(
+            st.segmented_control,
             "Of each token's values",
-            QUANTITIES,
-            default=QUANTITIES[0],
+            options=QUANTITIES,
             required=True,
-            key="ln_quantity",
-            bind="query-params",
-            persist_state="session",
         )
-        name = st.selectbox("Norm", names, key="ln_norm", persist_state="session", width=220)
+        name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
         cell_clicks("layernorm_grids", len(names), len(labels), pick_norm)
     chosen = names.index(name)
     before, after = (numbers.norm_grid(table, column) for column in (quantity, f"{quantity}_after"))  # (N, T)
@@ -79,11 +80,10 @@ def draw(scene: Scene) -> None:
         """The chosen norm at work on the selected token, down to a single dimension."""
         st.subheader(f"Inside {name}, for {as_code(label)} (position {position})", anchor=False)
         picked = dimension_input(
-            "ln_dim",
+            DIMENSION,
             size,
             "the farthest from the mean",
             "A click on a bar of scale or shift chooses it, too.",
-            CHOICES,
         )
         dimension = numbers.largest_dimension(steps) if picked is None else picked
         values = {stage: steps.stage(stage) for stage in STAGES}

@@ -12,17 +12,18 @@ from gptviz.figures.theme import palette
 from gptviz.generate import Step, steps
 from gptviz.sampling import Sampling, draw
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
-from gptviz.ui.shell import address, prompt, state
-from gptviz.ui.shell.page import Scene
+from gptviz.ui.shell import params, prompt, state
+from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.next_token import words
 from gptviz.ui.words import is_named, show_id
 
 MANY = 20
 KEPT = "next_kept"  # what was written has just gone into the prompt
 PENDING = "next_pending"  # the Sampling, seed included, of a "Write on" that is to begin
-SEED, SAID, WRITTEN = "seed", "next_said", "next_written"  # SAID: a sentence, and the text it is about
-CHOICES = {SEED: int}
-SEEDS = 1_000_000  # as many as the address can hold: see `address.parse`
+SAID, WRITTEN = "next_said", "next_written"  # SAID: a sentence, and the text it is about
+SEED: Param[int | None] = Param("seed", int, None)
+SEEDS = params.LARGEST
 
 
 @dataclass
@@ -41,27 +42,26 @@ def go_on_with(scene: Scene, token_id: int) -> None:
 
 
 def _go_on(scene: Scene, token_id: int) -> str:
-    tokens = scene.tokens[: scene.position + 1]
+    tokens = list(scene.tokens[: scene.position + 1])
     return _nameless(scene.lm, [token_id]) or prompt.append(scene.lm, tokens, token_id) or ""
 
 
 def _say(sentence: str) -> None:
     """Under the buttons, as long as the text is the same. A toast would be lost: the bars are a fragment."""
-    st.session_state[SAID] = (sentence, state.current_or_default().text)
+    st.session_state[SAID] = (sentence, state.current().text)
 
 
 def controls(scene: Scene, probabilities: torch.Tensor, sampling: Sampling) -> None:
     """Seed, "Sample one" and "Write on", with what they gave. `probabilities` (V,) are those of the bars."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on"):
-        st.number_input(
+        SEED.widget(
+            st.number_input,
             "Seed",
             min_value=0,
             max_value=SEEDS - 1,
             value=None,
             placeholder="0",
             step=1,
-            key=SEED,
-            persist_state="session",
             width=130,
             help="The same seed draws the same tokens from the same text and settings.",
         )
@@ -79,7 +79,6 @@ def controls(scene: Scene, probabilities: torch.Tensor, sampling: Sampling) -> N
         )
     if sampled:
         st.rerun()
-    address.write(address.written(CHOICES))  # a rerun of the fragment alone draws no frame
     sentence, about = st.session_state.get(SAID, ("", None))
     if sentence and about == scene.text:
         st.markdown(sentence)
@@ -101,11 +100,11 @@ def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
     chosen = draw(probabilities, Sampling(seed=seed).generator())
     refusal = _go_on(scene, chosen)
     _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(probabilities[chosen]))} {refusal}")
-    st.session_state[SEED] = (seed + 1) % SEEDS
+    SEED.set((seed + 1) % SEEDS)
 
 
 def _seed() -> int:
-    return int(st.session_state.get(SEED) or 0)
+    return SEED.value or 0
 
 
 def _write(scene: Scene, sampling: Sampling) -> None:
@@ -197,7 +196,7 @@ def _keep(lm: LanguageModel, written: Written) -> None:
     if refusal:
         _say(refusal)
         return
-    special = state.current_or_default().special or any(map(lm.tokenizer.is_special_token, new))
+    special = state.current().special or any(map(lm.tokenizer.is_special_token, new))
     state.change(text=text_of(lm, [*written.after, *new]), token=None, special=special)
     st.session_state[KEPT] = True
     _discard()

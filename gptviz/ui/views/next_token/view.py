@@ -1,35 +1,50 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
+import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.analysis.next_token import candidates, curve
+from gptviz import Run
+from gptviz.analysis.next_token import candidates, curve, surprises
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.next_token import vocabulary_curve
 from gptviz.figures.surprise import surprise_rows
+from gptviz.forward import FORWARD_LOCK
 from gptviz.model import GPTModel
 from gptviz.sampling import Sampling, distribution
 from gptviz.tokenizer import show_token
+from gptviz.ui import runs
 from gptviz.ui.components.candidates import candidate_bars
-from gptviz.ui.components.surprise import prompt_surprises, surprise_chips
+from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.views.next_token import words
-from gptviz.ui.views.next_token.continuation import controls, go_on_with, write_on
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.next_token import sampling, words
+from gptviz.ui.views.next_token.continuation import SEED, controls, go_on_with, write_on
 from gptviz.ui.views.next_token.headline import headline, uncertainty
 from gptviz.ui.views.next_token.sampling import sampling_controls
 from gptviz.ui.views.next_token.snippet import bars as bars_in_python
 from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
 from gptviz.ui.words import is_whole, show_id
 
+PARAMS = (SEED, *sampling.PARAMS)
+
+
+@per_run
+def prompt_surprises(run: Run) -> pd.DataFrame:
+    """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
+    trace, head = runs.get(run, ("final",)), runs.model(run).model.out_head.weight.detach()
+    with FORWARD_LOCK:  # with GPT-2's vocabulary as much work as several forward passes
+        return surprises(trace["final"], head, run.ids)
+
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     lm, position, last = scene.lm, scene.position, len(scene.tokens) - 1
     logits = scene.trace.logits(position)  # (V,): the only row of logits that the bars need
-    surprise = prompt_surprises(scene)
+    surprise = prompt_surprises(scene.run)
     shown = [show_token(token.raw) for token in scene.tokens]
     chips, legend = surprise_rows(surprise, shown, len(logits), scene.mode)
 

@@ -6,17 +6,18 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from gptviz import LanguageModel, Token
+from gptviz import Run, Token
 from gptviz.analysis.overview import Glance, around, smaller_attention
 from gptviz.figures.sheet import mosaic, pool
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode, position_color
 from gptviz.tokenizer import show_token
+from gptviz.ui import runs
 from gptviz.ui.components.kernel import saving_component
-from gptviz.ui.runs import trace_cache
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
-from gptviz.ui.shell.page import Scene
-from gptviz.ui.shell.state import Prompt, address_of, current_or_default
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 
@@ -27,7 +28,6 @@ _component = saving_component("doors")
 
 def doors(scene: Scene, glance: Glance) -> None:
     """Draw the five doors; a click on one goes to its page."""
-    prompt = current_or_default()
     cards = [
         _tokens(scene),
         _embeddings(scene, glance),
@@ -37,14 +37,14 @@ def doors(scene: Scene, glance: Glance) -> None:
     ]
     for card in cards:
         card["title"] = PAGES[card["page"]][0]
-        card["href"] = _address(card["page"], prompt)
+        card["href"] = _address(card["page"])
     opened = _component(key="doors", data={"doors": cards}, on_page_change=lambda: None).page
     if opened in PAGES:
-        st.switch_page(page_target(opened), query_params=address_of(prompt))
+        st.switch_page(page_target(opened), query_params=state.link())
 
 
-def _address(name: str, prompt: Prompt) -> str:
-    params = urlencode(address_of(prompt))
+def _address(name: str) -> str:
+    params = urlencode(state.link())
     return f"./{name}?{params}" if params else f"./{name}"
 
 
@@ -58,7 +58,7 @@ def _tokens(scene: Scene) -> dict[str, Any]:
             "color": position_color(token.position, scene.mode),
             "chosen": token.position == scene.position,
         }
-        for token in around(scene.tokens, scene.position)
+        for token in around(list(scene.tokens), scene.position)
     ]
     return {
         "page": "tokens",
@@ -84,7 +84,7 @@ def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
 
 def _attention(scene: Scene) -> dict[str, Any]:
     config = scene.lm.config
-    png = _sheet(scene.key, tuple(token.id for token in scene.tokens), scene.mode, scene.lm)
+    png = heads_picture(scene.run, scene.mode)
     return {
         "page": "attention",
         "picture": {
@@ -96,13 +96,14 @@ def _attention(scene: Scene) -> dict[str, Any]:
     }
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _sheet(model: str, ids: tuple[int, ...], mode: Mode, _lm: LanguageModel) -> bytes:
+@per_run
+def heads_picture(run: Run, mode: Mode) -> bytes:
     """The sheet of all heads; a long text's weights are never together in memory."""
-    if len(ids) <= 256:
-        trace = trace_cache().get(model, _lm, ids, ("attn",))
-        return mosaic([trace["attn", b].numpy() for b in range(_lm.config.n_layers)], mode)
-    return mosaic(smaller_attention(_lm, ids, pool), mode)
+    config = runs.model(run).config
+    if len(run.ids) <= 256:
+        trace = runs.get(run, ("attn",))
+        return mosaic([trace["attn", b].numpy() for b in range(config.n_layers)], mode)
+    return mosaic(smaller_attention(runs.model(run), run.ids, pool), mode)
 
 
 def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:

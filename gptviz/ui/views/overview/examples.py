@@ -53,7 +53,7 @@ def example_row() -> None:
 
     What there is to watch was seen in the bundled model, and is said of no other.
     """
-    prompt = state.current_or_default()
+    prompt = state.current()
     bundled = prompt.model.name == state.DEFAULT_MODEL.name
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")

@@ -5,8 +5,8 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors
 from gptviz.ui.views.overview.examples import example_row

@@ -7,32 +7,34 @@ from gptviz.analysis.tokens import chapter, compare
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import encoding_names, get_encoding
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
+from gptviz.ui.shell.params import Param, if_there
 
 OFFLINE = ("mini", "gpt2")
 ALICE, PROMPT = "a chapter of Alice", "this prompt"
+FIT = Param("tok_fit", str, ALICE, if_there)
+MORE: Param[str | None] = Param("tok_more", str, None, if_there)
+PARAMS = (FIT, MORE)
 
 
 @st.fragment
 def comparison(text: str, encoding: tiktoken.Encoding, special_tokens: bool, mode: Mode) -> None:
     """mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
     with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
-        source = st.segmented_control(
+        FIT.within((ALICE, PROMPT))
+        source = FIT.widget(
+            st.segmented_control,
             "Words and characters are learnt from",
-            [ALICE, PROMPT],
-            default=ALICE,
+            options=[ALICE, PROMPT],
             required=True,
-            key="tok_fit",
-            bind="query-params",
-            persist_state="session",
         )
-        more = st.selectbox(
+        others = [name for name in encoding_names() if name not in OFFLINE]
+        MORE.within(others)
+        more = MORE.widget(
+            st.selectbox,
             "One more, from OpenAI's server",
-            [name for name in encoding_names() if name not in OFFLINE],
+            options=others,
             index=None,
             placeholder="none",
-            key="tok_more",
-            bind="query-params",
-            persist_state="session",
             width=230,
         )
     known = []

@@ -9,8 +9,8 @@ from gptviz.tokenizer.steps import bpe, show_work
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.page import Scene
 from gptviz.ui.shell.prompt import READ_CHARACTERS
+from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.tokens import words
 from gptviz.ui.views.tokens.comparison import comparison
 from gptviz.ui.views.tokens.snippet import merge_rows

@@ -1,0 +1,145 @@
+"""Params: everything that a person chooses, each with its one place in session, address and widget.
+
+A Param's name is its key in the session, its parameter in the address and its widget's key. So a choice
+can be made by a widget, by a click on a picture and by a link, and all of them are the same choice:
+
+    BLOCK = Param("block", int, None, clamp=at_most_last)
+
+    block = BLOCK.within(config.n_layers)      # what was chosen, made possible for this model
+    BLOCK.widget(st.number_input, "Block")     # drawn: it shows the choice, and changes it
+    BLOCK.set(3)                               # for callbacks
+
+`load` takes the address into the session (at first, and when the browser goes back), `store` writes the
+session into the address.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+import streamlit as st
+
+from gptviz.ui.shell import address
+
+T = TypeVar("T")
+
+LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
+
+
+def as_it_is(value: Any, _limit: Any) -> Any:
+    """Nothing makes this choice impossible."""
+    return value
+
+
+def at_most_last(value: int | None, count: int) -> int | None:
+    """The last of `count` when there are not so many: for tokens, blocks and heads."""
+    return None if value is None else min(value, count - 1)
+
+
+def if_there(value: Any, limit: Any) -> Any:
+    """No choice where it is not there any more: one of 0 to `limit` - 1, or one of the values of `limit`."""
+    possible = range(limit) if isinstance(limit, int) else limit
+    return value if value in possible else None
+
+
+def between(value: Any, limits: tuple[Any, Any]) -> Any:
+    """The least or the largest that there is, where the choice is beyond it."""
+    return None if value is None else max(limits[0], min(value, limits[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Param(Generic[T]):
+    """One choice. `default` is what holds until somebody chooses; it is left out of the address.
+
+    `kind` (int, float, str, bool) says how it stands in the address. `clamp(value, limit)` says what becomes
+    of it where another model or text makes it impossible: see `within`.
+    """
+
+    name: str
+    kind: type[int] | type[float] | type[str] | type[bool]
+    default: T
+    clamp: Callable[[T, Any], T | None] = as_it_is
+
+    @property
+    def value(self) -> T:
+        """What was chosen in this session, or the default."""
+        found = st.session_state.get(self.name)
+        return self.default if found is None else cast(T, found)
+
+    def set(self, value: T | None) -> None:
+        """Choose, or with None take the choice back. Before the widget is drawn, or in a callback."""
+        st.session_state[self.name] = self.default if value is None else value
+
+    def within(self, limit: Any) -> T:
+        """The choice, after `clamp` had its say about `limit`; the session then has it so as well."""
+        possible = self.clamp(self.value, limit)
+        if possible != self.value:
+            self.set(possible)
+        return self.value
+
+    def parse(self, text: str) -> T:
+        """A parameter of the address; what makes no sense there is as if it were not there."""
+        found = _PARSERS[self.kind](text)
+        return self.default if found is None else cast(T, found)
+
+    def written(self, value: T) -> str:
+        """The parameter that `parse` reads back."""
+        if value is None:
+            return ""
+        return ("on" if value else "off") if self.kind is bool else str(value)
+
+    def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
+        """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""
+        if st.session_state.get(self.name) is None:
+            st.session_state[self.name] = self.default
+        chosen = draw(label, key=self.name, persist_state="session", **options)
+        store([self])
+        return cast(T, chosen)
+
+
+def load(params: Iterable[Param[Any]]) -> None:
+    """Take what the address says into the session: what is not there yet, all when the browser goes back."""
+    back = address.is_history_navigation()
+    for param in params:
+        if back or (param.name not in st.session_state and param.name in st.query_params):
+            said = st.query_params.get(param.name)
+            st.session_state[param.name] = param.default if said is None else param.parse(said)
+
+
+def store(params: Iterable[Param[Any]]) -> None:
+    """Make the address say what the session holds; a default only where something else stood before."""
+    address.write({param.name: param.written(param.value) for param in params if _is_to_be_said(param)})
+
+
+def _is_to_be_said(param: Param[Any]) -> bool:
+    return param.value != param.default or (
+        param.name in st.query_params and param.parse(st.query_params[param.name]) != param.default
+    )
+
+
+def in_link(params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """The query parameters that open these choices elsewhere, defaults left out; `values` instead of ours."""
+    held = {param: (values or {}).get(param.name, param.value) for param in params}
+    return {param.name: param.written(value) for param, value in held.items() if value != param.default}
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and int(text[:8]) < LARGEST else None
+
+
+def _number(text: str) -> float | None:
+    plain = text.isascii() and text.count(".") <= 1 and text.replace(".", "").isdigit() and len(text) < 12
+    return float(text) if plain else None
+
+
+def _switch(text: str) -> bool | None:
+    # "true" is what Streamlit's own binding wrote into older links
+    return {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}.get(text.lower())
+
+
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    int: _whole,
+    float: _number,
+    str: lambda text: text or None,
+    bool: _switch,
+}

@@ -1,0 +1,121 @@
+"""What a page has in front of it: a Frame (model, light or dark), or a Scene (a text, read by that model).
+
+Both hold names and never a model or a trace: sessions, fragments and callbacks keep them for as long as
+their visitor may come back, and a trace of a long text is hundreds of megabytes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from gptviz import LanguageModel, Run, Trace
+from gptviz.figures import Figure
+from gptviz.figures.theme import Mode
+from gptviz.reduction import Reduction
+from gptviz.trace import Token
+from gptviz.ui import runs
+from gptviz.ui.components.chart import chart
+from gptviz.ui.components.chips import chips
+from gptviz.ui.runs import Keep, per_run
+from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.params import Param
+from gptviz.ui.words import show_id
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A page without a text: `key` names its model among all that are loaded, `load` is what `gptviz.load`
+    needs to give the same."""
+
+    title: str
+    key: str
+    load: str
+    mode: Mode
+    params: tuple[Param, ...]
+
+    @property
+    def lm(self) -> LanguageModel:
+        """The model, looked up: keep it in a local variable, and in nothing that lives longer."""
+        return runs.model(self.key)
+
+    def chart(
+        self,
+        fig: Figure,
+        key: str,
+        alt: str,
+        height: int | None = None,
+        on_select: Callable[[], Any] | None = None,
+    ) -> None:
+        """Draw a figure with its picture downloads. `on_select` runs when a point is clicked; the points
+        are then in st.session_state[key]."""
+        chart(fig, key, alt, self.mode, height, on_select)
+
+
+@dataclass(frozen=True)
+class Scene(Frame):
+    """One text, read by one model. `run` is the pass that the page shows, `other` one to compare it with.
+
+    `keep` lists the sites that the page reads; `trace` holds them.
+    """
+
+    run: Run
+    keep: Keep
+    text: str
+    tokens: tuple[Token, ...]
+    position: int
+    special: bool
+    truncated: bool
+    place: DeltaGenerator
+    other: Run | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The run's trace, looked up: keep it in a local variable, and in nothing that lives longer."""
+        return runs.get(self.run, self.keep)
+
+    def get(self, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
+        """A trace of the run that holds other sites, or what a pass makes of them on the way."""
+        return runs.get(self.run, keep, reduce)
+
+    def select(self, position: int) -> None:
+        """Select a token; for callbacks, so that the next run shows it."""
+        state.change(token=max(0, min(position, len(self.tokens) - 1)))
+
+    def append(self, token_id: int) -> None:
+        """Extend the prompt by a token's text; for callbacks."""
+        refusal = prompt.append(self.lm, list(self.tokens), token_id)
+        if refusal:
+            st.toast(refusal)
+
+    def strip(self, weights: Sequence[float | None] | None = None, coloured: bool = False) -> None:
+        """The prompt's tokens, under the prompt: once a page, by `page()` unless it leaves that to the page.
+
+        `weights` colour the chips, a number from 0 to 1 each, None for what is masked: attention drawn on the
+        text itself. `coloured` gives each position its own colour, where the page uses the same ones.
+        """
+        with self.place:
+            chips(
+                self.tokens,
+                self.position,
+                self.mode,
+                self.select,
+                weights=weights,
+                coloured=coloured,
+                following=None if self.truncated else most_probable(self.run),
+                on_append=self.append,
+            )
+
+
+@per_run
+def most_probable(run: Run) -> dict[str, Any]:
+    """The most probable next token, for the end of the strip."""
+    best = runs.get(run, ()).next_tokens(k=1).iloc[0]
+    shown = show_id(runs.model(run), int(best["id"]))
+    return {
+        "shown": shown,
+        "id": int(best["id"]),
+        "probability": float(best["probability"]),
+    }

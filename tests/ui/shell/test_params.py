@@ -1,0 +1,107 @@
+"""Params: a choice is the same in the session, in the address and in its widget."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from gptviz.ui.shell.params import LARGEST, Param, at_most_last, between, if_there
+
+VALUES = {
+    int: st.integers(0, LARGEST - 1),
+    float: st.decimals(0, 99, places=3).map(float),
+    str: st.text(min_size=1, max_size=20),
+    bool: st.booleans(),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@given(data=st.data())
+def test_what_is_written_is_read_back(kind, data):
+    param, value = Param("x", kind, None), data.draw(VALUES[kind])
+    assert param.parse(param.written(value)) == value
+
+
+@given(st.sampled_from([int, float, bool]), st.text(max_size=30))
+def test_nonsense_is_as_if_it_were_not_there(kind, text):
+    found = Param("x", kind, None).parse(text)
+    assert found is None or isinstance(found, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("3", int, 3),
+        ("", int, None),
+        ("-1", int, None),
+        ("1e3", int, None),
+        ("٣", int, None),  # a digit to str.isdigit, but no address of ours
+        ("99999999", int, None),
+        ("final", str, "final"),
+        ("", str, None),
+        ("0.75", float, 0.75),
+        ("nan", float, None),
+        ("1e9", float, None),
+        ("true", bool, True),  # as Streamlit's own binding wrote it into older links
+        ("off", bool, False),
+        ("maybe", bool, None),
+    ],
+)
+def test_an_address_by_hand(text, kind, value):
+    assert Param("x", kind, None).parse(text) == value
+
+
+def test_what_a_smaller_model_makes_of_a_choice():
+    assert at_most_last(7, 6) == 5 and at_most_last(2, 6) == 2 and at_most_last(None, 6) is None
+    assert if_there(7, 6) is None and if_there(5, 6) == 5 and if_there("b", ("a", "b")) == "b"
+    assert between(9.0, (0.0, 2.0)) == 2.0 and between(-1, (1, 5)) == 1 and between(None, (1, 5)) is None
+
+
+def app():
+    import streamlit as st
+
+    from gptviz.ui.shell import params
+    from gptviz.ui.shell.params import Param, at_most_last
+
+    block = Param("block", int, None, at_most_last)
+    norm = Param("norm", str, "final")
+    loud = Param("loud", bool, False)
+    every = (block, norm, loud)
+    params.load(every)
+    params.store(every)
+    st.button("code", on_click=lambda: block.set(4))
+    st.button("back", on_click=lambda: norm.set(None))
+    count = st.number_input("blocks", value=9)
+    block.within(count)
+    block.widget(st.number_input, "Block", value=None, min_value=0, max_value=9, step=1)
+    norm.widget(st.text_input, "Norm")
+    loud.widget(st.toggle, "Loud")
+
+
+def test_code_and_a_person_choose_the_same_thing():
+    at = AppTest.from_function(app, default_timeout=30).run()
+    assert not at.query_params
+    at.button[0].click().run()
+    assert at.query_params == {"block": "4"} and at.number_input[1].value == 4
+    at.number_input[1].set_value(7).run()
+    at.text_input[0].set_value("norm1").run()
+    at.toggle[0].set_value(True).run()
+    assert at.query_params == {"block": "7", "norm": "norm1", "loud": "on"}
+    at.number_input[0].set_value(3).run()  # a model with fewer blocks
+    assert at.number_input[1].value == 2 and at.query_params["block"] == "2"
+
+
+def test_a_default_is_said_only_where_something_else_stood_before():
+    at = AppTest.from_function(app, default_timeout=30)
+    at.query_params["norm"] = "norm1"
+    at.run()
+    assert at.text_input[0].value == "norm1"
+    at.button[1].click().run()
+    assert at.text_input[0].value == "final" and at.query_params == {"norm": "final"}
+
+
+def test_an_address_opens_what_it_says():
+    at = AppTest.from_function(app, default_timeout=30)
+    at.query_params.update(block="5", norm="norm2", loud="true")
+    at.run()
+    assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm2", True)
