@@ -1,5 +1,5 @@
 """Numbers in, pictures out. The only room that knows Plotly."""
 
-from plotly.graph_objects import Figure
+from gptviz.figures.figure import Figure
 
 __all__ = ["Figure"]

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from gptviz.analysis.anatomy import (
     ATTENTION,
@@ -25,7 +24,8 @@ from gptviz.analysis.anatomy import (
 )
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, Caption, lay_out, square_parameters
-from gptviz.figures.theme import Mode, Palette, finish, palette
+from gptviz.figures.figure import Figure
+from gptviz.figures.theme import Mode, Palette, figure, palette
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
 
@@ -91,7 +91,7 @@ def _box_color(box: Box, colors: Palette) -> str:
 # ---- pieces of a picture ----
 
 
-def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: Any) -> go.Bar:
+def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: Any) -> dict[str, Any]:
     """A bar for each box, with a text inside where it fits.
 
     What is thinner than a pixel gets an outline of one, or it would not be seen.
@@ -99,23 +99,27 @@ def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: A
     shared = [bool(box.tensors and box.tensors[0].shared_with) for box in boxes]
     outlined = [min(box.width, box.height) < 1 or hatched for box, hatched in zip(boxes, shared, strict=True)]
     fills = [_box_color(box, colors) for box in boxes]
-    return go.Bar(
-        x=np.array([box.x + box.width / 2 for box in boxes]),
-        width=np.array([box.width for box in boxes]),
-        base=np.array([box.y for box in boxes]),
-        y=np.array([box.height for box in boxes]),
-        marker={
-            "color": fills,
-            "line": {"color": fills, "width": np.array(outlined, dtype=np.float32)},
-            "pattern": {"shape": ["/" if hatched else "" for hatched in shared], "size": 9, "solidity": 0.15},
-        },
-        text=list(texts),
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        insidetextfont={"color": colors.paper},
+    marker: dict[str, Any] = {
+        "color": fills,
+        "line": {"color": fills, "width": np.array(outlined, dtype=np.float32)},
+    }
+    if any(shared):
+        shapes = ["/" if hatched else "" for hatched in shared]
+        marker["pattern"] = {"shape": shapes, "size": 9, "solidity": 0.15}
+    return {
+        "type": "bar",
+        "x": np.array([box.x + box.width / 2 for box in boxes]),
+        "width": np.array([box.width for box in boxes]),
+        "base": np.array([box.y for box in boxes]),
+        "y": np.array([box.height for box in boxes]),
+        "marker": marker,
+        "text": list(texts),
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "insidetextfont": {"color": colors.paper},
         **hover,
-    )
+    }
 
 
 def says(sentences: Sequence[str]) -> dict[str, Any]:
@@ -134,35 +138,35 @@ def note(text: str, x: float, y: float, color: str, size: int, yanchor: str = "b
         "xanchor": "left",
         "yanchor": yanchor,
         "align": "left",
-        "showarrow": False,
         "borderpad": 0,
         "font": {"color": color, "size": size},
     }
 
 
 def in_pixels(
-    traces: Sequence[Any], notes: Sequence[dict[str, Any]], mode: Mode, width: float, height: float
-) -> go.Figure:
+    traces: Sequence[dict[str, Any]],
+    notes: Sequence[dict[str, Any]],
+    mode: Mode,
+    width: float,
+    height: float,
+) -> Figure:
     """Axes that count pixels from the upper left corner, and stay alike on a narrower screen."""
-    fig = go.Figure(traces)
-    finish(fig, mode, height=math.ceil(height) + 12)
-    fig.update_layout(
-        annotations=list(notes),
-        barmode="overlay",
-        uniformtext={"minsize": 9, "mode": "hide"},
-        hovermode="closest",
-        margin={"l": 2, "r": 2, "t": 4, "b": 8},
-    )
     fixed = {"visible": False, "fixedrange": True, "constrain": "domain"}
-    fig.update_xaxes(range=[0, width], constraintoward="left", **fixed)
-    fig.update_yaxes(range=[height, 0], scaleanchor="x", constraintoward="top", **fixed)
-    return fig
+    layout = {
+        "annotations": list(notes),
+        "barmode": "overlay",
+        "uniformtext": {"minsize": 9, "mode": "hide"},
+        "hovermode": "closest",
+        "xaxis": fixed | {"range": [0, width], "constraintoward": "left"},
+        "yaxis": fixed | {"range": [height, 0], "scaleanchor": "x", "constraintoward": "top"},
+    }
+    return figure(traces, layout, mode, height=math.ceil(height) + 12, l=2, r=2, t=4, b=8)
 
 
 # ---- the whole model ----
 
 
-def model_map(found: Anatomy, mode: Mode) -> go.Figure:
+def model_map(found: Anatomy, mode: Mode) -> Figure:
     """Every tensor to one scale, so that areas are parameters.
 
     Curve 0 is a bar for each box of `lay_out`, in its order; curve 1 is a square that says how large the
@@ -189,17 +193,18 @@ def model_map(found: Anatomy, mode: Mode) -> go.Figure:
     return in_pixels(traces, notes, mode, WIDTH, layout.height)
 
 
-def _block_numbers(captions: Sequence[Caption], colors: Palette) -> go.Scatter:
+def _block_numbers(captions: Sequence[Caption], colors: Palette) -> dict[str, Any]:
     """One trace for all: hundreds of annotations would take seconds."""
-    return go.Scatter(
-        x=np.array([caption.x for caption in captions]),
-        y=np.array([caption.y for caption in captions]),
-        text=[caption.about for caption in captions],
-        mode="text",
-        textposition="top right",
-        textfont={"color": colors.quiet, "size": 11},
-        hoverinfo="skip",
-    )
+    return {
+        "type": "scatter",
+        "x": np.array([caption.x for caption in captions]),
+        "y": np.array([caption.y for caption in captions]),
+        "text": [caption.about for caption in captions],
+        "mode": "text",
+        "textposition": "top right",
+        "textfont": {"color": colors.quiet, "size": 12},
+        "hoverinfo": "skip",
+    }
 
 
 def _band(name: str, found: Anatomy) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from gptviz.analysis.anatomy import Anatomy, Tensor
 from gptviz.figures.anatomy import bars, describe, in_pixels, note, says, sides
 from gptviz.figures.anatomy_layout import Box, lay_out
+from gptviz.figures.figure import Figure
 from gptviz.figures.theme import Mode, Palette, palette
 
 SIDE = 117.0  # pixels of emb_dim
@@ -51,7 +51,7 @@ def block_boxes(tensors: Sequence[Tensor], emb_dim: int) -> list[Box]:
     return boxes
 
 
-def block_map(found: Anatomy, mode: Mode) -> go.Figure:
+def block_map(found: Anatomy, mode: Mode) -> Figure:
     """Block 0, whose tensors are as large as every other block's.
 
     Curve 0 is a bar for each tensor, in the order of the state_dict. The lines of curve 1 part the
@@ -93,7 +93,7 @@ def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, A
     return []
 
 
-def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> go.Scatter:
+def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, Any]:
     """A line between every two heads: across Q, K and V, and down out_proj. One trace, broken by NaN."""
     points: list[tuple[float, float]] = []
     for box in boxes:
@@ -104,11 +104,12 @@ def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> go.Scatter
             else:
                 y = box.y + part * box.height
                 points += [(box.x, y), (box.x + box.width, y), (np.nan, np.nan)]
-    return go.Scatter(
-        x=np.array([x for x, _ in points]),
-        y=np.array([y for _, y in points]),
-        mode="lines",
-        line={"color": colors.paper, "width": 0.5},
-        opacity=0.55,
-        hoverinfo="skip",
-    )
+    return {
+        "type": "scatter",
+        "x": np.array([x for x, _ in points]),
+        "y": np.array([y for _, y in points]),
+        "mode": "lines",
+        "line": {"color": colors.paper, "width": 0.5},
+        "opacity": 0.55,
+        "hoverinfo": "skip",
+    }

@@ -1,25 +1,22 @@
-"""One attention weight in bars: the products in its score, its row's softmax, its part of the output.
-
-The figures are written as plain dictionaries: Plotly's own ways to change a figure step by step take
-longer than everything else that this page does for a click.
-"""
+"""One attention weight in bars: the products in its score, its row's softmax, its part of the output."""
 
 import html
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from gptviz.digits import fixed, significant
+from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats, axis_names
-from gptviz.figures.theme import Mode, finish, palette
+from gptviz.figures.marks import heading
+from gptviz.figures.theme import Mode, figure, palette
 
 TOO_MANY_TO_READ = 30  # tokens along half a page
 FEWEST = 8  # places on an axis of keys: one key's bar alone would be a wall
 
 
-def products(q: Floats, k: Floats, query: str, key: str, mode: Mode) -> go.Figure:
+def products(q: Floats, k: Floats, query: str, key: str, mode: Mode) -> Figure:
     """A bar for each of the head's d dimensions: q * k, orange above zero and blue below. q, k (d,)."""
     colors = palette(mode)
     values = q * k
@@ -30,15 +27,15 @@ def products(q: Floats, k: Floats, query: str, key: str, mode: Mode) -> go.Figur
     bars = _bars(values, np.where(values >= 0, colors.positive, colors.negative), says)
     layout = {
         "xaxis": _dimensions(values),
-        "yaxis": {"title": "q × k", "nticks": 5},
+        "yaxis": {"title": {"text": "q × k"}, "nticks": 5},
         "shapes": [_zero(mode)],
     }
-    return finish(go.Figure([bars], layout), mode, height=210)
+    return figure([bars], layout, mode, height=210)
 
 
 def softmax_row(
     scaled: Floats, exp: Floats, weights: Floats, keys: Sequence[str], query: str, key: int, mode: Mode
-) -> go.Figure:
+) -> Figure:
     """One query's row on its way through the softmax: scaled scores, exponentials, weights; (n,) each.
 
     `keys` are the n tokens that the query can see; the bar of `key` is red, if it is one of them.
@@ -66,14 +63,11 @@ def softmax_row(
         top = 1 - (number - 1) * 0.37
         layout[y_axis] = {"nticks": 4, "domain": [max(0, top - 0.26), top]}
         layout["shapes"].append(_zero(mode, y))
-        layout["annotations"].append(
-            {"text": f"<b>{name}</b>", "x": 0, "y": top, "xref": "paper", "yref": "paper", "showarrow": False}
-            | {"xanchor": "left", "yanchor": "bottom"}
-        )
-    return finish(go.Figure(bars, layout), mode, height=380)
+        layout["annotations"].append(heading(f"<b>{name}</b>", 0, top))
+    return figure(bars, layout, mode, height=380)
 
 
-def output(part: Floats, z: Floats, query: str, key: str, mode: Mode) -> go.Figure:
+def output(part: Floats, z: Floats, query: str, key: str, mode: Mode) -> Figure:
     """The head's output z (d,) for one query in purple, and in green the part that one key's value put in."""
     colors = palette(mode)
     bars = [
@@ -89,11 +83,10 @@ def output(part: Floats, z: Floats, query: str, key: str, mode: Mode) -> go.Figu
         "xaxis": _dimensions(z),
         "yaxis": {"nticks": 5},
         "shapes": [_zero(mode)],
+        "showlegend": True,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
     }
-    fig = finish(go.Figure(bars, layout), mode, height=230)
-    fig.layout.showlegend = True
-    return fig
+    return figure(bars, layout, mode, height=230)
 
 
 def _bars(values: Floats, color: Any, says: Sequence[str]) -> dict[str, Any]:
@@ -115,14 +108,14 @@ def _zero(mode: Mode, y: str = "y") -> dict[str, Any]:
 
 
 def _dimensions(values: Floats) -> dict[str, Any]:
-    return {"title": f"dimension of the head, 0 to {len(values) - 1}", "showgrid": False}
+    return {"title": {"text": f"dimension of the head, 0 to {len(values) - 1}"}, "showgrid": False}
 
 
 def _tokens(keys: Sequence[str]) -> dict[str, Any]:
     """The keys below their bars, or positions where there are too many to read."""
     room = {"range": [-0.5, max(len(keys), FEWEST) - 0.5]}
     if len(keys) > TOO_MANY_TO_READ:
-        return room | {"title": "position of the key"}
+        return room | {"title": {"text": "position of the key"}}
     return room | {
         "tickvals": np.arange(len(keys)),
         "ticktext": [_safe(token) for token in keys],

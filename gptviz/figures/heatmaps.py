@@ -4,11 +4,12 @@ Every picture of signed numbers takes its scale and its colour bar from here.
 """
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.figures.theme import Mode, finish, palette
+from gptviz.figures.figure import Figure
+from gptviz.figures.marks import across, band, line, upright
+from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
 
@@ -43,54 +44,52 @@ def axis_names(number: int, letter: str) -> tuple[str, str]:
 
 def similarity_matrix(
     similarity: Floats, positions: NDArray[np.integer], position: int, mode: Mode
-) -> go.Figure:
+) -> Figure:
     """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
-    colors = palette(mode)
-    fig = go.Figure(
-        go.Heatmap(
-            z=similarity.astype(np.float32),
-            x=positions,
-            y=positions,
-            coloraxis="coloraxis",
-            hovertemplate="positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
-        )
-    )
-    fig.update_layout(
-        coloraxis=signed_axis(1.0, mode, 0.97),
-        xaxis={"title": "position", "constrain": "domain", "showgrid": False},
-        yaxis={"title": "position", "autorange": "reversed", "scaleanchor": "x", "constrain": "domain"},
-    )
-    line = {"color": colors.accent, "width": 1.5, "dash": "dot"}
-    fig.add_hline(position, line=line)
-    fig.add_vline(position, line=line)
-    finish(fig, mode, height=430)
-    fig.layout.margin.t = BAR
-    return fig
+    cosines = {
+        "type": "heatmap",
+        "z": similarity.astype(np.float32),
+        "x": positions,
+        "y": positions,
+        "coloraxis": "coloraxis",
+        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
+    }
+    title, stroke = {"text": "position"}, line(palette(mode).accent, 1.5, "dot")
+    square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
+    layout = {
+        "coloraxis": signed_axis(1.0, mode, 0.97),
+        "xaxis": {"title": title, "constrain": "domain", "showgrid": False},
+        "yaxis": {"title": title} | square,
+        "shapes": [across(position, stroke), upright(position, stroke)],
+    }
+    return figure([cosines], layout, mode, height=430, t=BAR)
 
 
-def similarity_curve(row: Floats, position: int, used: int, mode: Mode) -> go.Figure:
+def similarity_curve(row: Floats, position: int, used: int, mode: Mode) -> Figure:
     """One position's cosine with every position of the context, (C,); the prompt's `used` ones are shaded."""
     colors = palette(mode)
-    fig = go.Figure(
-        go.Scatter(
-            x=np.arange(len(row), dtype=np.int32),
-            y=row.astype(np.float32),
-            mode="lines",
-            line={"color": colors.accent, "width": 2},
-            hovertemplate=f"position {position} and position %{{x}}: cosine %{{y:.3f}}<extra></extra>",
-        )
-    )
-    fig.add_vrect(-0.5, used - 0.5, fillcolor=colors.panel, line_width=0, layer="below")
-    fig.add_hline(0, line={"color": colors.quiet, "width": 1})
-    fig.add_trace(
-        go.Scatter(
-            x=[position], y=[float(row[position])], mode="markers+text", text=[f"position {position}"],
-            textposition="middle right" if position < len(row) * 0.7 else "middle left",
-            marker={"color": colors.accent, "size": 10}, hoverinfo="skip", cliponaxis=False,
-        )
-    )  # fmt: skip
-    fig.update_layout(
-        xaxis={"title": "position", "range": [-0.5, len(row) - 0.5]},
-        yaxis={"title": f"cosine with position {position}", "range": [-1.05, 1.1]},
-    )
-    return finish(fig, mode, height=430)
+    curve = {
+        "type": "scatter",
+        "x": np.arange(len(row), dtype=np.int32),
+        "y": row.astype(np.float32),
+        "mode": "lines",
+        "line": line(colors.accent, 2),
+        "hovertemplate": f"position {position} and position %{{x}}: cosine %{{y:.3f}}<extra></extra>",
+    }
+    itself = {
+        "type": "scatter",
+        "x": [position],
+        "y": [float(row[position])],
+        "mode": "markers+text",
+        "text": [f"position {position}"],
+        "textposition": "middle right" if position < len(row) * 0.7 else "middle left",
+        "marker": {"color": colors.accent, "size": 10},
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    layout = {
+        "xaxis": {"title": {"text": "position"}, "range": [-0.5, len(row) - 0.5]},
+        "yaxis": {"title": {"text": f"cosine with position {position}"}, "range": [-1.05, 1.1]},
+        "shapes": [band(-0.5, used - 0.5, colors.panel), across(0, line(colors.quiet, 1))],
+    }
+    return figure([curve, itself], layout, mode, height=430)

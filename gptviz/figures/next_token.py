@@ -5,10 +5,10 @@ from html import escape
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from gptviz.digits import significant
-from gptviz.figures.theme import Mode, Palette, finish, palette
+from gptviz.figures.figure import Figure
+from gptviz.figures.theme import Mode, Palette, figure, palette
 
 
 def probability_text(p: float) -> str:
@@ -43,7 +43,7 @@ def surprise_color(bits: float, most: float, mode: Mode) -> str:
 
 def vocabulary_curve(
     table: pd.DataFrame, tokens: list[str], kept: int, mode: Mode, came: tuple[int, str] | None = None
-) -> go.Figure:
+) -> Figure:
     """Probability by rank over the whole vocabulary, both axes logarithmic: the model's own, and as set.
 
     `table` is `analysis.next_token.curve` and `tokens` its tokens for the screen; `kept` is how many
@@ -67,25 +67,28 @@ def vocabulary_curve(
     lowest = max(float(table["model_probability"].min()), 1e-12)
     own = _line(table["rank"], table["model_probability"], tokens, "the model gives it")
     chosen = _line(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
-    fig = go.Figure(
-        data=[
-            own | {"line": {"color": colors.quiet, "width": 2}},
-            chosen | {"line": {"color": colors.output, "width": 4}},
-        ],
-        layout={
-            "shapes": shapes,
-            "annotations": notes,
-            "xaxis": {"type": "log", "title": "rank", "range": [-0.08, math.log10(size * 1.2)], "dtick": 1},
-            "yaxis": {
-                "type": "log",
-                "title": "probability",
-                "range": [math.log10(lowest) - 0.3, 0.2],
-                "dtick": 2,
-                "exponentformat": "power",
-            },
+    lines = [
+        own | {"line": {"color": colors.quiet, "width": 2}},
+        chosen | {"line": {"color": colors.output, "width": 4}},
+    ]
+    layout = {
+        "shapes": shapes,
+        "annotations": notes,
+        "xaxis": {
+            "type": "log",
+            "title": {"text": "rank"},
+            "range": [-0.08, math.log10(size * 1.2)],
+            "dtick": 1,
         },
-    )
-    return finish(fig, mode, height=300)
+        "yaxis": {
+            "type": "log",
+            "title": {"text": "probability"},
+            "range": [math.log10(lowest) - 0.3, 0.2],
+            "dtick": 2,
+            "exponentformat": "power",
+        },
+    }
+    return figure(lines, layout, mode, height=300)
 
 
 def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> dict[str, Any]:
@@ -112,7 +115,6 @@ def _note(x: float, words: str, height: float, colors: Palette) -> dict[str, Any
         "text": escape(words),
         "xanchor": "left",
         "xshift": 6,
-        "showarrow": False,
         "bgcolor": colors.paper,
         "font": {"color": colors.quiet, "size": 13},
     }

@@ -2,13 +2,15 @@
 
 Colour means the same everywhere: query blue, key red, value green, output purple; attention runs
 from paper to purple; signed values run blue - paper - orange, centred on zero; what the causal mask
-hides is flat grey. Every figure of the package goes through `finish`.
+hides is flat grey. Every figure of the package is made by `figure`.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
-import plotly.graph_objects as go
+from gptviz.figures.figure import Figure
 
 Mode = Literal["light", "dark"]
 Scale = list[tuple[float, str]]  # a Plotly colour scale
@@ -106,28 +108,53 @@ def position_color(position: int, mode: Mode) -> str:
     return colors[position % len(colors)]
 
 
-def finish(fig: go.Figure, mode: Mode, height: int) -> go.Figure:
-    """The house's layout: paper, ink, one font, no decoration. Returns the same figure."""
+FONT = "Source Sans, sans-serif"
+LABEL = 14  # pixels of what is written at an axis; HOVER of the sentence over a point
+HOVER = 15
+MARGIN = {"l": 8, "r": 8, "t": 28, "b": 8}
+
+
+@cache
+def _constant(mode: Mode) -> dict[str, Any]:
+    """What all figures of a mode share. Read only: it is in every one of them.
+
+    Paper and font stand in the layout itself, since Streamlit puts its own where a layout has none; what
+    every axis and every note has is a template.
+    """
     colors = PALETTES[mode]
-    fig.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 8, "r": 8, "t": 28, "b": 8},
-        paper_bgcolor=colors.paper,
-        plot_bgcolor=colors.paper,
-        font={"family": "Source Sans, sans-serif", "size": 14, "color": colors.ink},
-        hoverlabel={
+    axis = {
+        "title": {"font": {"size": LABEL}},
+        "automargin": True,
+        "zeroline": False,
+        "gridcolor": colors.grid,
+        "linecolor": colors.grid,
+    }
+    return {
+        "template": {"layout": {"xaxis": axis, "yaxis": axis, "annotationdefaults": {"showarrow": False}}},
+        "paper_bgcolor": colors.paper,
+        "plot_bgcolor": colors.paper,
+        "font": {"family": FONT, "size": LABEL, "color": colors.ink},
+        "hoverlabel": {
             "bgcolor": colors.panel,
             "bordercolor": colors.grid,
-            "font": {"family": "Source Sans, sans-serif", "color": colors.ink, "size": 15},
+            "font": {"family": FONT, "color": colors.ink, "size": HOVER},
         },
-        showlegend=False,
-        dragmode=False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
-    )
-    fig.update_xaxes(
-        title_font_size=14, automargin=True, zeroline=False, gridcolor=colors.grid, linecolor=colors.grid
-    )
-    fig.update_yaxes(
-        title_font_size=14, automargin=True, zeroline=False, gridcolor=colors.grid, linecolor=colors.grid
-    )
-    return fig
+        "showlegend": False,
+        "dragmode": False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
+    }
+
+
+def figure(
+    traces: Sequence[Mapping[str, Any]],
+    layout: Mapping[str, Any],
+    mode: Mode,
+    height: float,
+    **margin: float,
+) -> Figure:
+    """The house's figure: paper, ink, one font, no decoration.
+
+    Traces and layout are written out in full: a trace has its "type", a title is {"text": ...}. `margin` is
+    l, r, t or b where it is not `MARGIN`.
+    """
+    shared = _constant(mode) | {"height": height, "margin": MARGIN | margin}
+    return Figure({"data": list(traces), "layout": shared | dict(layout)})

@@ -75,26 +75,25 @@ def test_what_does_not_fit_together_is_refused():
         embedding_rows(values, ["a", "b", "c"], np.linalg.norm(values, axis=-1), 1.0, 0, "light")
 
 
-def test_every_point_of_the_rows_knows_the_whole_addition():
+def test_every_value_of_the_rows_knows_the_whole_addition():
     values = parts(3)[:, 1]  # (3, D)
     window = range(4, 9)
     cells = [("1", "2", "3")] * 5
     fig = embedding_sum(values, "·cat", 1, 6, window, cells, 2.0, "light")
-    assert np.array_equal(fig.data[0].z, values)
-    points = fig.data[1]
-    assert len(points.x) == 3 * 32
-    for x, y, carried in zip(points.x, points.y, points.customdata, strict=True):
-        assert carried[y] == values[y, x]
-        assert carried[0] + carried[1] == carried[2]
-    assert points.meta == "`·cat` (position 1)"
-    assert points.marker.opacity == points.selected.marker.opacity == points.unselected.marker.opacity == 0
+    rows = fig.data[0]
+    assert np.array_equal(rows.z, values)
+    assert rows.customdata.shape == (3, 32, 3)
+    for part in range(3):
+        assert np.array_equal(rows.customdata[part].T, values)
+    assert rows.meta == "`·cat` (position 1)"
+    assert {trace.hoverinfo for trace in fig.data[1:]} == {"skip"}  # or a click there would be the rows'
 
 
 def test_the_digits_stand_under_their_dimensions():
     values = parts(3)[:, 1]
     cells = [(f"a{i}", f"b{i}", f"c{i}") for i in range(5)]
     fig = embedding_sum(values, "x", 1, 6, range(4, 9), cells, 2.0, "dark")
-    digits, written = fig.data[2], fig.data[3]
+    digits, written = fig.data[1], fig.data[2]
     assert np.array_equal(digits.z, values[:, 4:9]) and list(digits.x) == ["4", "5", "6", "7", "8"]
     found = {(x, y): text for x, y, text in zip(written.x, written.y, written.text, strict=True)}
     assert found["4", 0] == "a0" and found["6", 1] == "b2" and found["8", 2] == "c4"

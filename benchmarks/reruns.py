@@ -1,0 +1,137 @@
+"""CPU time that the server spends on a rerun of each page, without a browser.
+
+    python benchmarks/reruns.py [--rounds 15] [--tokens 20 200] [--model mini]
+
+Starts the app on a free port of 127.0.0.1, opens every page in a session of its own over Streamlit's
+websocket, and then goes round: in each round every page is run again with another token selected (as
+the browser's Back would) and once more with nothing changed. Printed are the medians over the rounds of
+the server process's CPU time (all its threads), in milliseconds, and the bytes that a rerun sends.
+"""
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+
+import gptviz
+from tests.browser.conftest import start_server, stop_server
+
+PAGES = ("", "tokens", "embeddings", "attention", "layernorm", "next_token", "anatomy")
+STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+
+
+def cpu_clock(pid: int) -> int:
+    """The POSIX clock of another process's CPU time, in nanoseconds where /proc has hundredths of seconds."""
+    return (~pid << 3) | 2
+
+
+class Session:
+    """One browser's side of the websocket: it runs its page, and reads until the run is over."""
+
+    def __init__(self, socket: ClientConnection, page: str, query: dict[str, str]):
+        self.socket, self.page, self.query = socket, page, query
+        self.script = ""
+
+    async def run(self, **changes: str) -> int:
+        """One run of the page; gives the bytes that came. RuntimeError if it ended in an exception."""
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string = urlencode(self.query | changes)
+        state.page_script_hash, state.page_name = self.script, "" if self.script else self.page
+        state.is_history_navigation = bool(changes)
+        state.context_info.timezone, state.context_info.locale = "UTC", "en"
+        await self.socket.send(message.SerializeToString())
+        size = 0
+        while True:
+            data = await self.socket.recv()
+            size += len(data)
+            answer = ForwardMsg.FromString(data)  # type: ignore[arg-type]
+            kind = answer.WhichOneof("type")
+            if kind == "new_session":
+                self.script = answer.new_session.page_script_hash
+            if kind == "page_not_found" or (
+                kind == "delta" and answer.delta.new_element.HasField("exception")
+            ):
+                raise RuntimeError(
+                    f"/{self.page} failed: {answer.delta.new_element.exception.message or kind}"
+                )
+            if kind == "script_finished":
+                return size
+
+
+async def measure(port: int, pid: int, text: str, tokens: int, model: str, rounds: int) -> dict[str, tuple]:
+    clock = cpu_clock(pid)
+    sessions = []
+    for page in PAGES:
+        socket = await connect(
+            f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=None
+        )  # type: ignore[list-item]
+        sessions.append(Session(socket, page, {"text": text, "model": model}))
+        await sessions[-1].run()
+    found: dict[str, list[tuple[float, float, int]]] = {page: [] for page in PAGES}
+    for number in range(rounds):
+        token = str((number * 7 + 3) % tokens)
+        for session in sessions:
+            times = []
+            for changes in ({"token": token}, {}):
+                session.query |= changes
+                began = time.clock_gettime_ns(clock)
+                size = await session.run(**changes)
+                await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it
+                times.append((time.clock_gettime_ns(clock) - began) / 1e6)
+                if changes:
+                    sent = size
+            found[session.page].append((*times, sent))
+    for session in sessions:
+        await session.socket.close()
+    return {
+        page: tuple(statistics.median(v) for v in zip(*runs, strict=True)) for page, runs in found.items()
+    }
+
+
+def text_of(tokens: int) -> str:
+    """The start of the README that the bundled model cuts into this many tokens."""
+    lm = gptviz.load("mini")
+    return lm.tokenizer.decode(lm.tokenizer.encode(STORY, disallowed_special=())[:tokens])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[20, 200])
+    parser.add_argument("--model", default="mini")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        server, url = start_server(Path(home), "--server.headless", "true")
+        try:
+            port = int(url.rsplit(":", 1)[1].strip("/"))
+            found = {
+                count: asyncio.run(measure(port, server.pid, text_of(count), count, args.model, args.rounds))
+                for count in args.tokens
+            }
+        finally:
+            stop_server(server)
+    heads = [f"{count} tokens: another token | the same again | sent" for count in args.tokens]
+    print("| page | " + " | ".join(heads) + " |\n|" + "---|" * (1 + 3 * len(heads)))
+    for page in PAGES:
+        cells = [
+            f"{changed:.0f} ms | {same:.0f} ms | {size / 1000:.0f} kB"
+            for changed, same, size in (found[count][page] for count in args.tokens)
+        ]
+        print(f"| {page or 'overview'} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()
