@@ -41,7 +41,9 @@ class Figure(go.Figure):
     def to_dict(self) -> dict[str, Any]:
         """What the browser gets: fresh dictionaries, arrays of numbers as typed arrays."""
         written = self.__dict__["_written"]
-        return super().to_dict() if written is None else packed(written)
+        if written is None:
+            return super().to_dict()
+        return {part: packed(written[part]) for part in ("data", "layout")}
 
 
 def packed(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """A chart in a page, and the buttons that save it as PNG and SVG, offline.
 
 The buttons are a component in the page's own document: it takes the layers that Plotly drew, as they
-are on the screen, and puts them into one standalone SVG; save_picture.js does the rest.
+are on the screen, and puts them into one standalone SVG; the kernel's saving.js does the rest.
 """
 
 import re
@@ -12,9 +12,12 @@ import streamlit as st
 
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.components.kernel import component
+from gptviz.ui.components.saved import Saved, stem
 
-_buttons = saving_component("chart")
+_buttons = component("chart")
+
+CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": False}
 
 
 def chart(
@@ -24,8 +27,13 @@ def chart(
     mode: Mode,
     height: int | None = None,
     on_select: Callable[[], Any] | None = None,
+    saved: Saved | None = None,
 ) -> None:
-    """Draw `fig` as wide as the page, with buttons under it that save it; see `Scene.chart`."""
+    """Draw `fig` as wide as the page, with buttons under it that save it; see `Scene.chart`.
+
+    `alt` says what the chart shows, with what is selected: for those who do not see it, and, where no `saved`
+    says otherwise, as the title of the saved picture.
+    """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
         raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
     if height is not None:
@@ -33,12 +41,10 @@ def chart(
     selecting: dict[str, Any] = (
         {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
     )
-    st.plotly_chart(
-        fig,
-        theme=None,
-        key=key,
-        alt=alt,
-        config={"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": False},
-        **selecting,
+    st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
+    _buttons(
+        f"{key}_save",
+        {"key": key, "paper": palette(mode).paper},
+        mode=mode,
+        saved=saved or Saved(stem(*key.split("_")), alt),
     )
-    _buttons(key=f"{key}_save", data={"key": key, "file": f"gptviz-{key}", "paper": palette(mode).paper})

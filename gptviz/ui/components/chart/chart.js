@@ -8,15 +8,14 @@ function svgOfPlot(plot, paper) {
   const parts = layers.flatMap((layer) => [...layer.children]).filter((child) => !child.matches(PASSING)).map((child) => {
     const copy = child.cloneNode(true);
     copy.querySelectorAll(PASSING).forEach((node) => node.remove());
+    // Plotly draws lines that no scale changes: in a PNG three times as large they would be a third as thick
+    for (const node of [copy, ...copy.querySelectorAll('[style]')]) node.style.removeProperty('vector-effect');
     return new XMLSerializer().serializeToString(copy);
   });
-  return svgFile(Math.round(width), Math.round(height), paper, parts);
+  return gv.svgFile(Math.round(width), Math.round(height), paper, parts);
 }
 
-export default function (component) {
-  const { data, parentElement } = component;
-  saveButtons(parentElement, () => {
-    const plot = document.querySelector(`.st-key-${data.key} .js-plotly-plot`);
-    return plot && svgOfPlot(plot, data.paper);            // nothing yet, a moment after the page opened
-  }, data.file);
-}
+export default gv.component(({ data }) => gv.saveButtons(() => {
+  const plot = document.querySelector(`.st-key-${data.key} .js-plotly-plot`);
+  return plot?.querySelector('.main-svg') ? svgOfPlot(plot, data.paper) : null;   // nothing yet, a moment after the page opened
+}, data.saved));

@@ -11,6 +11,7 @@ from gptviz.figures.embeddings import embedding_rows, embedding_sum
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
 from gptviz.tokenizer import show_token
+from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
@@ -46,11 +47,9 @@ def draw(scene: Scene) -> None:
     labels = [show_token(token.raw) for token in scene.tokens]
     label = labels[position]
 
-    def pick_dimension() -> None:
+    def pick_dimension(part: int, dimension: int) -> None:
         """A click on a value of the three rows chooses its dimension."""
-        points = st.session_state["embedding_sum"].selection.points
-        if points:
-            DIMENSION.set(int(points[0]["x"]))
+        DIMENSION.set(dimension)
 
     @st.fragment
     def this_row_plus_this_row() -> None:
@@ -75,8 +74,8 @@ def draw(scene: Scene) -> None:
                 key="embedding_sum",
                 alt=f"{label} at position {position}, dimension {dimension}: "
                 f"{first} + {term(second)} = {total}",
-                on_select=pick_dimension,
             )
+            cell_clicks("embedding_sum", 3, size, pick_dimension)
         st.markdown(words.this_plus_this(scene.tokens, position, lengths, dimension, (first, second, total)))
 
     this_row_plus_this_row()

@@ -1,0 +1,84 @@
+"""A figure as it is written is what Plotly's own objects would send; whoever looks into it finds those."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from plotly.io import to_json
+
+from gptviz.figures import Figure
+from gptviz.figures.figure import packed
+from gptviz.figures.theme import figure, palette
+from tests.specs import decoded
+
+BAR = {"type": "bar", "x": np.arange(3), "y": np.array([1.5, -2.0, 0.25], np.float32)}
+
+
+def sent(fig):
+    return json.loads(to_json(fig, validate=False))
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_it_is_sent_as_plotlys_own_figure_would_be(mode):
+    fig = figure([BAR], {"xaxis": {"title": {"text": "dimension"}}}, mode, height=200, t=3)
+    assert sent(fig)["layout"] == sent(go.Figure(sent(fig)))["layout"]
+    assert decoded(sent(fig))["data"][0]["y"].tolist() == BAR["y"].tolist()
+    assert (fig.layout.height, fig.layout.margin.t, fig.layout.margin.b) == (200, 3, 8)
+    assert fig.layout.paper_bgcolor == palette(mode).paper
+    assert fig.layout.template.layout.xaxis.gridcolor == palette(mode).grid
+
+
+def test_reading_or_drawing_it_changes_nothing():
+    fig = figure([BAR], {}, "light", height=200)
+    first = sent(fig)
+    assert sent(fig) == first
+    assert list(fig.data[0].y) == BAR["y"].tolist()
+    assert decoded(sent(fig))["data"][0]["y"].tolist() == BAR["y"].tolist()
+    assert sent(fig)["layout"] == first["layout"]
+
+
+def test_what_changes_it_afterwards_is_drawn():
+    fig = figure([BAR], {}, "light", height=200)
+    fig.update_layout(height=333)
+    fig.add_trace(BAR)
+    assert sent(fig)["layout"]["height"] == 333 and len(sent(fig)["data"]) == 2
+    assert figure([BAR], {}, "light", height=200).layout.height == 200  # what all share is as it was
+
+
+def test_what_plotly_does_not_know_is_refused_when_it_is_read(figures):
+    with pytest.raises(ValueError, match="colour"):
+        _ = Figure({"data": [BAR | {"colour": "red"}], "layout": {}}).data
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = figure([BAR], {}, "light", height=200).no_such_thing
+    figures.clear()  # conftest's check of all figures is for those that are right
+
+
+def test_it_can_be_copied_and_kept():
+    fig = figure([BAR], {}, "light", height=200)
+    for twin in (copy.deepcopy(fig), pickle.loads(pickle.dumps(fig))):
+        assert decoded(sent(twin))["data"][0]["y"].tolist() == BAR["y"].tolist()
+        assert twin.layout.height == 200
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.int64).reshape(2, 3),
+        np.arange(6, dtype=np.uint8),
+        np.linspace(0, 1, 24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 1, 0),  # not contiguous
+        np.broadcast_to(np.float64(0.5), (2, 2)),
+        np.array([2**40, 1]),
+        np.array(["a", "b"]),
+        np.array([True, False]),
+        np.array([], dtype=np.float32),
+    ],
+)
+def test_arrays_arrive_as_they_are(array):
+    assert np.array_equal(decoded(json.loads(json.dumps(packed({"a": [array]}))))["a"][0], array)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert packed((np.float32(0.5), np.int64(3), None, "x")) == [0.5, 3, None, "x"]
