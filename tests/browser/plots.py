@@ -39,7 +39,7 @@ def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
     label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
     page.mouse.move(1, 1)
     label.first.wait_for(state="detached")  # that of the last place
-    page.mouse.move(left - 1, top)
+    page.mouse.move(left, top - 1)  # a value may be only two pixels wide
     page.mouse.move(left, top)
     label.first.wait_for()
     return " ".join(label.all_text_contents())
