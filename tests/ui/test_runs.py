@@ -1,7 +1,11 @@
 """What sessions share: traces and what is derived from them, by their Run, bounded by bytes."""
 
 import ast
+import dataclasses
 import gc
+import importlib
+import inspect
+import pkgutil
 import threading
 import weakref
 from pathlib import Path
@@ -158,9 +162,40 @@ def test_about_what_a_pass_holds_is_no_less_than_what_it_holds():
 
 
 def equal(one, other) -> bool:
+    if dataclasses.is_dataclass(one):
+        return all(equal(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
     if isinstance(one, np.ndarray | torch.Tensor):
         return one.shape == other.shape and bool((one == other).all())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
     return bool(one.equals(other)) if hasattr(one, "equals") else one == other
+
+
+# what functions under `per_run` take besides the run
+ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2}
+
+
+def everything_per_run() -> list:
+    for module in pkgutil.walk_packages([str(UI)], "gptviz.ui."):
+        importlib.import_module(module.name)
+    return shared.PER_RUN
+
+
+@pytest.mark.parametrize("function", everything_per_run(), ids=lambda f: f"{f.__module__}.{f.__name__}")
+def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monkeypatch):
+    """Two runs that differ only in an edit: each gets its own numbers, in whatever order one asks."""
+    plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
+    changed = plain.edited(Edit("tok_emb", value="mean"))
+    more = {name: ARGUMENTS[name] for name in list(inspect.signature(function).parameters)[1:]}
+    monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
+    seen = {}
+    for order in ((plain, changed), (changed, plain)):
+        cache = Runs(2**28, shared.model)
+        monkeypatch.setattr(shared, "runs", lambda cache=cache: cache)
+        for run in (*order, *order):
+            found = function(run, **more)
+            assert equal(found, seen.setdefault(run, found))
+    assert not equal(seen[plain], seen[changed])
 
 
 def test_nothing_in_ui_is_kept_by_another_key():

@@ -1,0 +1,54 @@
+"""What a page leaves behind when its script has run: names, and no trace."""
+
+import gc
+
+import pytest
+import torch
+
+from gptviz import Trace
+from gptviz.ui import runs
+from gptviz.ui.shell.navigation import PAGES
+
+TEXT = "one two three four five six seven eight nine ten " * 12  # some 130 tokens
+LARGEST = 2**20  # bytes of a tensor that a session may hold: a row of logits, a few vectors
+
+
+@pytest.fixture
+def nothing_stored(monkeypatch):
+    monkeypatch.setenv(runs.SETTING, "0")
+    runs.runs.clear()
+    yield
+    runs.runs.clear()
+
+
+def traces() -> list[Trace]:
+    gc.collect()
+    return [found for found in gc.get_objects() if type(found) is Trace]
+
+
+def large_tensors(known: set[int]) -> dict[int, int]:
+    """Memory of tensors by its address, without the models'."""
+    storages = [t.untyped_storage() for t in gc.get_objects() if type(t) is torch.Tensor]
+    return {s.data_ptr(): s.nbytes() for s in storages if s.nbytes() > LARGEST and s.data_ptr() not in known}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_session_holds_a_trace(name, run_page, nothing_stored):
+    before = traces()
+    known = set(large_tensors(set()))
+    at = run_page(name, text=TEXT, token=2)
+    for box in at.expander:
+        if box.key:
+            at.session_state[box.key] = True
+    at.run()
+    assert not at.exception
+    assert len(traces()) == len(before), f"{name} keeps a trace in its session"
+    model = {
+        t.untyped_storage().data_ptr() for t in runs.models.find(_model_key()).model.state_dict().values()
+    }
+    assert not large_tensors(known | model), f"{name} keeps parts of a trace in its session"
+
+
+def _model_key() -> str:
+    (key,) = [key for key in runs.models.model_cache()._models if key.startswith("mini|")]
+    return key
