@@ -194,10 +194,15 @@ def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
 
 
 def named_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
-    """A token's bytes; those of its number, `nameless`, for an id that the tokenizer has no token for."""
+    """A token's bytes; those of its number, `nameless`, for an id that the tokenizer has no token for.
+
+    Raises ValueError for a number below 0, which is no id.
+    """
     try:
         return token_bytes(encoding, id)
     except ValueError:
+        if id < 0:
+            raise
         return nameless(id).encode()
 
 

@@ -127,6 +127,9 @@ def test_a_vocabularys_own_token_is_no_filler():
     assert [named_bytes(encoding, i) for i in (256, 257, 258)] == [b"<id 256>", b"<id 257>", b"<id 256>"]
     assert [has_token(encoding, i) for i in (256, 257, 258)] == [False, False, True]
     assert encode(encoding, "<id 256>", special_tokens=True) == [258]
+    assert named_bytes(encoding, 10**9) == b"<id 1000000000>"
+    with pytest.raises(ValueError, match="no token with the id -1"):
+        named_bytes(encoding, -1)
 
 
 @pytest.mark.parametrize("token", ["\ud800", "a\udc00", "\ud83d\ude00"])
