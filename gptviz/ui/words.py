@@ -44,6 +44,14 @@ def is_whole(lm: LanguageModel, token_id: int) -> bool:
     return is_named(lm, token_id)
 
 
+def nameless(token: str) -> str:
+    """Why a row of the model without a token cannot go into the prompt."""
+    return (
+        f"{as_code(token)} is a row of the model that its tokenizer has no token for: a text cannot hold it, "
+        "and your prompt is left as it was."
+    )
+
+
 def term(number: str) -> str:
     """A number after a plus or minus sign: in brackets if it has a sign of its own."""
     return f"({number})" if number.startswith("−") else number

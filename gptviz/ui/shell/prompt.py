@@ -8,6 +8,7 @@ from gptviz import LanguageModel
 from gptviz.tokenizer import well_formed
 from gptviz.trace import Token
 from gptviz.ui.shell import state
+from gptviz.ui.words import is_named, nameless, show_id
 
 # the text that the box was last given, and the number of that box
 _SHOWN, _NUMBER = "prompt_shown", "prompt_number"
@@ -114,6 +115,8 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
     if len(tokens) >= lm.config.context_length:
         return f"The prompt is full: {lm.name} reads at most {lm.config.context_length} tokens."
+    if not is_named(lm, token_id):
+        return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]
     text = lm.decode(ids)
     prompt = state.current()

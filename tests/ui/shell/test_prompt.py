@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.ui.shell.prompt import READ_CHARACTERS, read
+from gptviz.ui.shell import state
+from gptviz.ui.shell.prompt import READ_CHARACTERS, append, read
+from tests.conftest import random_lm
+
+
+def test_what_no_text_can_hold_is_not_appended(monkeypatch):
+    monkeypatch.setattr(state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}"))
+    lm = random_lm(vocab_size=8192 + 64)
+    assert "`<id 8200>`" in append(lm, lm.tokens(lm.encode("The cat")), 8200)
+
+
+def test_half_a_surrogate_pair_is_read_as_the_replacement_character(lm):
+    assert read(lm, "a\ud800", special=False) == read(lm, "a\ufffd", special=False)
 
 
 def test_a_prompt_within_the_context_is_read_whole(lm):

@@ -3,6 +3,7 @@
 from gptviz.analysis.next_token import Entropy
 from gptviz.sampling import Sampling
 from gptviz.ui.views.next_token import words
+from gptviz.ui.words import nameless
 from tests.golden_files import check
 
 
@@ -20,7 +21,7 @@ def test_every_sentence() -> None:
             "along the prompt: one token": words.along_the_prompt(1, float("nan"), float("nan")),
             "drew": words.drew(41, "·mill", 0.90634),
             "drawn": words.drawn("·mill", 0.000123),
-            "nameless": words.nameless("<id 50300>"),
+            "nameless": nameless("<id 50300>"),
             "how": words.how(20, Sampling(0.8, 50, 0.95, 5)),
             "how: one token": words.how(1, Sampling(seed=0)),
             "curve": words.CURVE,

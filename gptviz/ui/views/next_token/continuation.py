@@ -16,7 +16,7 @@ from gptviz.ui.shell import params, prompt, state
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.next_token import words
-from gptviz.ui.words import is_named, show_id
+from gptviz.ui.words import is_named, nameless, show_id
 
 MANY = 20
 KEPT = "next_kept"  # what was written has just gone into the prompt
@@ -43,7 +43,7 @@ def go_on_with(scene: Scene, token_id: int) -> None:
 
 def _go_on(scene: Scene, token_id: int) -> str:
     tokens = list(scene.tokens[: scene.position + 1])
-    return _nameless(scene.lm, [token_id]) or prompt.append(scene.lm, tokens, token_id) or ""
+    return prompt.append(scene.lm, tokens, token_id) or ""
 
 
 def _say(sentence: str) -> None:
@@ -185,7 +185,7 @@ def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
     unknown = next((i for i in ids if not is_named(lm, i)), None)
     if unknown is None:
         return None
-    return words.nameless(show_id(lm, unknown))
+    return nameless(show_id(lm, unknown))
 
 
 def _keep(lm: LanguageModel, written: Written) -> None:

@@ -72,13 +72,6 @@ def drawn(token: str, probability: float) -> str:
     return f"{token} was drawn with probability {probability_text(probability)}"
 
 
-def nameless(token: str) -> str:
-    return (
-        f"{as_code(token)} is a row of the model that its tokenizer has no token for: a text cannot hold it, "
-        "and your prompt is left as it was."
-    )
-
-
 def how(tokens: int, sampling: Sampling) -> str:
     """How a continuation was written."""
     parts = [f"{tokens} tokens" if tokens > 1 else "1 token", f"seed {sampling.seed}"]
