@@ -1,15 +1,20 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
+import io
+import logging
+import random
 import re
 
 import pytest
 import torch
 from huggingface_hub import constants
+from safetensors.torch import load_file, save_file
 
 import gptviz
 from gptviz.checkpoints import transfer
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import ALLOW_PATHS
+from gptviz.ui.models.uploads import Uploads
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 
@@ -225,3 +230,79 @@ def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run
     at = run_page("tokens", text=TEXT, model="gpt2-untrained", dtype="bfloat16")
     assert "gpt2-untrained needs 0.33 GB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
     assert "you see **mini**" in at.sidebar.caption[0].value
+
+
+def write_nothing_of_a_model(folder, truth):
+    (folder / "model.pth").write_bytes(random.Random(3).randbytes(4000))
+
+
+def write_half(folder, truth):
+    torch.save(makers.book_state(truth), folder / "model.pth")
+    whole = (folder / "model.pth").read_bytes()
+    (folder / "model.pth").write_bytes(whole[: len(whole) // 2])
+
+
+def write_code(folder, truth):
+    torch.save({"model": re.compile("code")}, folder / "model.pth")
+
+
+def write_nan(folder, truth):
+    makers.save_hf(truth, folder)
+    state = load_file(folder / "model.safetensors")
+    state["transformer.ln_f.weight"][2:4] = torch.nan
+    save_file(state, folder / "model.safetensors")
+
+
+def write_names_that_are_no_text(folder, truth):
+    torch.save({"\ud800.weight": torch.ones(2, 2), "tok_emb.weight": torch.ones(2, 2)}, folder / "model.pth")
+
+
+def write_no_json(folder, truth):
+    makers.save_hf(truth, folder)
+    (folder / "config.json").write_text('{"architectures": ["\\ud800"]')
+
+
+def write_a_tokenizer_of_no_text(folder, truth):
+    torch.save(makers.nanogpt_checkpoint(makers.hf_model()), folder / "ckpt.pt")
+    meta = makers.character_meta(61)
+    meta["itos"][7] = "\ud800"
+    meta["stoi"] = {character: id for id, character in meta["itos"].items()}
+    makers.save_meta(folder / "meta.pkl", meta)
+
+
+BAD = [
+    write_nothing_of_a_model,
+    write_half,
+    write_code,
+    write_nan,
+    write_names_that_are_no_text,
+    write_no_json,
+    write_a_tokenizer_of_no_text,
+]
+
+
+@pytest.mark.parametrize("way", ["path", "upload"])
+@pytest.mark.parametrize("write", BAD)
+def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
+    run_page, tmp_path, paths, monkeypatch, caplog, way, write
+):
+    folder = tmp_path / "brought"
+    folder.mkdir()
+    write(folder, makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1))
+    name = f"path:{folder}"
+    if way == "upload":
+        at = run_page("tokens", text=TEXT)
+        store = Uploads(10**9, lambda number: None)
+        sent = []
+        for file in folder.iterdir():
+            sent.append(io.BytesIO(file.read_bytes()))
+            sent[-1].name, sent[-1].size = file.name, file.stat().st_size
+        upload = store.keep(sent)
+        monkeypatch.setattr(models, "find_upload", store.find)
+        name = f"upload:{upload.number}"
+    at = run_page("tokens", text=TEXT, model=name, n_heads=1)
+    (error,) = at.error
+    assert "cannot be loaded" in error.value and at.text_area[0].value == TEXT
+    if way == "upload":
+        assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
+    assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]

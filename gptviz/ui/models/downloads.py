@@ -44,15 +44,22 @@ class Download:
         except _Cancelled:
             self.cancelled = True
         except ValueError as error:  # CheckpointError: a sentence for people
-            self.error = str(error)
+            self.error = without_cache(str(error))
         except Exception as error:
-            self.error = f"{self.name} cannot be downloaded: {type(error).__name__} {error}"
+            self.error = without_cache(f"{self.name} cannot be downloaded: {type(error).__name__} {error}")
             raise  # to the server's log, with all that happened
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
         if self._stop.is_set():
             raise _Cancelled
+
+
+def without_cache(said: str) -> str:
+    """A sentence that does not say where the server keeps its downloads."""
+    from huggingface_hub import constants
+
+    return said.replace(str(constants.HF_HUB_CACHE), "the server's cache")
 
 
 class Downloads:

@@ -80,6 +80,7 @@ def _load(choice: Choice) -> tuple[str, LanguageModel]:
 
 def without_folder(said: str, choice: Choice) -> str:
     """A sentence about a model's files that names the files and not where the server keeps them."""
+    said = said.encode("utf-8", "backslashreplace").decode()  # a damaged name may be no text at all
     if choice.name.startswith(UPLOAD):
         folder: Path | None = upload_of(choice).folder
     elif choice.name.startswith(PATH):

@@ -129,7 +129,8 @@ class Uploads:
 
 def _plain_name(name: str) -> str:
     """The last part of a name that a browser sent, which may be a path of any system."""
-    return PureWindowsPath(PurePosixPath(name).name).name
+    plain = PureWindowsPath(PurePosixPath(name).name).name
+    return plain.encode("utf-8", "replace").decode()
 
 
 def _size(folder: Path) -> int:

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.download import Progress
@@ -60,6 +61,15 @@ def test_what_goes_wrong_is_a_sentence():
     download = Downloads(refuse).start("gpt2")
     download.wait(10)
     assert download.error == "the disk is full" and not download.cancelled
+
+
+def test_where_the_server_keeps_its_downloads_is_not_said():
+    def refuse(name, report):
+        raise CheckpointError(f"the disk is full: no room in {constants.HF_HUB_CACHE}/models--gpt2")
+
+    download = Downloads(refuse).start("gpt2")
+    download.wait(10)
+    assert "disk is full" in download.error and str(constants.HF_HUB_CACHE) not in download.error
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
