@@ -5,7 +5,7 @@ their visitor may come back, and a trace of a long text is hundreds of megabytes
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -15,10 +15,12 @@ from gptviz import LanguageModel, Run, Trace
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode
 from gptviz.reduction import Reduction
+from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips
+from gptviz.ui.components.saved import Saved, shortened, stem
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param
@@ -41,6 +43,10 @@ class Frame:
         """The model, looked up: keep it in a local variable, and in nothing that lives longer."""
         return runs.model(self.key)
 
+    def saved(self, name: str, title: str, *which: object) -> Saved:
+        """What a picture's file is called and says; `which` tells it from its like ("block5", "head0")."""
+        return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",))
+
     def chart(
         self,
         fig: Figure,
@@ -48,10 +54,13 @@ class Frame:
         alt: str,
         height: int | None = None,
         on_select: Callable[[], Any] | None = None,
+        which: Iterable[object] = (),
     ) -> None:
-        """Draw a figure with its picture downloads. `on_select` runs when a point is clicked; the points
-        are then in st.session_state[key]."""
-        chart(fig, key, alt, self.mode, height, on_select)
+        """Draw a figure with its picture downloads, whose title is `alt`; for `which` see `saved`.
+
+        `on_select` runs when a point is clicked; the points are then in st.session_state[key].
+        """
+        chart(fig, key, alt, self.mode, height, on_select, self.saved(key, alt, *which))
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,12 @@ class Scene(Frame):
     def get(self, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
         """A trace of the run that holds other sites, or what a pass makes of them on the way."""
         return runs.get(self.run, keep, reduce)
+
+    def saved(self, name: str, title: str, *which: object) -> Saved:
+        """The same with the selected token in the file's name, and with it and the text below the title."""
+        token = f"Selected: {show_token(self.tokens[self.position].raw)} (position {self.position})"
+        own = super().saved(name, title, *which, f"token{self.position}")
+        return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *own.lines))
 
     def select(self, position: int) -> None:
         """Select a token; for callbacks, so that the next run shows it."""

@@ -1,0 +1,33 @@
+"""What the saved picture of each chart is called and says, page by page."""
+
+import json
+
+import pytest
+
+TEXT = "the king and the queen and the king"
+
+
+def saved(at):
+    return [
+        json.loads(part.proto.json)["saved"]
+        for part in at.get("bidi_component")
+        if part.proto.component_name == "gptviz.chart"
+    ]
+
+
+@pytest.mark.parametrize("name", ["attention", "embeddings", "layernorm", "next_token"])
+def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
+    at = run_page(name, text=TEXT, token=4)
+    files = saved(at)
+    assert files and len(files) == len(at.get("plotly_chart"))
+    assert len({file["stem"] for file in files}) == len(files)  # no two pictures of a page have one name
+    for file in files:
+        assert file["stem"].startswith("gptviz-") and file["stem"].endswith("-token4")
+        assert file["title"]
+        said = " ".join(file["lines"])
+        assert TEXT in said and "·queen" in said and "mini" in said
+
+
+def test_a_page_without_a_text_says_the_model(run_page):
+    files = saved(run_page("anatomy"))
+    assert files and all(file["title"] and "mini" in " ".join(file["lines"]) for file in files)
