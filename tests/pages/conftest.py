@@ -13,7 +13,7 @@ RunPage = Callable[..., AppTest]
 
 def run_page(name: str, **query: object) -> AppTest:
     """Run `pages/<name>.py` as the address `/<name>?<query>` would; fails if the page raised."""
-    at = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=30)
+    at = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=240)
     for key, value in query.items():
         at.query_params[key] = str(value)
     at.run()
