@@ -22,11 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import CHROMIUM_ARGS, chromium, start_server, stop_server
+from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
 PAGES = ["", "tokens", "embeddings", "attention", "layernorm", "next_token", "anatomy"]
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
-AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
 class Wire:
@@ -45,9 +44,8 @@ class Wire:
 
 
 def at_rest(page: Page) -> None:
-    """Wait until the run is over and two frames have been painted since."""
-    page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    """Wait until the run is over, all is drawn and three frames have been painted since."""
+    page.wait_for_function("() => window.gptvizRest?.()", timeout=60_000)
 
 
 def measure(
@@ -104,12 +102,11 @@ def run(url: str, text: str, rounds: int) -> dict[tuple[str, str], tuple[float, 
             samples: dict[str, list[tuple[float, int]]] = {"load": [], "chip": [], "prompt": []}
             for _ in range(rounds):
                 context = browser.new_context(viewport={"width": 1280, "height": 800})
+                context.add_init_script(path=WATCH)
                 page = context.new_page()
                 wire = Wire(page)
                 samples["load"].append(first_load(page, wire, f"{url}/{name}?{urlencode({'text': text})}"))
-                page.wait_for_timeout(500)  # lazy parts of the page have arrived
                 samples["chip"].append(click_chip(page, wire, 2))
-                page.wait_for_timeout(500)
                 samples["prompt"].append(change_prompt(page, wire, f"{text} The{rounds}"))
                 context.close()
             found |= {(name, event): median(values) for event, values in samples.items()}

@@ -37,7 +37,7 @@ from tests.browser.conftest import start_server, stop_server
 
 PAGES = ["attention", "overview"]
 MOST = 100  # sessions at once
-PATIENCE = 180  # seconds that one run may take
+PATIENCE = 600  # seconds that one run may take
 GONE = 150  # seconds after the last visitor: Streamlit forgets a session after 120
 HEAD = (
     "| page | visitors | text | tokens | half within, ms | 95 % | all "

@@ -223,7 +223,7 @@ def test_in_code_is_the_same_picture(capsys, config):
 
 
 def test_the_form_survives_another_page():
-    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=30).run()
+    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240).run()
     at = form(at.switch_page("pages/anatomy.py").run(), n_layers=9)
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/anatomy.py").run()

@@ -102,7 +102,7 @@ def test_a_typed_text_is_in_the_address(run_page):
 def test_every_page_runs_without_its_router_and_through_it(run_page, name):
     at = run_page(name, text="One two three one two", token=3)
     assert at.title[0].value == PAGES[name][0]
-    routed = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=30)
+    routed = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240)
     routed.query_params["text"] = "One two three one two"
     routed.run()
     assert not routed.exception

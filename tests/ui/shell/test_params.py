@@ -79,7 +79,7 @@ def app():
 
 
 def test_code_and_a_person_choose_the_same_thing():
-    at = AppTest.from_function(app, default_timeout=30).run()
+    at = AppTest.from_function(app, default_timeout=240).run()
     assert not at.query_params
     at.button[0].click().run()
     assert at.query_params == {"block": "4"} and at.number_input[1].value == 4
@@ -92,7 +92,7 @@ def test_code_and_a_person_choose_the_same_thing():
 
 
 def test_a_default_is_said_only_where_something_else_stood_before():
-    at = AppTest.from_function(app, default_timeout=30)
+    at = AppTest.from_function(app, default_timeout=240)
     at.query_params["norm"] = "norm1"
     at.run()
     assert at.text_input[0].value == "norm1"
@@ -101,7 +101,7 @@ def test_a_default_is_said_only_where_something_else_stood_before():
 
 
 def test_an_address_opens_what_it_says():
-    at = AppTest.from_function(app, default_timeout=30)
+    at = AppTest.from_function(app, default_timeout=240)
     at.query_params.update(block="5", norm="norm2", loud="true")
     at.run()
     assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm2", True)
