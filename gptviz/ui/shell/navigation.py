@@ -17,7 +17,11 @@ PAGES_DIR = Path(__file__).resolve().parents[3] / "pages"
 # section -> file name -> (title, Material icon, the question that the page answers); the first is at "/"
 SECTIONS = {
     "Follow the text": {
-        "overview": ("Overview", "route", "What happens between a text and the next token?"),
+        "overview": (
+            "Overview",
+            "route",
+            "Type a text and watch a real GPT read it, from the first token to the next.",
+        ),
         "tokens": ("Tokens", "content_cut", "How does text become numbers?"),
         "embeddings": (
             "Embeddings",

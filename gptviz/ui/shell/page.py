@@ -94,9 +94,6 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         st.space("small")
         picker(model, _choose)
         prompt_box.special_switch()
-        state.PRESENT.widget(
-            st.toggle, "Present", help="For a projector: full width, large type, no sidebar."
-        )
     notice(model, _choose)
     return Frame(title=title, key=model.key, load=models.code_of(model), mode=mode, params=own)
 
@@ -111,15 +108,26 @@ def _head(title: str) -> None:
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
         st.markdown(question_of(title), width="content")
-        if state.PRESENT.value:  # the way between pages, where no sidebar is
-            with st.popover("Pages", icon=":material/menu:", type="tertiary"):
-                draw_links()
-            st.button("End", icon=":material/close_fullscreen:", type="tertiary", on_click=_end_presenting)
+        _present_switch()
         follow_theme()
 
 
-def _end_presenting() -> None:
-    state.PRESENT.set(False)
+def _present_switch() -> None:
+    """For a projector: full width, large type, no sidebar; the way between pages is then up here."""
+    presenting = state.PRESENT.value
+    with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
+        if presenting:
+            with st.popover("Pages", icon=":material/menu:", type="tertiary"):
+                draw_links()
+        st.button(
+            "End" if presenting else "Present",
+            icon=f":material/{'close_fullscreen' if presenting else 'open_in_full'}:",
+            type="tertiary",
+            key="present_switch",
+            help=None if presenting else "For a projector: full width, large type, no sidebar.",
+            on_click=state.PRESENT.set,
+            args=(not presenting,),
+        )
 
 
 def _model() -> InUse:
