@@ -2,7 +2,7 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.attention import view
-from gptviz.ui.views.attention.controls import PARAMS
+from gptviz.ui.views.attention.controls import PARAMS, needs
 
-scene = page("Attention", keep=("attn", "q", "k", "v", "z"), params=PARAMS)
+scene = page("Attention", needs, params=PARAMS, strip=False)
 view.draw(scene)

@@ -4,15 +4,17 @@
 `scene` says which run it is, with what is selected in it. A page without a text needs only the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz import CaptureError, Run
+from gptviz import LanguageModel, Run
 from gptviz.figures.theme import Mode, palette
+from gptviz.reduction import Reduction
+from gptviz.trace import Token
 from gptviz.ui import glossary, runs
 from gptviz.ui.components.theme_watch import follow_theme
 from gptviz.ui.models import in_use as models
@@ -47,15 +49,20 @@ class Prompted:
     place: DeltaGenerator
 
 
+# What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
+Needs = Callable[[LanguageModel, Sequence[Token]], tuple[Keep, tuple[Reduction, ...]]]
+
+
 def page(
     title: str,
-    keep: Keep = (),
+    keep: Keep | Needs = (),
     params: Iterable[Param] = (),
     strip: bool = True,
 ) -> Scene:
     """The first line of a page about a text: all three steps, and the strip of tokens.
 
-    `keep` lists the sites that the page reads, as in `LanguageModel.trace`; `params` are the page's own
+    `keep` lists the sites that the page reads, as in `LanguageModel.trace`, or is a function of the model and
+    the tokens that gives these and reductions; `params` are the page's own
     choices. With `strip` off the page draws it, by `Scene.strip`. Ends the run with a sentence when there is
     nothing to show.
     """
@@ -180,26 +187,22 @@ def _end_unless_readable(reading: prompt_box.Reading) -> None:
 # ---- the third: the run, and what is selected in it ----
 
 
-def scene(made: Frame, prompted: Prompted, keep: Keep = ()) -> Scene:
+def scene(made: Frame, prompted: Prompted, keep: Keep | Needs = ()) -> Scene:
     """The run of the prompt, traced. Ends the run with a sentence if the model fails or has no room."""
     token = state.TOKEN.value
+    tokens = tuple(made.lm.tokens(prompted.ids))
+    sites, reduce = keep(made.lm, tokens) if callable(keep) else (keep, ())
     found = Scene(
         **vars(made),
         run=Run(made.key, prompted.ids),
-        keep=keep if keep is None else tuple(keep),
+        keep=sites if sites is None else tuple(sites),
+        reduce=reduce,
         text=prompted.text,
-        tokens=tuple(made.lm.tokens(prompted.ids)),
+        tokens=tokens,
         position=len(prompted.ids) - 1 if token is None else token,
         special=prompted.special,
         truncated=prompted.truncated,
         place=prompted.place,
     )
-    try:
-        runs.get(found.run, found.keep)
-    except CaptureError as error:
-        prompted.place.error(f"Nothing is shown, since the model did not do what it should: {error}")
-        st.stop()
-    except runs.Busy as error:
-        prompted.place.warning(f"Nothing is shown yet: {error}.")
-        st.stop()
+    found.get(found.keep, found.reduce)  # here, so that one pass gives all that the page reads
     return found

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz import LanguageModel, Run, Trace
+from gptviz import CaptureError, LanguageModel, Run, Trace
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode
 from gptviz.reduction import Reduction
@@ -67,7 +67,7 @@ class Frame:
 class Scene(Frame):
     """One text, read by one model. `run` is the pass that the page shows, `other` one to compare it with.
 
-    `keep` lists the sites that the page reads; `trace` holds them.
+    `keep` lists the sites that the page reads, `reduce` what the pass makes of others; `trace` holds both.
     """
 
     run: Run
@@ -78,16 +78,26 @@ class Scene(Frame):
     special: bool
     truncated: bool
     place: DeltaGenerator
+    reduce: tuple[Reduction, ...] = ()
     other: Run | None = None
 
     @property
     def trace(self) -> Trace:
         """The run's trace, looked up: keep it in a local variable, and in nothing that lives longer."""
-        return runs.get(self.run, self.keep)
+        return runs.get(self.run, self.keep, self.reduce)
 
     def get(self, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
-        """A trace of the run that holds other sites, or what a pass makes of them on the way."""
-        return runs.get(self.run, keep, reduce)
+        """A trace of the run that holds other sites, or what a pass makes of them on the way.
+
+        Ends the script with a sentence where the model fails or there is no room.
+        """
+        try:
+            return runs.get(self.run, keep, reduce)
+        except CaptureError as error:
+            self.place.error(f"Nothing is shown, since the model did not do what it should: {error}")
+        except runs.Busy as error:
+            self.place.warning(f"Nothing is shown yet: {error}.")
+        st.stop()
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The same with the selected token in the file's name, and with it and the text below the title."""

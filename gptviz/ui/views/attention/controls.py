@@ -1,29 +1,26 @@
-"""What the Attention page chooses: the sheet, block, head and key, and what is cached between reruns.
+"""What the Attention page chooses: block, head and key, in controls and in the grid of heads.
 
 The chosen block, head and key are widgets whose values stand in the address (?block=3&head=4&key=7); the
 query is the app's selected token.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 import torch
 
-from gptviz import Run
+from gptviz import LanguageModel, Run
 from gptviz.analysis import head_roles
-from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_roles import HeadRole
-from gptviz.analysis.head_scores import SHARES, Targets, block_scores
-from gptviz.figures.sheet import thumbnails
-from gptviz.figures.theme import Mode
+from gptviz.config import GPTConfig
+from gptviz.reduction import Reduction
 from gptviz.tokenizer import show_token
-from gptviz.ui import runs
+from gptviz.trace import Token
 from gptviz.ui.components.heads import Thumbnail, sheet
-from gptviz.ui.runs import per_run
+from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views import heads
 from gptviz.ui.views.attention import words
 
 KEY: Param[int | None] = Param("key", int, None, if_there)
@@ -37,36 +34,22 @@ def shown(scene: Scene) -> list[str]:
     return [show_token(token.raw) for token in scene.tokens]
 
 
-# ---- what is worked out once for a prompt ----
+def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What the page reads of a pass: the chosen block whole, of others what is said and drawn of heads."""
+    block = BLOCK.within(lm.config.n_layers)
+    return sites(lm.config, len(tokens), block), (heads.SMALL, heads.scores_of(tokens))
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What is said of the heads: a role each, their mean writes and first token's shares, (n_layers, H)."""
-
-    roles: list[list[HeadRole]]
-    writes: torch.Tensor
-    first: torch.Tensor
-
-
-@per_run
-def measured(run: Run) -> Measured:
-    trace = runs.get(run, ("attn", "z"))
-    targets = Targets.of(trace.tokens)
-    scores = [block_scores(trace["attn", b], targets.keys) for b in range(trace.config.n_layers)]
-    first = torch.stack([block[:, SHARES.index("first")] for block in scores])
-    return Measured(head_roles.roles_of(scores, targets), mean_writes(trace, runs.model(run).model), first)
-
-
-@per_run
-def grid_picture(run: Run, mode: Mode) -> tuple[bytes, int]:
-    trace = runs.get(run, ("attn",))
-    return thumbnails((trace["attn", b].numpy() for b in range(trace.config.n_layers)), mode)
+def sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
+    """The sites to keep for a block; of all blocks where that is little, so that each is there at a click."""
+    if heads.fit_whole(config, n_tokens):
+        return ("attn", "q", "k", "v", "z")
+    return ("z",) if block is None else (*((site, block) for site in ("attn", "q", "k", "v")), "z")
 
 
 @per_run
 def head_labels(run: Run) -> list[list[Thumbnail]]:
-    found = measured(run)
+    found = heads.measured(run)
     largest = found.writes.max().item()
     return [
         [
@@ -88,7 +71,7 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
 def controls(scene: Scene) -> tuple[int, int]:
     """Block and head: two numbers, and buttons for the head before and the head after."""
     config = scene.lm.config
-    best = head_roles.most_telling(measured(scene.run).roles)
+    best = head_roles.most_telling(heads.measured(scene.run).roles)
     block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
     shown = (best.block if block is None else block), (best.head if head is None else head)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
@@ -173,6 +156,7 @@ def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
     return pick
 
 
-def draw_sheet(scene: Scene, block: int, head: int) -> None:
-    picture, side = grid_picture(scene.run, scene.mode)
+def draw_grid(scene: Scene, block: int, head: int) -> None:
+    """The grid of heads: a thumbnail each, the chosen one ringed."""
+    picture, side = heads.thumbnails(scene.run, scene.mode)
     sheet(picture, side, head_labels(scene.run), (block, head), scene.mode, open_head)

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 import torch
 
+from gptviz import Trace
 from gptviz.analysis import attention
 from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
@@ -48,9 +49,9 @@ def draw_head(scene: Scene, own: torch.Tensor, drawn: torch.Tensor, key: int) ->
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key)
 
 
-def draw_steps(scene: Scene, block: int, head: int, key: int) -> None:
+def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> None:
     """The chosen head's queries, keys, scores ... output, side by side."""
-    seen, trace = window(scene), scene.trace
+    seen = window(scene)
     steps = attention.steps(trace, block, head)
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"scores": steps.scores[seen, seen].numpy(), "weights": steps.weights[seen, seen].numpy()}
@@ -124,7 +125,9 @@ def _matrix(
         )
 
 
-def draw_arithmetic(scene: Scene, lines: list[str], cell: CellArithmetic, block: int, head: int) -> None:
+def draw_arithmetic(
+    scene: Scene, trace: Trace, lines: list[str], cell: CellArithmetic, block: int, head: int
+) -> None:
     """The numbers behind one weight, as sentences and as bars."""
     tokens, mode = shown(scene), scene.mode
     query, key = tokens[cell.query], tokens[cell.key]
@@ -156,10 +159,10 @@ def draw_arithmetic(scene: Scene, lines: list[str], cell: CellArithmetic, block:
             alt=f"Bars for the keys that {query} can see: scaled scores, exponentials, weights",
         )
     with part:
-        given = attention.weighted_values(scene.trace, block, head, cell.query)
+        given = attention.weighted_values(trace, block, head, cell.query)
         scene.chart(
             figures.output(
-                given[cell.key].numpy(), scene.trace["z", block][head, cell.query].numpy(), query, key, mode
+                given[cell.key].numpy(), trace["z", block][head, cell.query].numpy(), query, key, mode
             ),
             key="attention_output",
             alt=f"Bars: the head's output for {query}, and the part of it that comes from {key}",

@@ -1,8 +1,11 @@
 """Every head of every block, one of them large, its steps, and the arithmetic behind one weight."""
 
+import math
+
 import streamlit as st
 import torch
 
+from gptviz import Trace
 from gptviz.analysis import attention
 from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
@@ -10,68 +13,93 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import heads
 from gptviz.ui.views.attention import controls, panels, words
+from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.snippet import weights
 
 
 def draw(scene: Scene) -> None:
-    """The page under the strip of chips."""
-    trace, shown, heads = scene.trace, controls.shown(scene), scene.trace.config.n_heads
-
+    """The page under the prompt."""
     sentence = st.container()
     left, right = st.columns([4, 5], gap="medium")
     paragraph, steps, arithmetic = st.container(), st.container(), st.container()
 
     with left:  # all that chooses stands above the grid of heads, however many heads there are
         block, head = controls.controls(scene)
-        average, hide_first = controls.options()
-
-    own = attention.block_mean(trace["attn", block]) if average else trace["attn", block][head]
-    drawn = attention.without_first(own) if hide_first else own  # (T, T), what the large matrix shows
-
+        chosen = Choice(block, head, *controls.options())
+    trace = scene.get(controls.sites(scene.lm.config, len(scene.tokens), block), scene.reduce)
+    own, drawn = chosen.weights(trace)
     with arithmetic:
         st.subheader("One weight, worked out", anchor=False)
         key = controls.key_control(scene, drawn)
 
+    _strip(scene, drawn)
     with sentence:
-        prose(_sentence(scene, block, head, own, average, hide_first), "block", "head", "attention")
+        prose(_sentence(scene, chosen, own), "block", "head", "attention")
     with left:
-        controls.draw_sheet(scene, block, head)
+        controls.draw_grid(scene, block, head)
     with right:
         panels.draw_head(scene, own, drawn, key)
     with paragraph:
         prose(words.LOOK_FOR, "query", "key")
-    measured = controls.measured(scene.run)
-    first = attention.first_token(measured.first, trace["v", block][head], block, head)
-    if first is not None and (answer := words.sink(first, shown)):
-        paragraph.markdown(answer)
+        _sink(scene, trace, chosen)
     with steps:
         st.subheader(f"The steps of block {block}, head {head}", anchor=False)
-        if note := words.steps_of(block, head, heads, average, hide_first):
+        if note := words.steps_of(block, head, trace.config.n_heads, chosen.average, chosen.hide_first):
             st.markdown(note)
-        panels.draw_steps(scene, block, head, key)
+        panels.draw_steps(scene, trace, block, head, key)
     with arithmetic:
-        cell = attention.cell(trace, block, head, scene.position, key)
-        lines = words.arithmetic(cell, shown)
-        if cell.weight is not None:
-            row = own[cell.query]
-            lines += words.drawn(
-                cell.weight,
-                row[key].item() if average else None,
-                row[0].item() if hide_first and key > 0 else None,
-            )
-        panels.draw_arithmetic(scene, lines, cell, block, head)
+        _arithmetic(scene, trace, chosen, own, key)
+    _details(scene, chosen, drawn)
 
+
+def _strip(scene: Scene, drawn: torch.Tensor) -> None:
+    """The selected row of the picture, drawn on the text itself; None for what nothing is drawn for."""
+    row = drawn[scene.position].tolist()
+    seen = [None if math.isnan(weight) else weight for weight in row[: scene.position + 1]]
+    scene.strip(weights=[*seen, *[None] * (len(row) - len(seen))])
+
+
+def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
+    """What stands above the picture: what the head does, and what the selected token looks at."""
+    shown = controls.shown(scene)
+    row = own[scene.position, : scene.position + 1].tolist()
+    if chosen.average:
+        what = words.average(chosen.block, scene.lm.config.n_heads)
+    else:
+        role = heads.measured(scene.run).roles[chosen.block][chosen.head]
+        what = words.one_head(chosen.block, chosen.head, role, shown)
+    return f"{what} {words.rescaled_row(shown, row) if chosen.hide_first else words.row(shown, row)}"
+
+
+def _sink(scene: Scene, trace: Trace, chosen: Choice) -> None:
+    values = trace["v", chosen.block][chosen.head]
+    first = attention.first_token(heads.measured(scene.run).first, values, chosen.block, chosen.head)
+    if first is not None and (answer := words.sink(first, controls.shown(scene))):
+        st.markdown(answer)
+
+
+def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, key: int) -> None:
+    cell = attention.cell(trace, chosen.block, chosen.head, scene.position, key)
+    lines = words.arithmetic(cell, controls.shown(scene))
+    if cell.weight is not None:
+        average = own[cell.query, key].item() if chosen.average else None
+        first = own[cell.query, 0].item() if chosen.hide_first and key > 0 else None
+        lines += words.drawn(cell.weight, average, first)
+    panels.draw_arithmetic(scene, trace, lines, cell, chosen.block, chosen.head)
+
+
+def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor) -> None:
+    block, head = chosen.block, chosen.head
     in_numbers(
-        lambda: attention.table(drawn, shown),
-        f"attention-block{block}-" + ("average" if average else f"head{head}"),
-        words.table_caption(block, head, average, hide_first),
+        lambda: attention.table(drawn, controls.shown(scene)),
+        f"attention-block{block}-" + ("average" if chosen.average else f"head{head}"),
+        words.table_caption(block, head, chosen.average, chosen.hide_first),
     )
+    measured = heads.measured(scene.run)
     in_numbers(
-        lambda: role_table(measured.roles, measured.writes),
-        "heads",
-        words.ROLES,
-        "what each head does",
+        lambda: role_table(measured.roles, measured.writes), "heads", words.ROLES, "what each head does"
     )
     in_code(
         [MultiHeadAttention.forward],
@@ -81,21 +109,9 @@ def draw(scene: Scene) -> None:
             text=scene.text,
             block=block,
             head=head,
-            average=average,
-            hide_first=hide_first,
+            average=chosen.average,
+            hide_first=chosen.hide_first,
             special_tokens=scene.special,
         ),
-        run=lambda: run_first_block(scene.lm, [token.id for token in scene.tokens]),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
-
-
-def _sentence(scene: Scene, block: int, head: int, own: torch.Tensor, average: bool, hide_first: bool) -> str:
-    """What stands above the picture: what the head does, and what the selected token looks at."""
-    shown = controls.shown(scene)
-    row = own[scene.position, : scene.position + 1].tolist()
-    what = (
-        words.average(block, scene.trace.config.n_heads)
-        if average
-        else words.one_head(block, head, controls.measured(scene.run).roles[block][head], shown)
-    )
-    return f"{what} {words.rescaled_row(shown, row) if hide_first else words.row(shown, row)}"

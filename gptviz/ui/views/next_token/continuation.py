@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 import streamlit as st
-import torch
 
 from gptviz import LanguageModel
 from gptviz.figures.theme import palette
 from gptviz.generate import Step, steps
-from gptviz.sampling import Sampling, draw
+from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui.shell import params, prompt, state
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.next_token import words
+from gptviz.ui.views.next_token.derived import logits_at
 from gptviz.ui.words import is_named, nameless, show_id
 
 MANY = 20
@@ -51,8 +51,8 @@ def _say(sentence: str) -> None:
     st.session_state[SAID] = (sentence, state.current().text)
 
 
-def controls(scene: Scene, probabilities: torch.Tensor, sampling: Sampling) -> None:
-    """Seed, "Sample one" and "Write on", with what they gave. `probabilities` (V,) are those of the bars."""
+def controls(scene: Scene, sampling: Sampling) -> None:
+    """Seed, "Sample one" and "Write on", with what they gave."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on"):
         SEED.widget(
             st.number_input,
@@ -69,7 +69,7 @@ def controls(scene: Scene, probabilities: torch.Tensor, sampling: Sampling) -> N
             "Sample one",
             key="next_sample",
             on_click=_sample_one,
-            args=(scene, probabilities),
+            args=(scene, sampling),
             help="Draw one token from these probabilities, append it, and take the next seed.",
         )
         writing = st.button(
@@ -95,8 +95,9 @@ def write_on(scene: Scene) -> None:
         st.rerun()
 
 
-def _sample_one(scene: Scene, probabilities: torch.Tensor) -> None:
+def _sample_one(scene: Scene, sampling: Sampling) -> None:
     seed = _seed()
+    probabilities = distribution(logits_at(scene.run, scene.position), sampling).probabilities
     chosen = draw(probabilities, Sampling(seed=seed).generator())
     refusal = _go_on(scene, chosen)
     _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(probabilities[chosen]))} {refusal}")
@@ -132,14 +133,9 @@ def _show_written(scene: Scene) -> None:
     with st.container(key="next_written"):
         st.html(_as_html(scene, written))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button("Put it into the prompt", key="next_keep", on_click=_keep, args=(scene.lm, written))
+            st.button("Put it into the prompt", key="next_keep", on_click=_keep, args=(scene, written))
             st.button("Discard", key="next_discard", on_click=_discard)
-            st.caption(
-                words.how(
-                    len(written.steps),
-                    written.sampling,
-                )
-            )
+            st.caption(words.how(len(written.steps), written.sampling))
 
 
 def _as_html(scene: Scene, written: Written) -> str:
@@ -188,7 +184,8 @@ def _nameless(lm: LanguageModel, ids: Sequence[int]) -> str | None:
     return nameless(show_id(lm, unknown))
 
 
-def _keep(lm: LanguageModel, written: Written) -> None:
+def _keep(scene: Scene, written: Written) -> None:
+    lm = scene.lm
     new = [step.id for step in written.steps]
     if lm.tokenizer.is_special_token(new[-1]) and lm.decode(new[-1:]) == END_OF_TEXT:
         new.pop()  # it ended the writing, and is no part of what was written

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from gptviz import Run, Token
-from gptviz.analysis.overview import Glance, around, smaller_attention
-from gptviz.figures.sheet import mosaic, pool
+from gptviz import LanguageModel, Run, Token
+from gptviz.analysis.overview import SITES, Glance, around, glance
+from gptviz.config import GPTConfig
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode, position_color
 from gptviz.tokenizer import show_token
@@ -18,6 +18,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 
@@ -26,18 +27,12 @@ DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower 
 _component = saving_component("doors")
 
 
-def doors(scene: Scene, glance: Glance) -> None:
+def doors(scene: Scene) -> None:
     """Draw the five doors; a click on one goes to its page."""
     cards = [
-        _tokens(scene),
-        _embeddings(scene, glance),
-        _attention(scene),
-        _layernorm(scene, glance),
-        _next_token(scene, glance),
+        {**card, "title": PAGES[card["page"]][0], "href": _address(card["page"])}
+        for card in pictures(scene.run, scene.position, scene.mode)
     ]
-    for card in cards:
-        card["title"] = PAGES[card["page"]][0]
-        card["href"] = _address(card["page"])
     opened = _component(key="doors", data={"doors": cards}, on_page_change=lambda: None).page
     if opened in PAGES:
         st.switch_page(page_target(opened), query_params=state.link())
@@ -48,32 +43,51 @@ def _address(name: str) -> str:
     return f"./{name}?{params}" if params else f"./{name}"
 
 
-def _tokens(scene: Scene) -> dict[str, Any]:
-    chosen = scene.tokens[scene.position]
+@per_run
+def glanced(run: Run, position: int) -> Glance:
+    return glance(runs.get(run, SITES), position)
+
+
+@per_run
+def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
+    """What stands behind the doors, for all who look at this token of this run."""
+    lm, seen = runs.model(run), glanced(run, position)
+    tokens = lm.tokens(run.ids)
+    return [
+        _tokens(tokens, position, mode),
+        _embeddings(seen, mode),
+        _attention(run, lm.config, mode),
+        _layernorm(seen, mode),
+        _next_token(lm, tokens[position], seen),
+    ]
+
+
+def _tokens(tokens: list[Token], position: int, mode: Mode) -> dict[str, Any]:
+    chosen = tokens[position]
     rows = [
         {
             "shown": show_token(token.raw),
             "position": token.position,
             "id": token.id,
-            "color": position_color(token.position, scene.mode),
-            "chosen": token.position == scene.position,
+            "color": position_color(token.position, mode),
+            "chosen": token.position == position,
         }
-        for token in around(list(scene.tokens), scene.position)
+        for token in around(tokens, position)
     ]
     return {
         "page": "tokens",
         "picture": {"draw": "tokens", "tokens": rows},
-        "caption": words.tokens(len(scene.tokens), show_token(chosen.raw), chosen.id),
+        "caption": words.tokens(len(tokens), show_token(chosen.raw), chosen.id),
     }
 
 
-def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
-    n_tokens, size = glance.parts.shape[1:]
+def _embeddings(seen: Glance, mode: Mode) -> dict[str, Any]:
+    n_tokens, size = seen.parts.shape[1:]
     shown = min(size, DIMENSIONS)
     strips = []
-    for label, part in zip(("token", "+ position", "= what goes in"), glance.parts, strict=True):
-        alt = words.strip_alt(label.lstrip("+= "), n_tokens, shown, size, glance.limit)
-        image = strip(part[:, :shown], glance.limit, scene.mode)
+    for label, part in zip(("token", "+ position", "= what goes in"), seen.parts, strict=True):
+        alt = words.strip_alt(label.lstrip("+= "), n_tokens, shown, size, seen.limit)
+        image = strip(part[:, :shown], seen.limit, mode)
         strips.append({"label": label, "alt": alt, "image": _data_url(image, "image/png")})
     return {
         "page": "embeddings",
@@ -82,9 +96,8 @@ def _embeddings(scene: Scene, glance: Glance) -> dict[str, Any]:
     }
 
 
-def _attention(scene: Scene) -> dict[str, Any]:
-    config = scene.lm.config
-    png = heads_picture(scene.run, scene.mode)
+def _attention(run: Run, config: GPTConfig, mode: Mode) -> dict[str, Any]:
+    png = heads.mosaic(run, mode)
     return {
         "page": "attention",
         "picture": {
@@ -96,35 +109,25 @@ def _attention(scene: Scene) -> dict[str, Any]:
     }
 
 
-@per_run
-def heads_picture(run: Run, mode: Mode) -> bytes:
-    """The sheet of all heads; a long text's weights are never together in memory."""
-    config = runs.model(run).config
-    if len(run.ids) <= 256:
-        trace = runs.get(run, ("attn",))
-        return mosaic([trace["attn", b].numpy() for b in range(config.n_layers)], mode)
-    return mosaic(smaller_attention(runs.model(run), run.ids, pool), mode)
-
-
-def _layernorm(scene: Scene, glance: Glance) -> dict[str, Any]:
-    before = float(glance.before[0]), float(glance.before[-1])
-    after = float(glance.after.min()), float(glance.after.max())
-    svg = norm_lines(glance.before, glance.after, scene.mode)
+def _layernorm(seen: Glance, mode: Mode) -> dict[str, Any]:
+    before = float(seen.before[0]), float(seen.before[-1])
+    after = float(seen.after.min()), float(seen.after.max())
+    svg = norm_lines(seen.before, seen.after, mode)
     return {
         "page": "layernorm",
         "picture": {
             "draw": "svg",
             "svg": svg,
-            "alt": words.layernorm_alt(len(glance.norms), before, after),
+            "alt": words.layernorm_alt(len(seen.norms), before, after),
         },
-        "caption": words.layernorm(len(glance.norms), before, after),
+        "caption": words.layernorm(len(seen.norms), before, after),
     }
 
 
-def _next_token(scene: Scene, glance: Glance) -> dict[str, Any]:
+def _next_token(lm: LanguageModel, after: Token, seen: Glance) -> dict[str, Any]:
     bars = []
-    for row in glance.following.itertuples():
-        shown = show_id(scene.lm, int(row.id))
+    for row in seen.following.itertuples():
+        shown = show_id(lm, int(row.id))
         bars.append(
             {
                 "shown": shown,
@@ -134,11 +137,10 @@ def _next_token(scene: Scene, glance: Glance) -> dict[str, Any]:
                 "title": words.bar(shown, row.probability),
             }
         )
-    after: Token = scene.tokens[scene.position]
     return {
         "page": "next_token",
         "picture": {"draw": "bars", "bars": bars},
-        "caption": words.next_token(scene.lm.config.vocab_size, show_token(after.raw)),
+        "caption": words.next_token(lm.config.vocab_size, show_token(after.raw)),
     }
 
 

@@ -1,22 +1,34 @@
 """The whole way from the text to the next token, on one screen."""
 
-from gptviz.analysis.overview import glance, spread_table, token_table
+from collections.abc import Sequence
+
+from gptviz import LanguageModel
+from gptviz.analysis.overview import SITES, spread_table, token_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.model import GPTModel
+from gptviz.reduction import Reduction
 from gptviz.tokenizer import show_token
+from gptviz.trace import Token
+from gptviz.ui.runs import Keep
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
-from gptviz.ui.views.overview.doors import doors
+from gptviz.ui.views.overview.doors import doors, glanced
 from gptviz.ui.views.overview.examples import example_row
 from gptviz.ui.views.overview.snippet import five_pictures
 from gptviz.ui.words import show_id
 
 
+def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What the page reads of a pass: rows of numbers, and of the heads only what their pictures need."""
+    return SITES, (heads.SMALL,)
+
+
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    now, config = glance(scene.trace, scene.position), scene.lm.config
+    now, config = glanced(scene.run, scene.position), scene.lm.config
     best = now.following.iloc[0]
 
     token, predicted = show_token(scene.tokens[scene.position].raw), show_id(scene.lm, int(best["id"]))
@@ -26,7 +38,7 @@ def draw(scene: Scene) -> None:
         "position",
     )
     example_row()
-    doors(scene, now)
+    doors(scene)
     prose(
         words.the_way(config.emb_dim, config.n_layers, config.n_heads),
         *("block", "attention", "head", "LayerNorm"),
@@ -44,5 +56,5 @@ def draw(scene: Scene) -> None:
             position=scene.position,
             special_tokens=scene.special,
         ),
-        run=lambda: run_first_block(scene.lm, [token.id for token in scene.tokens]),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )

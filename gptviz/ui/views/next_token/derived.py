@@ -1,0 +1,66 @@
+"""What the Next token page works out once for a run: settings change none of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+
+from gptviz import Run
+from gptviz.analysis.next_token import Entropy, candidates, surprises
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.theme import Mode
+from gptviz.forward import FORWARD_LOCK
+from gptviz.tokenizer import show_token
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+
+
+@per_run
+def logits_at(run: Run, position: int) -> torch.Tensor:
+    """(V,): the only row of logits that the bars need."""
+    return runs.get(run, ("final",)).logits(position)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the model, by itself, expects after a token, and what it gave the one that came.
+
+    `came_probability` and `came_rank` (from 1) are None after the last token.
+    """
+
+    id: int
+    probability: float
+    entropy: Entropy
+    came_probability: float | None
+    came_rank: int | None
+
+
+@per_run
+def expected(run: Run, position: int) -> Expected:
+    came = run.ids[position + 1] if position + 1 < len(run.ids) else None
+    found = candidates(logits_at(run, position), 1, also=came)
+    best, row = found.table.iloc[0], found.table[found.table["id"] == came]
+    return Expected(
+        id=int(best["id"]),
+        probability=float(best["model_probability"]),
+        entropy=found.model_entropy,
+        came_probability=None if came is None else float(row["model_probability"].iloc[0]),
+        came_rank=None if came is None else int(row["rank"].iloc[0]),
+    )
+
+
+@per_run
+def prompt_surprises(run: Run) -> pd.DataFrame:
+    """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
+    trace, head = runs.get(run, ("final",)), runs.model(run).model.out_head.weight.detach()
+    with FORWARD_LOCK:  # with GPT-2's vocabulary as much work as several forward passes
+        return surprises(trace["final"], head, run.ids)
+
+
+@per_run
+def surprise_drawn(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The surprises as chips, and their legend."""
+    lm = runs.model(run)
+    shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
+    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode)
