@@ -1,22 +1,16 @@
 """The numbers of the Overview's small pictures: the whole way of one prompt, at a glance."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
 from gptviz.analysis.norms import through_depth
-from gptviz.language_model import LanguageModel
-from gptviz.reduction import Reduction
 from gptviz.trace import Token, Trace
 
-Weights = NDArray[np.float32]
-
-# What the Overview reads of a trace, but for attention, of which it draws every head: see `ui.overview`.
+# What the Overview reads of a trace, but for attention, of which it draws every head small.
 SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
 
 
@@ -77,18 +71,3 @@ def token_table(trace: Trace) -> pd.DataFrame:
 def spread_table(glance: Glance) -> pd.DataFrame:
     """The selected token's spread at every LayerNorm: norm, before, after."""
     return pd.DataFrame({"norm": glance.norms, "before": glance.before, "after": glance.after})
-
-
-def smaller_attention(
-    lm: LanguageModel, ids: Sequence[int], smaller: Callable[[Weights], Weights]
-) -> list[Weights]:
-    """Every block's attention weights in one pass, each head made `smaller`: (H, T, T) -> (H, t, t) a block.
-
-    A block's weights are let go before the next block makes its own: for 1,024 tokens of GPT-2 all of
-    them together are 576 MiB.
-    """
-
-    def each_head(weights: torch.Tensor) -> Weights:
-        return np.stack([smaller(head) for head in weights.numpy()])
-
-    return lm.trace(ids, keep=(), reduce=[Reduction("smaller", "attn", each_head)]).reduced("smaller")

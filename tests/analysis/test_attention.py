@@ -6,7 +6,10 @@ import pytest
 import torch
 
 from gptviz.analysis import attention
+from gptviz.config import GPTConfig
 from gptviz.language_model import LanguageModel
+from gptviz.model import GPTModel
+from gptviz.tokenizer import get_encoding
 
 TEXT = "The cat sat on the mat. The cat sat"
 
@@ -128,6 +131,20 @@ def test_a_sink_is_one_only_where_its_numbers_say_so(
     first = attention.FirstToken(211, mean, 0.022, 0, 144, own, 1.0, 2.0)
     assert (first.draws_all, first.draws_own) == asks
     assert not attention.FirstToken(2, mean, 0.5, 0, 144, own, 1.0, 2.0).draws_all
+
+
+def test_an_untrained_model_has_no_sink() -> None:
+    """Its heads look at all tokens alike, so there is nothing to ask about the first one."""
+    config = GPTConfig(vocab_size=8192, context_length=64, emb_dim=64, n_heads=4, n_layers=3)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = GPTModel(config).eval()
+    trace = LanguageModel(model, get_encoding("mini"), config, "untrained").trace(TEXT)
+    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(3)])
+    for block in range(3):
+        for head in range(4):
+            found = attention.first_token(shares, trace["v", block][head], block, head)
+            assert found is not None and not found.draws_all and not found.draws_own
 
 
 def test_what_does_not_exist_is_refused_by_name(trace) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis.overview import SITES, around, glance, smaller_attention, spread_table, token_table
+from gptviz.analysis.overview import SITES, around, glance, spread_table, token_table
 from gptviz.ui.views.overview.snippet import five_pictures
 
 TEXT = 'He said, "Seven green parrots?"'
@@ -33,18 +33,6 @@ def test_the_neighbours_hold_the_chosen_one(lm):
         assert tokens[position] in near and len(near) == 6
         assert [t.position for t in near] == list(range(near[0].position, near[0].position + 6))
     assert around(tokens[:3], 1) == tokens[:3]
-
-
-def test_every_head_in_one_pass_that_keeps_none(mini):
-    ids = mini.encode(TEXT)
-    passes = []
-    handle = mini.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
-    found = smaller_attention(mini, ids, lambda head: head[::2, ::2])
-    handle.remove()
-    assert len(passes) == 1 and len(found) == mini.config.n_layers
-    t = mini.trace(ids, keep=("attn",))
-    for block, weights in enumerate(found):
-        assert np.array_equal(weights, t["attn", block].numpy()[:, ::2, ::2])
 
 
 def test_a_line_a_token(lm):

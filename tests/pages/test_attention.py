@@ -128,16 +128,6 @@ def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace)
     assert f"{significant(100 * row['share'], 2)} %" in prose(at)
 
 
-def test_an_untrained_model_is_not_explained_by_training(run_page) -> None:
-    """Its heads look at all tokens alike: there is nothing to ask about the first one."""
-    at = run_page("attention", text=TEXT, model="gpt2-untrained")
-    at.session_state["numbers_heads"] = True
-    at.run()
-    heads = at.dataframe[0].value
-    assert (heads["to_first"] - heads["to_first"].mean()).abs().max() < 0.2
-    assert "sink" not in prose(at)
-
-
 def test_one_token(run_page) -> None:
     at = run_page("attention", text="T")
     assert values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"]).tolist() == [[1.0]]
