@@ -258,7 +258,7 @@ def _length_bars(
 
 def label_pixels(row_px: float) -> float:
     """The size of what is written in a row of that height."""
-    return max(9, min(14, row_px - 1))
+    return max(11, min(14, row_px - 1))  # smaller could not be read on a projector
 
 
 def _row_labels(labels: Sequence[str], row_px: float) -> dict[str, object]:
