@@ -31,3 +31,8 @@ def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
 def test_a_page_without_a_text_says_the_model(run_page):
     files = saved(run_page("anatomy"))
     assert files and all(file["title"] and "mini" in " ".join(file["lines"]) for file in files)
+
+
+def test_the_bars_of_a_weight_say_of_which_head_and_key(run_page):
+    files = saved(run_page("attention", text=TEXT, token=4, block=2, head=3, key=1))
+    assert all(file["stem"].endswith("-block2-head3-key1-token4") for file in files)

@@ -131,6 +131,7 @@ def draw_arithmetic(
     """The numbers behind one weight, as sentences and as bars."""
     tokens, mode = shown(scene), scene.mode
     query, key = tokens[cell.query], tokens[cell.key]
+    which = (f"block{block}", f"head{head}", f"key{cell.key}")
     words, bars = st.columns([2, 3], gap="medium")
     with words:
         st.markdown("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)))
@@ -139,6 +140,7 @@ def draw_arithmetic(
             figures.products(cell.q.numpy(), cell.k.numpy(), query, key, mode),
             key="attention_products",
             alt=f"Bars: the products of query and key in each dimension; their sum is {fixed(cell.score, 2)}",
+            which=which,
         )
     if cell.weight is None:
         return
@@ -157,6 +159,7 @@ def draw_arithmetic(
             ),
             key="attention_softmax",
             alt=f"Bars for the keys that {query} can see: scaled scores, exponentials, weights",
+            which=which,
         )
     with part:
         given = attention.weighted_values(trace, block, head, cell.query)
@@ -166,4 +169,5 @@ def draw_arithmetic(
             ),
             key="attention_output",
             alt=f"Bars: the head's output for {query}, and the part of it that comes from {key}",
+            which=which,
         )
