@@ -28,6 +28,25 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
+# the rooms of `ui`, in the same way: views -> shell -> runs -> models, components -> what all may use
+UI_FLOORS = [
+    {"views"},
+    {"shell"},
+    {"runs"},
+    {"models", "components"},
+    {"words", "tables", "glossary", "settings", "serving"},
+]
+UI_FLOOR = {room: floor for floor, rooms in enumerate(UI_FLOORS) for room in rooms}
+
+# a component draws what it is given: colours, and how a token looks
+COMPONENTS_KNOW = (
+    "gptviz.figures",
+    "gptviz.tokenizer",
+    "gptviz.trace.Token",
+    "gptviz.digits",
+    "gptviz.ui.components",
+)
+
 
 def room_of(path: Path) -> str:
     relative = path.relative_to(ROOT)
@@ -62,6 +81,32 @@ def test_imports_point_one_way(path):
             target = rest.split(".")[0]
             if target in FLOOR:
                 assert FLOOR[target] >= FLOOR[room], f"{room} imports {target}, which is above it"
+
+
+@pytest.mark.parametrize("path", (PACKAGE / "ui").rglob("*.py"), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_the_rooms_of_ui_import_one_way(path):
+    room = path.relative_to(PACKAGE / "ui").parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    assert room in UI_FLOOR, f"ui/{room} is a new room: give it a floor"
+    for name in imports(path):
+        target = name.removeprefix("gptviz.ui.").split(".")[0]
+        if name.startswith("gptviz.ui.") and target in UI_FLOOR and target != room:
+            assert UI_FLOOR[target] > UI_FLOOR[room], f"ui/{room} imports ui/{target}"
+
+
+@pytest.mark.parametrize("path", (PACKAGE / "ui" / "components").rglob("*.py"), ids=lambda p: p.parent.name)
+def test_components_know_only_the_theme_and_how_tokens_look(path):
+    known = {name for name in imports(path) if name.startswith(COMPONENTS_KNOW)}
+    ours = {name for name in imports(path) if name.startswith("gptviz.") and name != "gptviz.trace"}
+    assert not ours - known, f"{path.parent.name} knows {sorted(ours - known)}"
+
+
+@pytest.mark.parametrize("path", (PACKAGE / "ui").rglob("words.py"), ids=lambda p: p.parent.name)
+def test_words_are_functions_of_numbers(path):
+    for name in imports(path):
+        assert name.split(".")[0] not in ("streamlit", "plotly")
+        assert not name.startswith("gptviz.ui.") or name.startswith(("gptviz.ui.words", "gptviz.ui.glossary"))
 
 
 def test_the_model_can_be_read_alone():

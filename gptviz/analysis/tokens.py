@@ -12,6 +12,7 @@ import pandas as pd
 import tiktoken
 
 from gptviz.tokenizer import encode, show_token, token_bytes, well_formed
+from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.regex import GPT2_RULES, alternatives
 from gptviz.tokenizer.simple import UNK, CharacterTokenizer, WordTokenizer, split_words
 from gptviz.tokenizer.steps import Piece
@@ -28,17 +29,6 @@ class Spread:
     positions: tuple[int, ...]
     ids: tuple[int, ...]
     raws: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A text as one tokenizer cuts it: the tokens as shown, and their ids (None: it has no id for that)."""
-
-    tokenizer: str
-    vocabulary: int
-    tokens: tuple[str, ...]
-    ids: tuple[int | None, ...]
-    unknown: int  # tokens whose text is lost: [UNK], or no id at all
 
 
 def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame:

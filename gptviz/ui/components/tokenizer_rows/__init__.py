@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gptviz.analysis.tokens import Cut
 from gptviz.figures.theme import Mode, palette
+from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
 from gptviz.ui.components.kernel import saving_component
 
