@@ -57,8 +57,8 @@ class Session:
             size += len(data)
             answer = ForwardMsg.FromString(data)  # type: ignore[arg-type]
             kind = answer.WhichOneof("type")
-            if kind == "new_session":
-                self.script = answer.new_session.page_script_hash
+            if kind == "navigation":  # new_session names app.py, whose default page is the Overview
+                self.script = answer.navigation.page_script_hash
             if kind == "page_not_found" or (
                 kind == "delta" and answer.delta.new_element.HasField("exception")
             ):
@@ -74,7 +74,10 @@ async def measure(port: int, pid: int, text: str, tokens: int, model: str, round
     sessions = []
     for page in PAGES:
         socket = await connect(
-            f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=None
+            f"ws://127.0.0.1:{port}/_stcore/stream",
+            subprotocols=["streamlit"],
+            max_size=None,
+            compression=None,
         )  # type: ignore[list-item]
         sessions.append(Session(socket, page, {"text": text, "model": model}))
         await sessions[-1].run()
