@@ -139,7 +139,7 @@ def compare(
     cuts.append(Cut("characters", len(characters.vocabulary), shown, ids, known.count(False)))
 
     raw = text.encode()
-    cuts.append(Cut("bytes", 256, tuple(f"{byte:02x}" for byte in raw), tuple(raw), 0))
+    cuts.append(Cut("bytes", 256, tuple(f"{byte:02x}" for byte in raw), tuple(raw), 0, _single(raw)))
     return cuts
 
 
@@ -150,8 +150,12 @@ def _fitted(text: str) -> tuple[WordTokenizer, CharacterTokenizer]:
 
 def _cut_by(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Cut:
     ids = encode(encoding, text, special_tokens)
-    shown = tuple(show_token(token_bytes(encoding, id)) for id in ids)
-    return Cut(encoding.name, encoding.n_vocab, shown, tuple(ids), 0)
+    raws = tuple(token_bytes(encoding, id) for id in ids)
+    return Cut(encoding.name, encoding.n_vocab, tuple(map(show_token, raws)), tuple(ids), 0, raws)
+
+
+def _single(raw: bytes) -> tuple[bytes, ...]:
+    return tuple(bytes([byte]) for byte in raw)
 
 
 def chapter() -> str:

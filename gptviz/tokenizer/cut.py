@@ -12,3 +12,4 @@ class Cut:
     tokens: tuple[str, ...]
     ids: tuple[int | None, ...]
     unknown: int  # tokens whose text is lost: [UNK], or no id at all
+    raws: tuple[bytes, ...] = ()  # the tokens' bytes, where they may be parts of characters

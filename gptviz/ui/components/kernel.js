@@ -159,6 +159,16 @@ const gv = (() => {
     return out;
   }
 
+  // `child`, a sentence that changes under the pointer, in the room that the longest of `sentences` needs: so
+  // that what stands below stays where it is.
+  function reserving(sentences, child) {
+    const longest = sentences.reduce((most, text) => (text.length > most.length ? text : most), '');
+    return h('div', { class: 'reserving' }, h('p', { class: 'longest', 'aria-hidden': true, data: { unsaved: '' } }, longest), child);
+  }
+
+  // Pieces of text and code in turn, [text, code, text, ...]: a token may hold any character.
+  const prose = (pieces) => pieces.map((text, i) => h(i % 2 ? 'code' : 'span', null, text));
+
   // ---- colours: figures/theme.py's, by mode ----
 
   function palette(mode) {
@@ -225,7 +235,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, element, mount, component, walk, reveal, grouped,
+    h, render, element, mount, component, walk, reveal, grouped, reserving, prose,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

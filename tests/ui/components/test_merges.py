@@ -15,7 +15,7 @@ MINI = get_encoding("mini")
 def data_for(text, position, special=False):
     pieces = show_work(MINI, text, special)
     piece, part = place_of(pieces, position)
-    return merges_data(MINI, pieces[piece], part, position, "light")
+    return merges_data(MINI, pieces[piece], part, position)
 
 
 def says(stage):

@@ -1,36 +1,42 @@
-"""How one token came about: the merges of its piece as rows of parts that join, a component.
+"""How one token came about: the merges of its piece as rows of parts that join.
 
 The first row is the piece's bytes; between neighbours stands the rank at which they would merge, and the
 lowest one, in purple, joins in the next row; the last row is the tokens with their ids.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tiktoken
 
-from gptviz.figures.theme import Mode, palette, position_color
-from gptviz.tokenizer import show_token
-from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
-from gptviz.ui.components.kernel import saving_component
+from gptviz.figures.theme import Mode, palette
+from gptviz.tokenizer import get_encoding, show_token
+from gptviz.tokenizer.steps import Piece, Stage, own_piece, show_work, stages
+from gptviz.ui.components.kernel import component
+from gptviz.ui.components.saved import Saved, stem
 
 # A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
 WIDEST = 24
 COLUMN = 46  # pixels a byte: five digits of a rank fit between two
 
-_component = saving_component("merges")
+_component = component("merges")
 
 
 def merges(
-    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int, mode: Mode, key: str = "merges"
+    encoding: tiktoken.Encoding,
+    piece: Piece,
+    part: int,
+    position: int,
+    mode: Mode,
+    key: str = "merges",
+    saved: Saved | None = None,
 ) -> None:
     """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
-    _component(key=key, data=merges_data(encoding, piece, part, position, mode))
+    data = merges_data(encoding, piece, part, position)
+    _component(key, data, mode=mode, saved=saved or Saved(stem("merges")))
 
 
-def merges_data(
-    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int, mode: Mode
-) -> dict[str, Any]:
+def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
     """What the component draws: stages with their sentences, and the tokens at the end."""
     if len(piece.raw) > WIDEST:
         piece, part, first = own_piece(piece, part), 0, position
@@ -41,12 +47,9 @@ def merges_data(
     replay = stages(encoding, piece)
     return {
         "stages": [_stage(replay, index, piece, mine) for index in range(len(replay))],
-        "tokens": [
-            {"id": id, "position": first + i, "color": position_color(first + i, mode)}
-            for i, id in enumerate(piece.ids)
-        ],
+        "tokens": [{"id": id, "position": first + i} for i, id in enumerate(piece.ids)],
         "width": COLUMN,
-        "output": palette(mode).output,
+        "colours": len(palette("light").positions),
     }
 
 
@@ -59,7 +62,7 @@ def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> di
                 "shown": show_token(raw),
                 "bytes": len(raw),
                 "hex": raw.hex(" "),
-                "title": f"`{show_token(raw)}`: {_count(len(raw), 'byte')}, {raw.hex(' ')}",
+                "title": f"“{show_token(raw)}”: {_count(len(raw), 'byte')}, {raw.hex(' ')}",
                 "mine": at in mine,
             }
         )
@@ -77,9 +80,9 @@ def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> di
 def _pair_title(stage: Stage, i: int) -> str:
     joined, rank = show_token(stage.parts[i] + stage.parts[i + 1]), stage.ranks[i]
     if rank is None:
-        return f"`{joined}` is no token: these two cannot merge."
+        return f"“{joined}” is no token: these two cannot merge."
     better = "the lowest rank here: they merge next" if i == stage.chosen else "a lower rank goes first"
-    return f"`{joined}` is the token of rank {rank}; {better}."
+    return f"“{joined}” is the token of rank {rank}; {better}."
 
 
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
@@ -126,3 +129,11 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """The bundled vocabulary's way to a long word, its last token selected."""
+    encoding = get_encoding("mini")
+    (piece,) = show_work(encoding, "understandably")
+    last = len(piece.ids) - 1
+    merges(encoding, piece, last, last, mode, key="merges_example")

@@ -1,136 +1,91 @@
 // The rows of one piece, from its bytes to its tokens. What a row says was worked out in Python; here it is
 // only drawn, and walked through: slider, buttons, arrow keys, or a click on a row.
-const walks = new WeakMap(); // parentElement -> { signature, step, timer }
 
-export default function (component) {
-  const { data, parentElement } = component;
-  const signature = JSON.stringify([data.stages, data.tokens.map((t) => [t.id, t.position])]);
-  let walk = walks.get(parentElement);
-  if (!walk || walk.signature !== signature) {
-    clearInterval(walk?.timer);
-    walk = { signature, step: data.stages.length - 1, timer: null };
-    walks.set(parentElement, walk);
+const PAUSE = 1100;               // milliseconds between two merges that are played
+
+function stop({ state }) {
+  clearInterval(state.timer);
+  state.timer = null;
+}
+
+function go(view, step, { playing = false } = {}) {
+  const { data, root, state } = view, last = data.stages.length - 1;
+  if (!playing) stop(view);
+  state.step = Math.max(0, Math.min(last, step));
+  if (state.step === last) stop(view);
+  view.redraw();
+  root.querySelector('.stage.now')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+}
+
+function play(view) {
+  if (view.state.timer) {
+    stop(view);
+    return view.redraw();
   }
-  const last = data.stages.length - 1;
+  const last = view.data.stages.length - 1, from = view.state.step >= last ? 0 : view.state.step + 1;
+  view.state.timer = setInterval(() => go(view, view.state.step + 1, { playing: true }), PAUSE);
+  return go(view, from, { playing: true });
+}
 
-  const root = make('div', 'merges', '', { testid: 'merges', steps: last });
-  root.style.setProperty('--output', data.output);
-  const says = make('p', 'says', '', { testid: 'merge-says' });
-  says.setAttribute('aria-live', 'polite');
-  const back = button('◀', 'One merge back', () => go(walk.step - 1));
-  const on = button('▶', 'One merge on', () => go(walk.step + 1));
-  const play = button('Play', 'Show the merges one after the other', toggle);
-  const slider = make('input', '', '', { testid: 'merge-slider' });
-  Object.assign(slider, { type: 'range', min: 0, max: last, step: 1 });
-  slider.setAttribute('aria-label', 'Merges applied');
-  slider.oninput = () => { stop(); go(Number(slider.value)); };
-  const controls = make('div', 'controls', '', { unsaved: '' });
-  controls.append(back, slider, on, play);
-  const rows = make('div', 'rows');
-  rows.append(...data.stages.map(row));
-  const head = make('div', 'head');
-  head.append(...(last > 0 ? [controls] : []), says);
-  root.append(head, rows);
-  parentElement.querySelector('.merges')?.remove();
-  parentElement.prepend(root);
-  saveButtons(parentElement, () => svgOfElements(root), 'gptviz-merges');
-  draw();
-  return () => clearInterval(walk.timer);
+function controls(view) {
+  const { state, data } = view, last = data.stages.length - 1;
+  const button = (name, text, label, disabled, onclick) => gv.h('button', {
+    key: name, type: 'button', title: label, 'aria-label': label, disabled, onclick, data: { testid: `merge-${name}` } }, text);
+  return gv.h('div', { class: 'controls', data: { unsaved: '' } },
+    button('back', '◀', 'One merge back', state.step === 0, () => go(view, state.step - 1)),
+    gv.h('input', { type: 'range', min: 0, max: last, step: 1, value: String(state.step), 'aria-label': 'Merges applied',
+      data: { testid: 'merge-slider' }, oninput: (event) => go(view, Number(event.target.value)) }),
+    button('on', '▶', 'One merge on', state.step === last, () => go(view, state.step + 1)),
+    button('play', state.timer ? 'Stop' : 'Play', 'Show the merges one after the other', false, () => play(view)));
+}
 
-  function go(step) {
-    walk.step = Math.max(0, Math.min(last, step));
-    draw();
-    const now = rows.children[walk.step];
-    if (now.offsetTop + now.offsetHeight > rows.scrollTop + rows.clientHeight)
-      rows.scrollTop = now.offsetTop + now.offsetHeight - rows.clientHeight;
-    if (now.offsetTop < rows.scrollTop) rows.scrollTop = now.offsetTop;
-  }
-
-  function toggle() {
-    if (walk.timer) return stop();
-    go(walk.step >= last ? 0 : walk.step + 1);
-    walk.timer = setInterval(() => { go(walk.step + 1); if (walk.step >= last) stop(); }, 1100);
-    play.textContent = 'Stop';
-  }
-
-  function stop() {
-    clearInterval(walk.timer);
-    walk.timer = null;
-    play.textContent = 'Play';
-  }
-
-  function draw() {
-    // Sentences come as pieces of text and code in turn: a token may hold any character, so no markup is parsed.
-    says.replaceChildren(...data.stages[walk.step].says.map((text, i) => make(i % 2 ? 'code' : 'span', '', text)));
-    slider.value = walk.step;
-    back.disabled = walk.step === 0;
-    on.disabled = walk.step === last;
-    root.dataset.step = walk.step;
-    [...rows.children].forEach((stage, i) => {
-      stage.classList.toggle('later', i > walk.step);
-      stage.classList.toggle('now', i === walk.step && last > 0);
-    });
-  }
-
-  function row(stage, index) {
-    const line = make('div', 'stage', '', { testid: 'stage', stage: index });
-    line.append(make('div', 'label', index ? 'merge ' + index : 'bytes'));
-    const width = data.width, lane = make('div', 'lane');
-    let at = 0;
-    stage.parts.forEach((part, i) => {
-      const isNew = index > 0 && at === stage.joined;
-      const token = index === last ? data.tokens[i] : null;
-      const side = part.mine ? ' mine' : ' other';
-      const small = part.shown.length * 10 > part.bytes * width - 8 ? ' small' : '';
-      const box = make('div', 'part' + side + small + (isNew ? ' new' : ''), part.shown, { testid: 'part', bytes: part.hex });
-      place(box, at, part.bytes);
-      box.title = part.title;
-      if (token) box.style.setProperty('--chip', token.color);
-      lane.append(box);
-      if (index === 0) {
-        const hex = make('div', 'hex', part.hex);
-        place(hex, at, part.bytes);
-        lane.append(hex);
-      }
-      if (token) {
-        const id = make('div', 'id' + side, String(token.id), { testid: 'merge-id', id: token.id, position: token.position });
-        place(id, at, part.bytes);
-        lane.append(id);
-      }
-      at += part.bytes;
-      if (i < stage.ranks.length && index < last) {
-        const rank = stage.ranks[i], chosen = i === stage.chosen;
-        const badge = make('span', 'rank' + (chosen ? ' chosen' : rank === null ? ' none' : ''), rank === null ? '–' : String(rank),
-          { testid: 'rank', rank: rank === null ? 'none' : rank, chosen });
-        badge.style.left = at * width + 'px';
-        badge.title = stage.titles[i];
-        lane.append(badge);
-      }
-    });
-    lane.style.width = at * width + 4 + 'px';
-    line.append(lane);
-    line.onclick = () => { stop(); go(index); };
-    return line;
-
-    function place(box, start, bytes) {
-      box.style.left = start * width + 'px';
-      box.style.width = bytes * width - 4 + 'px';
+// A row: its parts at their bytes, the ranks between them, and the tokens' ids under the last one.
+function stage(view, row, index) {
+  const { data, state } = view, last = data.stages.length - 1, { width } = data;
+  const place = (start, bytes) => ({ left: `${start * width}px`, width: `${bytes * width - 4}px` });
+  const lane = [];
+  let at = 0;
+  row.parts.forEach((part, i) => {
+    const token = index === last ? data.tokens[i] : null, side = part.mine ? 'mine' : 'other';
+    const small = part.shown.length * 10 > part.bytes * width - 8 ? 'small' : '';
+    const fresh = index > 0 && at === row.joined ? 'new' : '';
+    lane.push(gv.h('div', { class: `part ${side} ${small} ${fresh}`, title: part.title,
+      style: { ...place(at, part.bytes), '--chip': token ? `var(--position-${token.position % data.colours})` : undefined },
+      data: { testid: 'part', bytes: part.hex } }, part.shown));
+    if (index === 0) lane.push(gv.h('div', { class: 'hex', style: place(at, part.bytes) }, part.hex));
+    if (token) lane.push(gv.h('div', { class: `id ${side}`, style: place(at, part.bytes),
+      data: { testid: 'merge-id', id: token.id, position: token.position } }, token.id));
+    at += part.bytes;
+    if (i < row.ranks.length && index < last) {
+      const rank = row.ranks[i], chosen = i === row.chosen;
+      lane.push(gv.h('span', { class: `rank ${chosen ? 'chosen' : rank === null ? 'none' : ''}`, title: row.titles[i],
+        style: { left: `${at * width}px` }, data: { testid: 'rank', rank: rank ?? 'none', chosen } }, rank ?? '–'));
     }
+  });
+  const kinds = ['stage', index > state.step && 'later', index === state.step && last > 0 && 'now'].filter(Boolean);
+  return gv.h('div', { class: kinds.join(' '), data: { testid: 'stage', stage: index }, onclick: () => go(view, index) },
+    gv.h('div', { class: 'label' }, index ? `merge ${index}` : 'bytes'),
+    gv.h('div', { class: 'lane', style: { width: `${at * width + 4}px` } }, lane));
+}
+
+export default gv.component((view) => {
+  const { data, root, state } = view, last = data.stages.length - 1;
+  const signature = JSON.stringify([data.stages, data.tokens]);
+  if (state.signature !== signature) {
+    stop(view);
+    Object.assign(state, { signature, step: last });
   }
-}
-
-function make(tag, className, text = '', hooks = {}) {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  for (const [name, value] of Object.entries(hooks)) element.dataset[name] = value;
-  return element;
-}
-
-function button(text, label, click) {
-  const element = make('button', '', text, { testid: 'merge-' + (text === '◀' ? 'back' : text === '▶' ? 'on' : 'play') });
-  element.title = label;
-  element.setAttribute('aria-label', label);
-  element.onclick = click;
-  return element;
-}
+  state.end = () => stop(view);
+  return [
+    gv.h('div', { class: 'merges', data: { testid: 'merges', steps: last, step: state.step } },
+      gv.h('div', { class: 'head' }, last > 0 ? controls(view) : null,
+        gv.reserving(data.stages.map(({ says }) => says.join('')),
+          gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: 'merge-says' } }, gv.prose(data.stages[state.step].says)))),
+      gv.h('div', { class: 'rows' }, data.stages.map((row, index) => stage(view, row, index)))),
+    gv.saveButtons(() => gv.svgOfElements(root.querySelector('.merges')), data.saved),
+  ];
+}, ({ root, state }) => {
+  if (state.shown === state.signature) return;
+  state.shown = state.signature;
+  gv.reveal(root.querySelector('.rows'), root.querySelector('.id.mine'));     // on a phone it may be far to the right
+});

@@ -1,4 +1,4 @@
-"""How surprised the model was by each token of the prompt: chips, a st.components.v2 component.
+"""How surprised the model was by each token of the prompt: chips.
 
 Pointing at a chip writes its sentence; a click selects the token before it, where it was expected.
 """
@@ -9,9 +9,12 @@ from typing import Any
 import streamlit as st
 
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import saving_component
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.saved import Saved, stem
 
-_component = saving_component("surprise")
+_component = component("surprise", position=among("positions"))
 
 
 def surprise_chips(
@@ -21,28 +24,48 @@ def surprise_chips(
     mode: Mode,
     on_select: Callable[[int], Any],
     *,
+    raws: Sequence[bytes] = (),
     key: str = "surprise",
+    saved: Saved | None = None,
 ) -> None:
     """Draw `figures.surprise.surprise_rows`; `expected` is the position whose token the bars above predict.
 
     `on_select(position)` runs before the rerun that a click causes, with the position before the chip's.
+    `raws` are the tokens' bytes: those that share a character stand under it.
     """
-    colors = palette(mode)
-
-    def clicked() -> None:
-        position = st.session_state[key].position
-        if isinstance(position, int) and 0 < position < len(chips):  # a late click may follow a shorter text
-            on_select(position - 1)
-
-    result = _component(
-        key=key,
-        data={
+    sent = _component(
+        key,
+        {
             "chips": list(chips),
+            "groups": shared_characters(raws),
             "expected": expected,
             "legend": legend,
-            "colors": {name: getattr(colors, name) for name in ("ink", "quiet", "accent", "panel")},
         },
-        on_position_change=clicked,
+        mode=mode,
+        saved=saved or Saved(stem("surprise")),
+        limits={"positions": range(1, len(chips))},
+        on={"position": lambda position: on_select(position - 1)},
     )
-    if result.position is not None:
+    if sent:
         st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Five tokens, two of them parts of a character; the third is the one that the page is about."""
+    raws = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"]
+    colors = [color for _, color in palette(mode).attention]
+    rows: list[dict[str, Any]] = [
+        {
+            "token": show_token(raw),
+            "bits": None if i == 0 else 1.5 * i,
+            "rank": None if i == 0 else 10**i,
+            "bits_text": "–" if i == 0 else f"{1.5 * i:.1f}",
+            "color": colors[min(i, 1)],
+            "sentence": "is the first." if i == 0 else f"came with {1.5 * i:.1f} bits of surprise." * i,
+        }
+        for i, raw in enumerate(raws)
+    ]
+    legend = {"from": colors[0], "to": colors[2], "low": "0 bits", "high": "13 bits", "rest": "Point at one."}
+    surprise_chips(
+        rows, 2, legend, mode, lambda position: sent("position", position), raws=raws, key="surprise_example"
+    )

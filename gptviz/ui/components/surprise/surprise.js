@@ -1,58 +1,43 @@
+// The prompt's tokens by how surprising each was. What a chip says was worked out in Python.
+
 function gradient({ from, to }) {               // as SVG, so that a saved picture has it
-  return '<svg viewBox="0 0 112 11" preserveAspectRatio="none"><linearGradient id="surprise-scale">' +
-    `<stop stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient>` +
-    '<rect width="112" height="11" fill="url(#surprise-scale)"/></svg>';
+  const parsed = new DOMParser().parseFromString('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 112 11"'
+    + ` preserveAspectRatio="none"><linearGradient id="surprise-scale"><stop stop-color="${from}"/>`
+    + `<stop offset="1" stop-color="${to}"/></linearGradient><rect width="112" height="11" fill="url(#surprise-scale)"/></svg>`,
+  'image/svg+xml');
+  return document.importNode(parsed.documentElement, true);
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  let root = parentElement.querySelector('.surprise');
-  if (!root) {
-    root = document.createElement('div');
-    root.className = 'surprise';
-    root.dataset.testid = 'surprise';
-    root.innerHTML = '<div class="strip" role="toolbar" aria-label="How surprising each token was"></div>' +
-      '<div class="foot"><p class="sentence" data-testid="surprise-sentence" aria-live="polite"></p>' +
-      '<span class="legend"><span class="low"></span><span class="scale"></span><span class="high"></span></span></div>';
-    parentElement.appendChild(root);
-  }
-  for (const [name, color] of Object.entries(data.colors)) root.style.setProperty('--' + name, color);
-  root.querySelector('.scale').innerHTML = gradient(data.legend);
-  root.querySelector('.low').textContent = data.legend.low;
-  root.querySelector('.high').textContent = data.legend.high;
+const sentences = ({ chips, legend }) => [...chips.map(({ token, sentence }) => `${token} ${sentence}`), legend.rest];
 
-  const strip = root.querySelector('.strip');
-  const sentence = root.querySelector('.sentence');
-  const tell = (chip) => {
-    const token = document.createElement('code');
-    token.textContent = chip.token;
-    sentence.replaceChildren(token, (chip.token ? ' ' : '') + chip.sentence);
-  };
-  const chips = data.chips.map((chip, position) => {
-    const node = document.createElement('button');
-    node.className = 'chip' + (position === data.expected ? ' expected' : '');
-    node.textContent = chip.token;
-    node.style.setProperty('--chip', chip.color);
-    node.dataset.testid = 'surprise-chip';
-    node.dataset.position = position;
-    if (chip.bits !== null) node.dataset.bits = chip.bits;
-    if (chip.rank !== null) node.dataset.rank = chip.rank;
-    node.disabled = position === 0;
-    node.setAttribute('aria-label', chip.token + ' ' + chip.sentence);
-    const bits = document.createElement('small');
-    bits.textContent = chip.bits_text;
-    node.appendChild(bits);
-    const say = () => tell(chip);
-    node.onmouseenter = say;
-    node.onfocus = say;
-    node.onclick = () => setTriggerValue('position', position);
-    return node;
-  });
-  const scrolled = strip.scrollTop;
-  strip.replaceChildren(...chips);
-  strip.scrollTop = scrolled;
-  const rest = () => tell(data.chips[data.expected] ?? { token: '', sentence: data.legend.rest });
-  strip.onmouseleave = rest;
-  rest();
-  saveButtons(parentElement, () => svgOfElements(root), 'gptviz-surprise');
+function tell({ data, root }, position) {
+  const { token = '', sentence = data.legend.rest } = data.chips[position] ?? {};
+  gv.render(root.querySelector('.sentence'), token ? gv.prose(['', token, ` ${sentence}`]) : sentence);
 }
+
+function chip(view, position) {
+  const { data, send } = view, { token, bits, rank, bits_text: text, color, sentence } = data.chips[position];
+  const say = () => tell(view, position);
+  return gv.h('button', {
+    key: position, type: 'button', class: `chip ${position === data.expected ? 'expected' : ''}`, style: { '--chip': color },
+    data: { testid: 'surprise-chip', position, bits: bits ?? undefined, rank: rank ?? undefined },
+    disabled: position === 0, 'aria-label': `${token} ${sentence}`,
+    onmouseenter: say, onfocus: say, onclick: () => send('position', position),
+  }, token, gv.h('small', null, text));
+}
+
+export default gv.component((view) => {
+  const { data, root, state } = view, scale = JSON.stringify(data.legend);
+  if (state.scale !== scale) Object.assign(state, { scale, gradient: gradient(data.legend) });
+  return [
+    gv.h('div', { class: 'surprise', data: { testid: 'surprise' } },
+      gv.h('div', { class: 'strip', role: 'toolbar', 'aria-label': 'How surprising each token was',
+        onmouseleave: () => tell(view, data.expected) },
+      gv.grouped(data.chips.length, data.groups, (position) => chip(view, position))),
+      gv.h('div', { class: 'foot' },
+        gv.reserving(sentences(data), gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
+        gv.h('span', { class: 'legend' }, gv.h('span', { class: 'low' }, data.legend.low),
+          gv.h('span', { class: 'scale' }, state.gradient), gv.h('span', { class: 'high' }, data.legend.high)))),
+    gv.saveButtons(() => gv.svgOfElements(root.querySelector('.surprise')), data.saved),
+  ];
+}, (view) => tell(view, view.data.expected));

@@ -1,17 +1,20 @@
-"""The prompt's tokens as cards with position, text, id and bytes, a line under each piece: a component."""
+"""The prompt's tokens as cards with position, text, id and bytes, a line under each piece.
+
+A card has its position's colour: the merges below name their tokens by the same one.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import streamlit as st
-
-from gptviz.figures.theme import Mode, position_color
+from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
 from gptviz.trace import Token
-from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.saved import Saved, stem
 
-_component = saving_component("token_cards")
+_component = component("token_cards", position=among("positions"))
 
 
 def token_cards(
@@ -21,41 +24,63 @@ def token_cards(
     mode: Mode,
     on_select: Callable[[int], Any],
     key: str = "token_cards",
+    saved: Saved | None = None,
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
-
-    def clicked() -> None:
-        position = st.session_state[key].position
-        if isinstance(position, int) and 0 <= position < len(tokens):
-            on_select(position)
-
+    data = {
+        "pieces": list(_cards(pieces, tokens)),
+        "selected": selected,
+        "colours": len(palette(mode).positions),
+    }
     _component(
-        key=key,
-        data={"pieces": list(_cards(pieces, tokens, mode)), "selected": selected, "mode": mode},
-        on_position_change=clicked,
+        key,
+        data,
+        mode=mode,
+        saved=saved or Saved(stem("tokens")),
+        limits={"positions": range(len(tokens))},
+        on={"position": on_select},
     )
 
 
-def _cards(pieces: Sequence[Piece], tokens: Sequence[Token], mode: Mode) -> Iterator[dict[str, Any]]:
+def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[str, Any]]:
     at = 0
     for piece in pieces:
         own = tokens[at : at + len(piece.ids)]  # the last piece may go on beyond the model's context
         at += len(piece.ids)
+        if not own:
+            return
         shown = show_token(piece.raw)
         yield {
             "shown": shown,
             "special": piece.special,
-            "title": f"`{shown}`, a special token" if piece.special else f"The regex cut the piece `{shown}`",
-            "tokens": [
-                {
-                    "position": token.position,
-                    "id": token.id,
-                    "shown": show_token(token.raw),
-                    "hex": token.raw.hex(" "),
-                    "color": position_color(token.position, mode),
-                    "title": f"`{show_token(token.raw)}` (position {token.position}) is token {token.id}, "
-                    f"{len(token.raw)} byte{'s' * (len(token.raw) != 1)}: {token.raw.hex(' ')}",
-                }
-                for token in own
-            ],
+            "title": f"“{shown}”, a special token" if piece.special else f"The regex cut the piece “{shown}”",
+            "groups": shared_characters([token.raw for token in own]),
+            "tokens": [_card(token) for token in own],
         }
+
+
+def _card(token: Token) -> dict[str, Any]:
+    shown, hex = show_token(token.raw), token.raw.hex(" ")
+    count = f"{len(token.raw)} byte{'s' * (len(token.raw) != 1)}"
+    return {
+        "position": token.position,
+        "id": token.id,
+        "shown": shown,
+        "hex": hex,
+        "title": f"“{shown}” (position {token.position}) is token {token.id}, {count}: {hex}",
+    }
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """A word of one token, a special token, and a character in three."""
+    cuts = [("The", [b"The"], False), ("<|endoftext|>", [b"<|endoftext|>"], True)]
+    cuts += [(" 你", [b" \xe4", b"\xbd", b"\xa0"], False), (" gypsy", [b" gy", b"psy"], False)]
+    pieces: list[Piece] = []
+    tokens: list[Token] = []
+    for text, raws, special in cuts:
+        ids = tuple(range(len(tokens), len(tokens) + len(raws)))
+        pieces.append(Piece(text, 0, text.encode(), (), tuple(raws), ids, "", special))
+        tokens += [
+            Token(id, id, raw.decode("utf-8", "replace"), raw) for id, raw in zip(ids, raws, strict=True)
+        ]
+    token_cards(pieces, tokens, 3, mode, lambda position: sent("position", position), key="cards_example")

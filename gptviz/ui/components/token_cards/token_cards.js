@@ -1,54 +1,34 @@
 // Every token as a card: position, text, id, bytes; tokens of one piece share a line under them.
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  let cards = parentElement.querySelector('.cards');
-  if (!cards) {
-    cards = make('div', 'cards');
-    cards.dataset.testid = 'token-cards';
-    parentElement.appendChild(cards);
-  }
-  const signature = JSON.stringify([data.mode, data.pieces]);
-  if (cards.dataset.signature !== signature) { // keep the cards, and the focus, when only the selection changes
-    cards.replaceChildren(...data.pieces.map(piece));
-    cards.dataset.signature = signature;
-  }
-  for (const card of cards.querySelectorAll('.card')) {
-    const selected = Number(card.dataset.position) === data.selected;
-    card.setAttribute('aria-pressed', selected);
-    if (selected) {
-      for (const other of cards.children) other.classList.toggle('mine', other === card.parentElement);
-      const top = card.parentElement.offsetTop, bottom = top + card.parentElement.offsetHeight;
-      if (top < cards.scrollTop || bottom > cards.scrollTop + cards.clientHeight) cards.scrollTop = top - 4;
-    }
-  }
-  saveButtons(parentElement, () => svgOfElements(cards), 'gptviz-tokens');
-  cards.onclick = (event) => {
-    const card = event.target.closest('.card');
-    if (card) setTriggerValue('position', Number(card.dataset.position));
-  };
 
-  function piece(cut) {
-    const box = make('div', 'piece' + (cut.special ? ' special' : ''));
-    box.dataset.testid = 'piece';
-    box.dataset.text = cut.shown;
-    box.title = cut.title;
-    box.append(...cut.tokens.map((token) => {
-      const card = make('button', 'card');
-      Object.assign(card.dataset, { testid: 'token-card', position: token.position, id: token.id, bytes: token.hex });
-      card.title = token.title;
-      card.setAttribute('aria-label', token.title);
-      const text = make('span', 'text', token.shown);
-      text.style.setProperty('--chip', token.color);
-      card.append(make('span', 'position', token.position), text, make('span', 'id', token.id), make('span', 'hex', token.hex));
-      return card;
-    }));
-    return box;
-  }
+function card({ data, send }, token) {
+  return gv.h('button', {
+    key: `${token.position}-${token.id}`, type: 'button', class: 'card', title: token.title, 'aria-label': token.title,
+    'aria-pressed': token.position === data.selected, onclick: () => send('position', token.position),
+    data: { testid: 'token-card', position: token.position, id: token.id, bytes: token.hex },
+  },
+  gv.h('span', { class: 'position' }, token.position),
+  gv.h('span', { class: 'text', style: { '--chip': `var(--position-${token.position % data.colours})` } }, token.shown),
+  gv.h('span', { class: 'id' }, token.id), gv.h('span', { class: 'hex' }, token.hex));
 }
 
-function make(tag, className, text = '') {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
+function piece(view, cut) {
+  const { selected } = view.data, [first, last] = [cut.tokens[0].position, cut.tokens.at(-1).position];
+  const mine = first <= selected && selected <= last;
+  return gv.h('div', {
+    key: first, class: `piece ${cut.special ? 'special' : ''} ${mine ? 'mine' : ''}`, title: cut.title,
+    data: { testid: 'piece', text: cut.shown },
+  }, gv.grouped(cut.tokens.length, cut.groups, (i) => card(view, cut.tokens[i])));
 }
+
+export default gv.component((view) => {
+  const { data, root } = view;
+  return [
+    gv.h('div', { class: 'cards', data: { testid: 'token-cards' } }, data.pieces.map((cut) => piece(view, cut))),
+    gv.saveButtons(() => gv.svgOfElements(root.querySelector('.cards')), data.saved),
+  ];
+}, ({ data, root, state }) => {
+  const shown = JSON.stringify([data.selected, data.pieces.map((cut) => cut.tokens.map((token) => token.id))]);
+  const mine = root.querySelector('.mine');
+  if (mine && state.shown !== shown) gv.reveal(root.querySelector('.cards'), mine);
+  state.shown = shown;
+});

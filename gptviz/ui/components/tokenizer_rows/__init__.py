@@ -1,24 +1,30 @@
-"""The same text cut by several tokenizers, one row each with its count: a component."""
+"""The same text cut by several tokenizers, one row each with its count.
 
-from collections.abc import Sequence
+Colours alternate by position, so that one sees where a token ends.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
-from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.kernel import component
+from gptviz.ui.components.saved import Saved, stem
 
 # More would only make the page heavy: the count beside them is of all.
 SHOWN = 200
 
-_component = saving_component("tokenizer_rows")
+_component = component("tokenizer_rows")
 
 
-def tokenizer_rows(cuts: Sequence[Cut], mode: Mode, key: str = "tokenizer_rows") -> None:
+def tokenizer_rows(
+    cuts: Sequence[Cut], mode: Mode, key: str = "tokenizer_rows", saved: Saved | None = None
+) -> None:
     """Draw the rows; tokens whose text is lost have a dashed outline."""
-    colors = palette(mode)
-    data = {"rows": [_row(cut) for cut in cuts], "colors": list(colors.positions), "key": colors.key}
-    _component(key=key, data=data)
+    data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette(mode).positions)}
+    _component(key, data, mode=mode, saved=saved or Saved(stem("tokenizers")))
 
 
 def _row(cut: Cut) -> dict[str, Any]:
@@ -32,9 +38,22 @@ def _row(cut: Cut) -> dict[str, Any]:
         "count": len(cut.ids),
         "unknown": cut.unknown,
         "tokens": shown,
+        "groups": shared_characters(cut.raws[:SHOWN]),
         "lost": [
             i
             for i, (token, id) in enumerate(shown)
             if id is None or (cut.tokenizer == "words" and token == UNK)
         ],
     }
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Three tokenizers: one that knows the text, one that loses a word, one of bytes."""
+    raw = "a 你".encode()
+    cuts = [
+        Cut("whole", 50257, ("a", "·你"), (64, 220), 0, (b"a", raw[1:])),
+        Cut("words", 300, ("a", UNK), (7, 299), 1, (b"a", raw[1:])),
+        Cut("bytes", 256, tuple(f"{b:02x}" for b in raw), tuple(raw), 0, tuple(bytes([b]) for b in raw)),
+        Cut("letters", 26, ("b",) * 300, (1,) * 300, 0, (b"b",) * 300),
+    ]
+    tokenizer_rows(cuts, mode, key="rows_example")

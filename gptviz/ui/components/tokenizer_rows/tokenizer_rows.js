@@ -1,35 +1,27 @@
 // One row a tokenizer: its name, how many tokens, and the tokens themselves.
-export default function (component) {
-  const { data, parentElement } = component;
-  const table = make('div', 'tokenizers');
-  table.dataset.testid = 'tokenizers';
-  table.style.setProperty('--key', data.key);
-  table.append(...data.rows.map((cut) => {
-    const row = make('div', 'row');
-    Object.assign(row.dataset, { testid: 'tokenizer-row', tokenizer: cut.tokenizer, count: cut.count, unknown: cut.unknown });
-    const name = make('div', 'name', cut.tokenizer);
-    name.append(make('span', 'about', cut.about));
-    const tokens = make('div', 'tokens');
-    tokens.append(...cut.tokens.map(([shown, id], i) => {
-      const token = make('span', 'token' + (cut.lost.includes(i) ? ' unknown' : ''), shown);
-      token.style.setProperty('--chip', data.colors[i % data.colors.length]);
-      token.dataset.id = id === null ? 'none' : id;
-      token.title = id === null ? '`' + shown + '` has no id here' : '`' + shown + '` is id ' + id;
-      return token;
-    }));
-    if (cut.count > cut.tokens.length)
-      tokens.append(make('span', 'more', '… and ' + (cut.count - cut.tokens.length).toLocaleString('en') + ' more'));
-    row.append(name, make('div', 'count', cut.count.toLocaleString('en')), tokens);
-    return row;
-  }));
-  parentElement.querySelector('.tokenizers')?.remove();
-  parentElement.prepend(table);
-  saveButtons(parentElement, () => svgOfElements(table), 'gptviz-tokenizers');
+
+const many = (number) => number.toLocaleString('en');
+
+function token(cut, i, colours) {
+  const [shown, id] = cut.tokens[i];
+  return gv.h('span', {
+    class: `token ${cut.lost.includes(i) ? 'unknown' : ''}`, style: { '--chip': `var(--position-${i % colours})` },
+    data: { id: id ?? 'none' }, title: id === null ? `“${shown}” has no id here` : `“${shown}” is id ${id}`,
+  }, shown);
 }
 
-function make(tag, className, text = '') {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
+function row(cut, colours) {
+  return gv.h('div', {
+    key: cut.tokenizer, class: 'row',
+    data: { testid: 'tokenizer-row', tokenizer: cut.tokenizer, count: cut.count, unknown: cut.unknown },
+  },
+  gv.h('div', { class: 'name' }, cut.tokenizer, gv.h('span', { class: 'about' }, cut.about)),
+  gv.h('div', { class: 'count' }, many(cut.count)),
+  gv.h('div', { class: 'tokens' }, gv.grouped(cut.tokens.length, cut.groups, (i) => token(cut, i, colours)),
+    cut.count > cut.tokens.length ? gv.h('span', { key: 'more', class: 'more' }, `… and ${many(cut.count - cut.tokens.length)} more`) : null));
 }
+
+export default gv.component(({ data, root }) => [
+  gv.h('div', { class: 'tokenizers', data: { testid: 'tokenizers' } }, data.rows.map((cut) => row(cut, data.colours))),
+  gv.saveButtons(() => gv.svgOfElements(root.querySelector('.tokenizers')), data.saved),
+]);

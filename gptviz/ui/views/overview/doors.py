@@ -10,10 +10,11 @@ from gptviz import LanguageModel, Run, Token
 from gptviz.analysis.overview import SITES, Glance, around, glance
 from gptviz.config import GPTConfig
 from gptviz.figures.strips import norm_lines, strip
-from gptviz.figures.theme import Mode, position_color
+from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
-from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.components.doors import draw_doors
+from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
@@ -24,17 +25,14 @@ from gptviz.ui.words import show_id
 
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
 
-_component = saving_component("doors")
-
-
 def doors(scene: Scene) -> None:
     """Draw the five doors; a click on one goes to its page."""
     cards = [
         {**card, "title": PAGES[card["page"]][0], "href": _address(card["page"])}
         for card in pictures(scene.run, scene.position, scene.mode)
     ]
-    opened = _component(key="doors", data={"doors": cards}, on_page_change=lambda: None).page
-    if opened in PAGES:
+    opened = draw_doors(cards, scene.mode)
+    if opened is not None:
         st.switch_page(page_target(opened), query_params=state.link())
 
 
@@ -54,7 +52,7 @@ def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
     lm, seen = runs.model(run), glanced(run, position)
     tokens = lm.tokens(run.ids)
     return [
-        _tokens(tokens, position, mode),
+        _tokens(tokens, position),
         _embeddings(seen, mode),
         _attention(run, lm.config, mode),
         _layernorm(seen, mode),
@@ -62,21 +60,24 @@ def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
     ]
 
 
-def _tokens(tokens: list[Token], position: int, mode: Mode) -> dict[str, Any]:
-    chosen = tokens[position]
+def _tokens(tokens: list[Token], position: int) -> dict[str, Any]:
+    chosen, near = tokens[position], around(tokens, position)
     rows = [
         {
             "shown": show_token(token.raw),
             "position": token.position,
             "id": token.id,
-            "color": position_color(token.position, mode),
             "chosen": token.position == position,
         }
-        for token in around(tokens, position)
+        for token in near
     ]
     return {
         "page": "tokens",
-        "picture": {"draw": "tokens", "tokens": rows},
+        "picture": {
+            "draw": "tokens",
+            "tokens": rows,
+            "groups": shared_characters([token.raw for token in near]),
+        },
         "caption": words.tokens(len(tokens), show_token(chosen.raw), chosen.id),
     }
 
