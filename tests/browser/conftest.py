@@ -69,15 +69,17 @@ def browser() -> Iterator[Any]:
         instance.close()
 
 
-def start_server(home: Path, *options: str, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
-    """`streamlit run app.py` in a home where nobody has ever run Streamlit; waits until it answers."""
+def start_server(
+    home: Path, *options: str, app: str = "app.py", **environment: str
+) -> tuple[subprocess.Popen[bytes], str]:
+    """`streamlit run` the app in a home where nobody has ever run Streamlit; waits until it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = (home / "server.log").open("wb")
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "streamlit", "run", "app.py"),
+            *(sys.executable, "-m", "streamlit", "run", app),
             *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
         ],
         cwd=ROOT,

@@ -1,0 +1,199 @@
+"""Every component's own example in Chromium: drawn without a fault, and sends what it may."""
+
+import json
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+from gptviz.figures.theme import PALETTES
+from gptviz.ui import components
+from tests.browser.components_app import with_examples
+from tests.browser.conftest import Watch, start_server, stop_server
+
+PENDING = {"chart", "heads", "matrix"}  # not on the kernel yet
+SILENT = {"merges", "tokenizer_rows"}  # they send nothing
+
+
+def part(page, component, *path):
+    return page.locator(f".st-key-example_{component} " + " ".join(path))
+
+
+def by(test_id, **data):
+    found = "".join(f"[data-{name}='{value}']" for name, value in data.items())
+    return f"[data-testid={test_id}]{found}"
+
+
+def click_cell(page):
+    box = part(page, "cell_clicks", ".nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 20)  # the listener comes with the pointer
+    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.25)
+
+
+ACTIONS = {
+    "candidates": [(lambda page: part(page, "candidates", by("append", id=11)).click(), ["append", 11])],
+    "cell_clicks": [(click_cell, ["cell", {"row": 1, "column": 1}])],
+    "chips": [
+        (lambda page: part(page, "chips", by("chip", position=2)).first.click(), ["position", 2]),
+        (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["position", 3]),
+        (lambda page: part(page, "chips", by("next-token")).click(), ["append", 7]),
+    ],
+    "doors": [
+        (lambda page: part(page, "doors", by("door", page="layernorm")).click(), ["page", "layernorm"])
+    ],
+    "surprise": [
+        (lambda page: part(page, "surprise", by("surprise-chip", position=3)).click(), ["position", 2])
+    ],
+    "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
+    "token_cards": [
+        (lambda page: part(page, "token_cards", by("token-card", position=4)).click(), ["position", 4])
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def examples(browser, tmp_path_factory):
+    """The address of the page of examples."""
+    home = tmp_path_factory.mktemp("home")
+    process, url = start_server(home, "--server.headless", "true", app="tests/browser/components_app.py")
+    yield url
+    stop_server(process)
+
+
+@pytest.fixture
+def open_example(browser, examples):
+    """open_example(name, mode) -> a page with this example alone; the console must stay silent."""
+    opened = []
+
+    def open_(name, mode="light", width=1000):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=mode)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        opened.append((context, Watch(page)))
+        page.goto(f"{examples}/?only={name}")
+        part(page, name, ".gv").first.wait_for(state="attached")
+        return page
+
+    yield open_
+    faults = [fault for _, watch in opened for fault in watch.faults]
+    for context, _ in opened:
+        context.close()
+    assert not faults, "\n".join(faults)
+
+
+def await_sent(page, expected):
+    """Until the page says that exactly these events have arrived, in this order."""
+    log = page.locator("[data-testid=stCode] code")
+    log.filter(has_text=re.compile(re.escape(json.dumps(expected)))).wait_for()
+    assert json.loads(log.inner_text()) == expected
+
+
+def test_every_component_has_an_example_and_all_that_send_are_tried():
+    names = {found.name for found in iter_modules(components.__path__) if found.ispkg}
+    assert names - set(with_examples()) <= PENDING
+    declared = {n: import_module(f"{components.__name__}.{n}")._component.events for n in names - PENDING}
+    assert {name for name, events in declared.items() if events} <= set(ACTIONS)
+    for name, actions in ACTIONS.items():
+        if name in declared:
+            assert {sent[0] for _, sent in actions} == set(declared[name])
+    assert {name for name, events in declared.items() if not events} == SILENT
+
+
+@pytest.mark.parametrize("name", sorted(ACTIONS))
+def test_what_an_example_sends_arrives(open_example, name):
+    page, expected = open_example(name), []
+    for action, sent in ACTIONS[name]:
+        action(page)
+        expected.append(sent)
+        await_sent(page, expected)
+
+
+@pytest.mark.parametrize("width", [1000, 390])
+@pytest.mark.parametrize("name", sorted({*ACTIONS, *SILENT}))
+def test_an_example_is_drawn_in_the_mode_s_colours_and_fits(open_example, name, width):
+    page = open_example(name, "dark", width)
+    root = part(page, name, ".gv").first
+    assert root.get_attribute("data-mode") == "dark"
+    assert root.evaluate("(n) => n.style.getPropertyValue('--ink')") == PALETTES["dark"].ink
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    if name not in ("cell_clicks", "theme_watch"):
+        assert root.bounding_box()["height"] > 20
+
+
+def test_a_run_keeps_elements_and_the_keyboards_place(open_example):
+    page = open_example("chips")
+    chip = part(page, "chips", by("chip", position=2)).first
+    chip.evaluate("(node) => { node.mine = true; }")
+    chip.click()
+    await_sent(page, [["position", 2]])
+    assert chip.evaluate("(node) => node.mine && node.getRootNode().activeElement === node")
+
+
+def test_a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(open_example):
+    page = open_example("chips")
+    strip = part(page, "chips", "[data-testid=chips]").nth(2)
+    more = part(page, "chips", "[data-testid=chips-more]").nth(2)
+    frame, chosen = strip.bounding_box(), strip.locator("[aria-pressed=true]").bounding_box()
+    assert frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
+    hidden = int(more.get_attribute("data-hidden"))
+    assert 100 < hidden < 225
+    more.click()
+    more.and_(page.locator("[data-hidden='0']")).wait_for()
+    assert strip.evaluate("(node) => node.scrollHeight <= node.clientHeight + 1")
+    assert not part(page, "chips", "[data-testid=chips-more]").first.is_visible()
+
+
+def test_chips_by_weight(open_example):
+    page = open_example("chips")
+    chips = part(page, "chips", "[data-testid=chips]").nth(1).locator("[data-testid=chip]")
+    weights = chips.evaluate_all("all => all.map(n => n.dataset.weight ?? null)")
+    assert weights == ["0.62", "0.2", "0.1", "0.05", "0.02", "0.009", "0.001", None]
+    light = "all => all.map(n => getComputedStyle(n).backgroundColor.match(/[0-9.]+/g).map(Number))"
+    lightness = [sum(color[:3]) for color in chips.evaluate_all(light)]
+    assert lightness[:7] == sorted(lightness[:7])  # the larger the weight, the darker
+    plain = part(page, "chips", "[data-testid=chips]").nth(0).locator("[data-testid=chip]")
+    assert len({tuple(color) for color in plain.evaluate_all(light)}) == 1
+
+
+def test_parts_of_a_character_stand_under_it(open_example):
+    page = open_example("chips")
+    group = part(page, "chips", by("group", start=3, stop=6)).first
+    inside = group.locator("[data-testid=chip]").evaluate_all("all => all.map(n => n.dataset.position)")
+    assert (group.get_attribute("data-text"), inside) == ("·你", ["3", "4", "5"])
+    whole = group.locator(".whole").bounding_box()
+    assert whole["y"] + whole["height"] <= group.locator("[data-testid=chip]").first.bounding_box()["y"] + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "things"), [("candidates", ".row"), ("surprise", ".chip"), ("doors", ".door")]
+)
+@pytest.mark.parametrize("width", [1000, 390])
+def test_pointing_at_things_moves_nothing(open_example, name, things, width):
+    page = open_example(name, width=width)
+    root = part(page, name, ".gv")
+    before = root.bounding_box()
+    for thing in part(page, name, things).all():
+        thing.hover()
+        assert root.bounding_box() == before
+
+
+def test_every_merge_of_a_ladder_is_on_the_page(open_example):
+    page = open_example("merges")
+    rows = part(page, "merges", ".rows")
+    assert (
+        part(page, "merges", by("stage")).count()
+        == int(part(page, "merges", by("merges")).get_attribute("data-steps")) + 1
+    )
+    assert rows.evaluate("(node) => node.scrollHeight <= node.clientHeight + 1")
+
+
+def test_focus_is_not_drawn_like_what_is_chosen(open_example):
+    page = open_example("token_cards")
+    card = part(page, "token_cards", by("token-card", position=0))
+    page.keyboard.press("Tab")
+    card.and_(page.locator(":focus-visible")).wait_for()
+    style = "(node) => { const s = getComputedStyle(node); return [s.outlineStyle, s.boxShadow]; }"
+    assert card.evaluate(style) == ["dashed", "none"]
+    chosen = part(page, "token_cards", "[aria-pressed=true]")
+    assert chosen.evaluate(style)[0] == "none" and chosen.evaluate(style)[1] != "none"
