@@ -91,7 +91,8 @@ def _surprise(scene: Scene) -> None:
     st.markdown("#### Surprise along the prompt")
     bits, nats = (float(surprise[unit].mean()) for unit in ("bits", "nats"))
     prose(words.along_the_prompt(len(surprise), bits, nats), "surprise")
-    surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select)
+    raws = [token.raw for token in scene.tokens]
+    surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select, raws=raws)
     in_numbers(lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise")
 
 
