@@ -26,9 +26,11 @@ def by(test_id, **data):
 
 
 def click_cell(page):
-    box = part(page, "cell_clicks", ".nsewdrag").bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 20)  # the listener comes with the pointer
-    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.25)
+    """The middle of the upper row, which is row 1; the listener comes with the pointer."""
+    plot = part(page, "cell_clicks", ".nsewdrag")
+    plot.hover()
+    box = plot.bounding_box()
+    plot.click(position={"x": box["width"] / 2, "y": box["height"] / 4})
 
 
 ACTIONS = {
@@ -175,7 +177,7 @@ def test_pointing_at_things_moves_nothing(open_example, name, things, width):
     before = root.bounding_box()
     for thing in part(page, name, things).all():
         thing.hover()
-        assert root.bounding_box() == before
+        assert root.bounding_box() == before, thing.get_attribute("aria-label")
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):
@@ -191,7 +193,7 @@ def test_every_merge_of_a_ladder_is_on_the_page(open_example):
 def test_focus_is_not_drawn_like_what_is_chosen(open_example):
     page = open_example("token_cards")
     card = part(page, "token_cards", by("token-card", position=0))
-    page.keyboard.press("Tab")
+    card.focus()
     card.and_(page.locator(":focus-visible")).wait_for()
     style = "(node) => { const s = getComputedStyle(node); return [s.outlineStyle, s.boxShadow]; }"
     assert card.evaluate(style) == ["dashed", "none"]

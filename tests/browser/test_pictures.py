@@ -11,6 +11,7 @@ from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from gptviz.figures.theme import PALETTES
 from gptviz.tokenizer import encode, get_encoding, show_token, token_bytes
+from gptviz.tokenizer.characters import character_groups
 from gptviz.ui.shell.navigation import PAGES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -96,8 +97,13 @@ def test_the_cards_are_saved_with_those_that_scroll(open_page, tmp_path):
     assert size(svg)[1] > on_screen(cards)[1] + 50
 
     mini, texts = get_encoding("mini"), iter(texts_of(svg))
-    for position, id in enumerate(encode(mini, TEXT)):
+    ids = encode(mini, TEXT)
+    groups = character_groups([token_bytes(mini, id) for id in ids])
+    shared = {group.start: group.text for group in groups if len(group.positions) > 1}
+    for position, id in enumerate(ids):
         raw = token_bytes(mini, id)
+        if position in shared:  # the character that this token and the next hold together, above them
+            assert next(texts) == show_token(shared[position].encode())
         assert [next(texts) for _ in range(3)] == [str(position), show_token(raw), str(id)]
         hex = next(texts)  # the bytes of a long token end in an ellipsis, as on its card
         assert hex == raw.hex(" ") or (hex.endswith("…") and raw.hex(" ").startswith(hex[:-1]))

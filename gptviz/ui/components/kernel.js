@@ -65,7 +65,7 @@ const gv = (() => {
       if (name === 'key' || name === 'own') return;
       if (name === 'style') each(value, before.style, (key, v) => v === undefined ? node.style.removeProperty(key) : node.style.setProperty(key, v));
       else if (name === 'data') each(value, before.data, (key, v) => { if (v === undefined) delete node.dataset[key]; else node.dataset[key] = v; });
-      else if (name.startsWith('on')) node[name] = value ?? null;
+      else if (name.startsWith('on')) node[name] = value ? (event) => { value(event); } : null;   // a handler's false would cancel the event
       else if (PROPERTIES.has(name)) { if (value !== undefined && node[name] !== value) node[name] = value; }
       else if (absent(value) || (value === false && !name.startsWith('aria-'))) node.removeAttribute(name);
       else if (value !== before[name] || !node.hasAttribute(name)) node.setAttribute(name, value === true && !name.startsWith('aria-') ? '' : value);
@@ -159,11 +159,13 @@ const gv = (() => {
     return out;
   }
 
-  // `child`, a sentence that changes under the pointer, in the room that the longest of `sentences` needs: so
-  // that what stands below stays where it is.
+  // `child`, a sentence that changes under the pointer, in the room that the longest of `sentences` (pieces for
+  // `prose` each) need: so that what stands below stays where it is.
   function reserving(sentences, child) {
-    const longest = sentences.reduce((most, text) => (text.length > most.length ? text : most), '');
-    return h('div', { class: 'reserving' }, h('p', { class: 'longest', 'aria-hidden': true, data: { unsaved: '' } }, longest), child);
+    const length = (pieces) => pieces.join('').length;
+    const longest = [...sentences].sort((a, b) => length(b) - length(a)).slice(0, 3);
+    return h('div', { class: 'reserving' }, longest.map((pieces) =>
+      h('p', { class: 'longest', 'aria-hidden': true, data: { unsaved: '' } }, prose(pieces))), child);
   }
 
   // Pieces of text and code in turn, [text, code, text, ...]: a token may hold any character.

@@ -45,12 +45,13 @@ function line(view, row, index) {
   }, '+', gv.h('span', null, ` ${data.action}`)) : null);
 }
 
+const said = (row) => (row.rest ? [row.sentence] : ['', row.token, ` ${row.sentence}`]);
 const resting = ({ data, state }) => Math.max(0, all(data).findIndex((row) => row.key === state.locked));
 
 function tell({ data, root }, index) {
   const row = all(data)[index];
   root.querySelectorAll('.row').forEach((node, i) => node.classList.toggle('shown', i === index));
-  if (row) gv.render(root.querySelector('.sentence'), gv.prose(row.rest ? [row.sentence] : ['', row.token, ` ${row.sentence}`]));
+  if (row) gv.render(root.querySelector('.sentence'), gv.prose(said(row)));
 }
 
 export default gv.component((view) => {
@@ -61,7 +62,7 @@ export default gv.component((view) => {
   return gv.h('div', { class: 'sheet', data: { testid: 'candidates', scale: data.scale } },
     gv.h('div', { class: 'rows' }, head(data), lines),
     gv.h('div', { class: 'foot' },
-      gv.reserving(all(data).map((row) => `${row.rest ? '' : row.token} ${row.sentence}`),
+      gv.reserving(all(data).map(said),
         gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'sentence' } })),
       gv.saveButtons(() => gv.svgOfElements(root.querySelector('.sheet')), data.saved)));
 }, (view) => tell(view, resting(view)));

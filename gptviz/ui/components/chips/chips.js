@@ -39,8 +39,8 @@ function cut({ root, state }) {
   const below = boxes.filter((box) => box.top > frame.bottom - 4).length;
   const button = root.querySelector('.more');
   const long = strip.scrollHeight > strip.clientHeight + 2 || state.open;
-  strip.classList.toggle('above', above > 0);
-  strip.classList.toggle('below', below > 0);
+  strip.classList.toggle('above', strip.scrollTop > 2);
+  strip.classList.toggle('below', strip.scrollTop + strip.clientHeight < strip.scrollHeight - 2);
   button.hidden = !long;
   button.dataset.hidden = above + below;
   button.setAttribute('aria-expanded', Boolean(state.open));

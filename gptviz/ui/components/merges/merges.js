@@ -79,7 +79,7 @@ export default gv.component((view) => {
   return [
     gv.h('div', { class: 'merges', data: { testid: 'merges', steps: last, step: state.step } },
       gv.h('div', { class: 'head' }, last > 0 ? controls(view) : null,
-        gv.reserving(data.stages.map(({ says }) => says.join('')),
+        gv.reserving(data.stages.map(({ says }) => says),
           gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: 'merge-says' } }, gv.prose(data.stages[state.step].says)))),
       gv.h('div', { class: 'rows' }, data.stages.map((row, index) => stage(view, row, index)))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.merges')), data.saved),

@@ -8,11 +8,11 @@ function gradient({ from, to }) {               // as SVG, so that a saved pictu
   return document.importNode(parsed.documentElement, true);
 }
 
-const sentences = ({ chips, legend }) => [...chips.map(({ token, sentence }) => `${token} ${sentence}`), legend.rest];
+const said = ({ token, sentence }) => ['', token, ` ${sentence}`];
 
 function tell({ data, root }, position) {
-  const { token = '', sentence = data.legend.rest } = data.chips[position] ?? {};
-  gv.render(root.querySelector('.sentence'), token ? gv.prose(['', token, ` ${sentence}`]) : sentence);
+  const chip = data.chips[position];
+  gv.render(root.querySelector('.sentence'), gv.prose(chip ? said(chip) : [data.legend.rest]));
 }
 
 function chip(view, position) {
@@ -35,7 +35,7 @@ export default gv.component((view) => {
         onmouseleave: () => tell(view, data.expected) },
       gv.grouped(data.chips.length, data.groups, (position) => chip(view, position))),
       gv.h('div', { class: 'foot' },
-        gv.reserving(sentences(data), gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
+        gv.reserving([...data.chips.map(said), [data.legend.rest]], gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
         gv.h('span', { class: 'legend' }, gv.h('span', { class: 'low' }, data.legend.low),
           gv.h('span', { class: 'scale' }, state.gradient), gv.h('span', { class: 'high' }, data.legend.high)))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.surprise')), data.saved),
