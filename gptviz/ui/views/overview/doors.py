@@ -25,6 +25,7 @@ from gptviz.ui.words import show_id
 
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
 
+
 def doors(scene: Scene) -> None:
     """Draw the five doors; a click on one goes to its page."""
     cards = [
