@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+import numpy as np
 import pandas as pd
 import tiktoken
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
@@ -39,6 +41,26 @@ class Norm:
     eps: float
     scale: torch.Tensor
     shift: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class NormStatistics:
+    """What every LayerNorm does to every token: (N, T) float32 each, norms in the order of the pass."""
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ("mean", "variance", "mean_after", "variance_after")
+
+    names: list[str]
+    mean: NDArray[np.float32]
+    variance: NDArray[np.float32]  # biased, as the module uses it
+    mean_after: NDArray[np.float32]  # after scale and shift
+    variance_after: NDArray[np.float32]
+
+    def grid(self, column: str) -> NDArray[np.float32]:
+        """One of the four by its name. ValueError for any other."""
+        if column not in self.COLUMNS:
+            raise ValueError(f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}")
+        grid: NDArray[np.float32] = getattr(self, column)
+        return grid
 
 
 def norms_of(model: GPTModel) -> list[Norm]:
@@ -209,25 +231,32 @@ class Trace:
         variance_after. "After" is after scale and shift. Needs resid_pre, resid_mid and the last
         resid_post in the trace.
         """
-        tables = []
+        found, tokens = self.norm_statistics(), len(self)
+        blocks = [norm.block for norm in self._norms for _ in range(tokens)]
+        return pd.DataFrame(
+            {
+                "norm": np.repeat(found.names, tokens).astype(object),
+                "block": pd.array(blocks, dtype="Int64"),
+                "position": np.tile(np.arange(tokens), len(found.names)),
+                "token": [token.text for token in self.tokens] * len(found.names),
+                **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
+            }
+        )
+
+    def norm_statistics(self) -> "NormStatistics":
+        """The numbers of `norms()` as arrays, a row a norm and a column a token."""
+        rows = []
         for norm in self._norms:
             before = self._values_of(norm.source)
             shift = None if norm.shift is None else norm.shift.float().cpu()
             after = F.layer_norm(
                 before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps
             )  # (T, D)
-            columns: dict[str, Any] = {
-                "norm": norm.name,
-                "block": pd.array([norm.block] * len(self), dtype="Int64"),
-                "position": range(len(self)),
-                "token": [token.text for token in self.tokens],
-                "mean": before.mean(dim=-1).numpy(),
-                "variance": before.var(dim=-1, unbiased=False).numpy(),
-                "mean_after": after.mean(dim=-1).numpy(),
-                "variance_after": after.var(dim=-1, unbiased=False).numpy(),
-            }
-            tables.append(pd.DataFrame(columns))
-        return pd.concat(tables, ignore_index=True)
+            rows.append(
+                [*_mean_and_variance(before.numpy()), *_mean_and_variance(after.numpy())]
+            )  # 4 of (T,)
+        grids = np.array(rows, dtype=np.float32).swapaxes(0, 1)  # (4, N, T)
+        return NormStatistics([norm.name for norm in self._norms], *grids)
 
     def _position(self, position: int) -> int:
         if (
@@ -246,3 +275,12 @@ def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int]) -> list[Token]:
         Token(p, i, raw.decode("utf-8", "replace"), raw)
         for p, (i, raw) in enumerate(zip(ids, raws, strict=True))
     ]
+
+
+def _mean_and_variance(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each row of (T, D), summed in float64; the variance is biased. (T,) each.
+
+    NumPy and one thread: for a few rows, torch's threads cost more than the sums.
+    """
+    mean = x.mean(axis=-1, dtype=np.float64)
+    return mean, np.square(x - mean[:, None]).mean(axis=-1)

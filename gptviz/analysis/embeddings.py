@@ -6,6 +6,7 @@ float32 NumPy arrays or DataFrames; nothing is rounded here.
 The book's sections 2.7 (token embeddings) and 2.8 (encoding word positions).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +16,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed
 from gptviz.trace import Token, Trace
 
 Rows = NDArray[np.float32]
@@ -68,19 +69,6 @@ class Scale:
     @property
     def clipped(self) -> bool:
         return self.outside > 0
-
-
-def scale_words(scale: Scale) -> str:
-    """The sentence that says what the colours mean, and whether any value is beyond them."""
-    end = significant(scale.limit, 2)
-    span = f"One scale for all: −{end} (blue) to {end} (orange), paper at zero."
-    if not scale.clipped:
-        return f"{span} No value lies beyond it."
-    share = significant(100 * scale.outside / scale.count, 2)
-    return (
-        f"{span} {scale.outside:,} of the {scale.count:,} values ({share} %) lie beyond it and have its last "
-        f"colour; the largest is {significant(scale.largest)} from zero. Hover: the true value."
-    )
 
 
 def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
@@ -171,6 +159,11 @@ def similarity_apart(similarity: Rows, distance: int) -> float:
             f"distance is {distance}; {len(similarity)} positions are 0 to {len(similarity) - 1} apart"
         )
     return float(np.diagonal(similarity, distance).mean())
+
+
+def best_by_chance(rows: int, dimensions: int) -> float:
+    """About the cosine that the nearest of so many random rows would have: where one of them is expected."""
+    return math.sqrt(1 - max(rows, 1) ** (-2 / dimensions))
 
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.model import GPTModel, LayerNorm
-from gptviz.trace import Norm, Trace, norms_of
+from gptviz.trace import Norm, NormStatistics, Trace, norms_of
 
 Vector = NDArray[np.float64]  # (D,)
 
@@ -140,20 +140,6 @@ def variance_parts(steps: Steps) -> VarianceParts:
     )
 
 
-def norm_grid(norms: pd.DataFrame, column: str) -> NDArray[np.float64]:
-    """One column of `Trace.norms()` as a picture: one row a norm in the order of the network, (N, T)."""
-    columns = [name for name in norms.columns if name not in ("norm", "block", "position", "token")]
-    if column not in columns:
-        raise ValueError(f"norms() has no column {column!r}; it has {', '.join(columns)}")
-    grid = norms.pivot(index="norm", columns="position", values=column).loc[norm_names(norms)]
-    return grid.to_numpy(dtype=np.float64)
-
-
-def norm_names(norms: pd.DataFrame) -> list[str]:
-    """The norms of `Trace.norms()` in the order of the network."""
-    return list(dict.fromkeys(norms["norm"]))
-
-
 def grid_limit(before: NDArray[np.floating], after: NDArray[np.floating], quantity: str) -> float:
     """One symmetric colour range for both pictures.
 
@@ -167,17 +153,31 @@ def grid_limit(before: NDArray[np.floating], after: NDArray[np.floating], quanti
     return float(np.abs(both).max()) or 1.0
 
 
-def extremes(norms: pd.DataFrame, column: str) -> tuple[pd.Series, pd.Series]:
-    """The rows of `Trace.norms()` where a column is smallest and largest."""
-    return norms.loc[norms[column].idxmin()], norms.loc[norms[column].idxmax()]
+@dataclass(frozen=True)
+class Place:
+    """A value of a grid, and where it stands: at the `norm`-th norm (row), for the token at `position`."""
+
+    value: float
+    norm: int
+    position: int
 
 
-def through_depth(norms: pd.DataFrame, position: int) -> pd.DataFrame:
-    """The rows of `Trace.norms()` of one token, in the order it meets the norms."""
-    rows = norms[norms["position"] == position].reset_index(drop=True)
-    if rows.empty:
-        raise ValueError(f"position {position} does not exist; there are 0 to {norms['position'].max()}")
-    return rows
+def extremes(grid: NDArray[np.floating]) -> tuple[Place, Place]:
+    """Where an (N, T) grid of `NormStatistics` is smallest and where it is largest."""
+    places = []
+    for at in (int(grid.argmin()), int(grid.argmax())):
+        norm, position = divmod(at, grid.shape[1])
+        places.append(Place(float(grid[norm, position]), norm, position))
+    return places[0], places[1]
+
+
+def through_depth(found: NormStatistics, position: int) -> pd.DataFrame:
+    """One token's way: a row a norm, with its name and the four columns of `NormStatistics`."""
+    tokens = found.mean.shape[1]
+    if not 0 <= position < tokens:
+        raise ValueError(f"position {position} does not exist; there are 0 to {tokens - 1}")
+    columns = {column: found.grid(column)[:, position] for column in found.COLUMNS}
+    return pd.DataFrame({"norm": found.names, **columns})
 
 
 @dataclass(frozen=True)
@@ -231,14 +231,6 @@ def arithmetic(steps: Steps, dimension: int) -> list[Step]:
             Step("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
         )
     return lines
-
-
-def arithmetic_table(steps: Steps, dimension: int) -> pd.DataFrame:
-    """`arithmetic` as a table: step, formula, with these numbers, gives."""
-    return pd.DataFrame(
-        [(line.name, line.formula, line.numbers, line.value) for line in arithmetic(steps, dimension)],
-        columns=["step", "formula", "with these numbers", "gives"],
-    )
 
 
 def largest_dimension(steps: Steps) -> int:

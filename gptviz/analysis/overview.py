@@ -34,7 +34,7 @@ class Glance:
 def glance(trace: Trace, position: int, k: int = 5) -> Glance:
     """Needs `SITES` in the trace. ValueError for a position that does not exist."""
     parts = embedding_parts(trace)
-    depth = through_depth(trace.norms(), position)
+    depth = through_depth(trace.norm_statistics(), position)
     return Glance(
         parts=parts,
         limit=shared_scale(parts, share=0.95).limit,
@@ -59,12 +59,8 @@ def token_table(trace: Trace) -> pd.DataFrame:
     """
     table = embedding_lengths(trace)
     table.insert(2, "id", [token.id for token in trace.tokens])
-    norms = trace.norms()
-    for column, name in (
-        ("first_variance", norms["norm"].iloc[0]),
-        ("last_variance", norms["norm"].iloc[-1]),
-    ):
-        table[column] = norms.loc[norms["norm"] == name, "variance"].to_numpy()
+    variance = trace.norm_statistics().variance  # (N, T)
+    table["first_variance"], table["last_variance"] = variance[0], variance[-1]
     return table
 
 

@@ -11,11 +11,14 @@ from pathlib import Path
 import pandas as pd
 import tiktoken
 
-from gptviz.tokenizer import encode, show_token, token_bytes, well_formed
+from gptviz.tokenizer import END_OF_TEXT, encode, show_token, token_bytes, well_formed
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.regex import GPT2_RULES, alternatives
 from gptviz.tokenizer.simple import UNK, CharacterTokenizer, WordTokenizer, split_words
 from gptviz.tokenizer.steps import Piece
+
+# For a text whose every character lies in one token: three bytes that no English text makes one.
+EXAMPLE = "你"
 
 # Chapter 1 of "Alice's Adventures in Wonderland" (1865): what the word and character tokenizers learn from.
 CHAPTER = Path(__file__).parent.parent / "assets" / "text" / "alice_chapter_1.txt"
@@ -100,6 +103,41 @@ def spread_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[S
             held = tuple(raws[position] for position in covering)
             result.append(Spread(character, tuple(covering), tuple(ids[p] for p in covering), held))
     return result
+
+
+def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[Spread | None, bool]:
+    """The first character of the text that no single token holds, and True; else an example's, and False.
+
+    None where this encoding has a token for the example, too.
+    """
+    for tokens, own in ((ids, True), (encode(encoding, EXAMPLE), False)):
+        found = spread_characters(encoding, tokens)
+        if found:
+            return found[0], own
+    return None, False
+
+
+@dataclass(frozen=True)
+class EndOfText:
+    """What becomes of <|endoftext|>: the tokens it is as plain text, and its id as the special token.
+
+    `lengths` are the whole text's tokens with the switch off and on, None if the text does not hold it.
+    """
+
+    typed: tuple[str, ...]
+    id: int
+    lengths: tuple[int, int] | None
+
+
+def end_of_text(encoding: tiktoken.Encoding, text: str) -> EndOfText | None:
+    """None where the encoding has no such token."""
+    if END_OF_TEXT not in encoding.special_tokens_set:
+        return None
+    typed = tuple(show_token(token_bytes(encoding, id)) for id in encode(encoding, END_OF_TEXT))
+    lengths = None
+    if END_OF_TEXT in text:
+        lengths = len(encode(encoding, text, False)), len(encode(encoding, text, True))
+    return EndOfText(typed, encoding.encode_single_token(END_OF_TEXT), lengths)
 
 
 def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:

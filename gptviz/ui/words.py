@@ -2,10 +2,7 @@
 
 import re
 
-import pandas as pd
-
 from gptviz import LanguageModel
-from gptviz.digits import significant
 from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
 
 
@@ -55,18 +52,3 @@ def nameless(token: str) -> str:
 def term(number: str) -> str:
     """A number after a plus or minus sign: in brackets if it has a sign of its own."""
     return f"({number})" if number.startswith("−") else number
-
-
-def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:
-    """A small table as Markdown: numbers with `digits` that mean something, 0 where only rounding is left.
-
-    Its texts are our own words, not a person's: nothing in them is escaped.
-    """
-    rows = [list(table.columns), ["---"] * len(table.columns)]
-    for _, row in table.iterrows():
-        rows.append([value if isinstance(value, str) else _number(float(value), digits) for value in row])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def _number(value: float, digits: int) -> str:
-    return "0" if abs(value) < 1e-12 else significant(value, digits)

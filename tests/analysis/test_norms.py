@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from gptviz.analysis.norms import (
     STAGES,
     arithmetic,
+    extremes,
     find_norm,
     histogram,
     largest_dimension,
-    norm_grid,
     norm_input,
     norm_steps,
     run_norm,
@@ -181,16 +181,27 @@ def test_without_a_shift_the_arithmetic_ends_with_the_scale():
 
 
 def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(trace):
-    table = trace.norms()
-    grid = norm_grid(table, "variance")
+    found = trace.norm_statistics()
+    grid = found.grid("variance")
     assert grid.shape == (5, len(trace.tokens))
     for row, (site, block) in enumerate(
         [("resid_pre", 0), ("resid_mid", 0), ("resid_pre", 1), ("resid_mid", 1), ("resid_post", 1)]
     ):
         assert np.allclose(grid[row], trace[site, block].numpy().astype(np.float64).var(axis=1), rtol=1e-5)
-    curve = through_depth(table, 2)
+    curve = through_depth(found, 2)
     assert curve["norm"].tolist()[0] == "block 0 · norm1" and curve["norm"].tolist()[-1] == "final"
-    assert np.array_equal(curve["variance"].to_numpy(dtype=np.float64), grid[:, 2])
+    assert np.array_equal(curve["variance"], grid[:, 2])
+    table = trace.norms()
+    for column in found.COLUMNS:
+        assert np.array_equal(table[column], found.grid(column).ravel())
+    assert table["norm"].tolist() == [name for name in found.names for _ in trace.tokens]
+    assert table["position"].tolist() == [p for _ in found.names for p in range(len(trace.tokens))]
+
+
+def test_extremes_are_where_they_say():
+    low, high = extremes(np.array([[3.0, 2.0, 5.0], [4.0, 9.0, 2.5]], dtype=np.float32))
+    assert (low.value, low.norm, low.position) == (2, 0, 1)
+    assert (high.value, high.norm, high.position) == (9, 1, 1)
 
 
 def test_the_largest_dimension_is_the_farthest_from_the_mean():
@@ -208,10 +219,10 @@ def test_a_histogram_counts_every_value_once(x, bins):
 def test_what_does_not_exist_is_refused_by_name(lm, trace):
     with pytest.raises(ValueError, match=r"'norm3'; this model has block 0 · norm1, .*final"):
         find_norm(lm.model, "norm3")
-    with pytest.raises(ValueError, match=r"'spread'; it has mean, variance"):
-        norm_grid(trace.norms(), "spread")
+    with pytest.raises(ValueError, match=r"'spread'; they have mean, variance"):
+        trace.norm_statistics().grid("spread")
     with pytest.raises(ValueError, match="position 99"):
-        through_depth(trace.norms(), 99)
+        through_depth(trace.norm_statistics(), 99)
     with pytest.raises(ValueError, match=r"shape \(3,\)"):
         norm_steps(norms_of(lm.model)[0], np.zeros(3))
     with pytest.raises(ValueError, match="'during'"):

@@ -172,7 +172,7 @@ def equal(one, other) -> bool:
 
 
 # what functions under `per_run` take besides the run
-ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2}
+ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2, "name": "block 1 · norm2"}
 
 
 def everything_per_run() -> list:

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import tiktoken
 
 from gptviz.tokenizer.vocabulary import fitted, of_encoding
-from gptviz.ui.words import as_code, is_named, is_whole, markdown_table, show_id, term
+from gptviz.ui.words import as_code, is_named, is_whole, show_id, term
 from tests.conftest import random_lm
 
 
@@ -24,11 +23,6 @@ from tests.conftest import random_lm
 )
 def test_a_token_is_code_whatever_it_is(label, written):
     assert as_code(label) == written
-
-
-def test_a_table_in_markdown():
-    table = pd.DataFrame({"step": ["mean", "normalised"], "gives": [0.0117231, 3e-17]})
-    assert markdown_table(table) == "| step | gives |\n| --- | --- |\n| mean | 0.0117 |\n| normalised | 0 |"
 
 
 def test_a_signed_number_stands_in_brackets():

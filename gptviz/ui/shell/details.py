@@ -4,7 +4,7 @@ Both are lazy: nothing is computed before somebody opens them.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from csv import QUOTE_NONNUMERIC
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,6 @@ def _harmless(value: Any) -> Any:
 def in_code(
     sources: Sequence[Callable[..., Any]],
     snippet: str,
-    shapes: Mapping[str, str] | None = None,
     key: str = "in_code",
     run: Callable[[], object] | None = None,
 ) -> None:
@@ -96,9 +95,6 @@ def in_code(
             st.code(lines, language="python")
             if function.__qualname__ in recorded:
                 st.markdown(shapes_words(recorded[function.__qualname__]))
-        if shapes:
-            st.caption("The shapes, for this prompt")
-            st.markdown("  \n".join(f"`{name}`  {shape}" for name, shape in shapes.items()))
         st.caption(
             "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
         )

@@ -2,120 +2,185 @@
 
 import streamlit as st
 
+from gptviz import Run
 from gptviz.analysis import norms as numbers
+from gptviz.analysis.norms import Steps
 from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
 from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
 from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
+from gptviz.trace import NormStatistics
+from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.tables import STYLE
 from gptviz.ui.views.dimension import dimension_input
-from gptviz.ui.views.layernorm import words
+from gptviz.ui.views.layernorm import tables, words
 from gptviz.ui.views.layernorm.snippet import before_and_after
-from gptviz.ui.words import as_code, markdown_table
+from gptviz.ui.words import as_code
+
+KEEP = ("resid_pre", "resid_mid", "resid_post")
 
 NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
 DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
 QUANTITY = Param("ln_quantity", str, QUANTITIES[0], if_there)
 PARAMS = (NORM, DIMENSION, QUANTITY)
-TABLES = "<style>[data-testid=stMarkdown] table { display: block; overflow-x: auto; }</style>"  # for phones
+
+
+@per_run
+def statistics(run: Run) -> NormStatistics:
+    """Mean and variance of every token at every norm."""
+    return runs.get(run, KEEP).norm_statistics()
+
+
+@per_run
+def steps_of(run: Run, name: str, position: int) -> Steps:
+    """What the norm called `name` does to one token."""
+    norm = numbers.find_norm(runs.model(run).model, name)
+    return numbers.norm_steps(norm, numbers.norm_input(runs.get(run, KEEP), norm)[position])
 
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    position, mode = scene.position, scene.mode
-    table = scene.trace.norms()
-    names = numbers.norm_names(table)
-    st.html(TABLES)
-    size = scene.lm.config.emb_dim
-    labels = [show_token(token.raw) for token in scene.tokens]
-    label = labels[position]
-
-    def pick_norm(row: int, column: int) -> None:
-        """A click on a cell of either heatmap chooses its norm and its token."""
-        NORM.set(names[row])
-        scene.select(column)
-
-    def pick_dimension() -> None:
-        """A click on a bar of scale or shift chooses its dimension."""
-        points = st.session_state["layernorm_weights"].selection.points
-        if points:
-            DIMENSION.set(int(points[0]["x"]))
-
-    NORM.within(names)
-
-    with st.container(horizontal=True, vertical_alignment="top"):
-        QUANTITY.within(QUANTITIES)
-        quantity = QUANTITY.widget(
-            st.segmented_control,
-            "Of each token's values",
-            options=QUANTITIES,
-            required=True,
-        )
-        name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
-        cell_clicks("layernorm_grids", len(names), len(labels), pick_norm)
-    chosen = names.index(name)
-    before, after = (numbers.norm_grid(table, column) for column in (quantity, f"{quantity}_after"))  # (N, T)
-    limit = numbers.grid_limit(before, after, quantity)
-    scene.chart(
-        norm_grids(before, after, names, labels, quantity, limit, chosen, position, mode),
-        key="layernorm_grids",
-        alt=f"The {quantity} of every token's values before and after each of the {len(names)} LayerNorms",
-    )
-    st.markdown(words.what_to_see(table, labels, quantity, name, position, size))
-
-    st.subheader(f"{as_code(label)} through the depth of the network", anchor=False)
-    scene.chart(
-        norm_depth(numbers.through_depth(table, position), quantity, label, chosen, mode),
-        key="layernorm_depth",
-        alt=f"The {quantity} of {label} (position {position}) before and after each norm",
-    )
-    norm = numbers.find_norm(scene.lm.model, name)
-    steps = numbers.norm_steps(norm, numbers.norm_input(scene.trace, norm)[position])
+    sentences = st.container()
+    quantity, name = _choices(scene)
+    with sentences:
+        _say(scene, quantity, name)
+    _grids(scene, quantity, name)
+    _depth(scene, quantity, name)
 
     @st.fragment
     def inside() -> None:
         """The chosen norm at work on the selected token, down to a single dimension."""
-        st.subheader(f"Inside {name}, for {as_code(label)} (position {position})", anchor=False)
-        picked = dimension_input(
-            DIMENSION,
-            size,
-            "the farthest from the mean",
-            "A click on a bar of scale or shift chooses it, too.",
-        )
-        dimension = numbers.largest_dimension(steps) if picked is None else picked
-        values = {stage: steps.stage(stage) for stage in STAGES}
-        scene.chart(
-            norm_histograms(
-                {stage: numbers.histogram(x) for stage, x in values.items()},
-                {stage: (float(x.mean()), float(x.var())) for stage, x in values.items()},
-                {stage: float(x[dimension]) for stage, x in values.items()},
-                dimension,
-                mode,
-            ),
-            key="layernorm_histograms",
-            alt=f"How the {size} values of {label} are spread before {name}, normalised, and after it",
-        )
-        st.caption(words.histograms(dimension))
-        st.markdown(markdown_table(numbers.stage_table(steps), digits=4))
-        st.markdown(words.why_not_one(steps))
-        scene.chart(
-            scale_and_shift(steps.scale, steps.shift if steps.has_shift else None, dimension, mode),
-            key="layernorm_weights",
-            alt=f"Scale and shift of {name}: one learned number of each for every dimension",
-            on_select=pick_dimension,
-        )
-        st.caption(words.weights(steps))
-        st.markdown(
-            f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)"
-        )
-        st.markdown(markdown_table(numbers.arithmetic_table(steps, dimension), digits=4))
+        _inside(scene, name)
 
     inside()
+    _details(scene, quantity, name)
 
-    in_numbers(table, "layernorm.csv", "A row for each norm and token, before and after.")
+
+def _labels(scene: Scene) -> list[str]:
+    return [show_token(token.raw) for token in scene.tokens]
+
+
+def _choices(scene: Scene) -> tuple[str, str]:
+    """Mean or variance, and which norm; a click on a cell of the heatmaps chooses the norm and the token."""
+    names = statistics(scene.run).names
+
+    def pick(row: int, column: int) -> None:
+        NORM.set(names[row])
+        scene.select(column)
+
+    NORM.within(names)
+    QUANTITY.within(QUANTITIES)
+    with st.container(horizontal=True, vertical_alignment="top"):
+        quantity = QUANTITY.widget(
+            st.segmented_control, "Of each token's values", options=QUANTITIES, required=True
+        )
+        name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
+        cell_clicks("layernorm_grids", len(names), len(scene.tokens), pick)
+    return quantity, name
+
+
+def _say(scene: Scene, quantity: str, name: str) -> None:
+    found, labels = statistics(scene.run), _labels(scene)
+    before, after = found.grid(quantity), found.grid(f"{quantity}_after")
+    row, size = found.names.index(name), scene.lm.config.emb_dim
+    ends = numbers.extremes(before), numbers.extremes(after)
+    prose(
+        words.what_to_see(quantity, *ends, found.names, labels, size),
+        "variance",
+        "mean",
+        "token",
+        "residual stream",
+    )
+    at = row, scene.position
+    prose(words.here(quantity, labels[scene.position], name, float(before[at]), float(after[at])))
+
+
+def _grids(scene: Scene, quantity: str, name: str) -> None:
+    found = statistics(scene.run)
+    before, after = found.grid(quantity), found.grid(f"{quantity}_after")
+    limit = numbers.grid_limit(before, after, quantity)
+    row = found.names.index(name)
+    scene.chart(
+        norm_grids(
+            before, after, found.names, _labels(scene), quantity, limit, row, scene.position, scene.mode
+        ),
+        key="layernorm_grids",
+        alt=f"The {quantity} of every token's values before and after each of the {len(found.names)} norms",
+    )
+
+
+def _depth(scene: Scene, quantity: str, name: str) -> None:
+    found, position = statistics(scene.run), scene.position
+    label = _labels(scene)[position]
+    st.subheader(f"{as_code(label)} through the depth of the network", anchor=False)
+    scene.chart(
+        norm_depth(
+            numbers.through_depth(found, position), quantity, label, found.names.index(name), scene.mode
+        ),
+        key="layernorm_depth",
+        alt=f"The {quantity} of {label} (position {position}) before and after each norm",
+    )
+
+
+def _inside(scene: Scene, name: str) -> None:
+    label = _labels(scene)[scene.position]
+    steps = steps_of(scene.run, name, scene.position)
+    st.html(STYLE)
+    st.subheader(f"Inside {name}, for {as_code(label)} (position {scene.position})", anchor=False)
+    picked = dimension_input(
+        DIMENSION,
+        len(steps.before),
+        "the farthest from the mean",
+        "A click on a bar of scale or shift chooses it, too.",
+    )
+    dimension = numbers.largest_dimension(steps) if picked is None else picked
+    _histograms(scene, steps, dimension, f"before {name}, normalised, and after it")
+    prose(words.why_not_one(steps, numbers.variance_parts(steps)), "variance", "dimension")
+    scene.chart(
+        scale_and_shift(steps.scale, steps.shift if steps.has_shift else None, dimension, scene.mode),
+        key="layernorm_weights",
+        alt=f"Scale and shift of {name}: one learned number of each for every dimension",
+        on_select=_pick_dimension,
+    )
+    st.caption(words.weights(steps.has_shift))
+    st.markdown(words.step_by_step(dimension))
+    st.html(tables.worked_out(steps, dimension))
+
+
+def _histograms(scene: Scene, steps: Steps, dimension: int, where: str) -> None:
+    values = {stage: steps.stage(stage) for stage in STAGES}
+    scene.chart(
+        norm_histograms(
+            {stage: numbers.histogram(x) for stage, x in values.items()},
+            {stage: (float(x.mean()), float(x.var())) for stage, x in values.items()},
+            {stage: float(x[dimension]) for stage, x in values.items()},
+            dimension,
+            scene.mode,
+        ),
+        key="layernorm_histograms",
+        alt=f"How the {len(steps.before)} values of {_labels(scene)[scene.position]} are spread {where}",
+    )
+    st.caption(words.histograms(dimension))
+    st.html(tables.stages(steps))
+
+
+def _pick_dimension() -> None:
+    """A click on a bar of scale or shift chooses its dimension."""
+    points = st.session_state["layernorm_weights"].selection.points
+    if points:
+        DIMENSION.set(int(points[0]["x"]))
+
+
+def _details(scene: Scene, quantity: str, name: str) -> None:
+    in_numbers(
+        lambda: scene.trace.norms(), "layernorm.csv", "A row for each norm and token, before and after."
+    )
     in_code(
         [LayerNorm.forward, LayerNorm.formula],
         program(
@@ -123,7 +188,7 @@ def draw(scene: Scene) -> None:
             scene.load,
             text=scene.text,
             norm=name,
-            position=position,
+            position=scene.position,
             quantity=quantity,
             special_tokens=scene.special,
         ),

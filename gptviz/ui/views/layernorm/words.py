@@ -1,41 +1,54 @@
 """The LayerNorm page's sentences, with the numbers of the prompt in them."""
 
+import math
 from collections.abc import Sequence
 
-import pandas as pd
-
-from gptviz.analysis import norms as numbers
+from gptviz.analysis.norms import Place, Steps, VarianceParts
 from gptviz.digits import significant
 from gptviz.ui.words import as_code, term
 
+Ends = tuple[Place, Place]  # where a grid of all norms and tokens is smallest, and where it is largest
+
 
 def what_to_see(
-    table: pd.DataFrame, labels: Sequence[str], quantity: str, name: str, position: int, size: int
+    quantity: str, before: Ends, after: Ends, names: Sequence[str], labels: Sequence[str], size: int
 ) -> str:
-    """The paragraph under the two grids. `table` is `Trace.norms()`, `quantity` one of its columns."""
-    here = table[(table["norm"] == name) & (table["position"] == position)].iloc[0]
-    return (
-        f"**A row is a norm, a column a token.** In this prompt the {quantity} of a token's {size} values "
-        f"runs {_range(table, labels, quantity)} before the norms, and "
-        f"{_range(table, labels, quantity + '_after')} after them. "
-        + (
-            "The colours are logarithmic and the same on both sides; paper is a variance of 1. However far "
-            "the residual stream has grown, what reads it is given numbers of about one size. "
-            if quantity == "variance"
-            else "Each norm subtracts the mean; what there is of one after it comes from scale and shift. "
+    """What stands above the two grids. `names` are the norms', `labels` the tokens', `size` is emb_dim."""
+    text = (
+        f"In this prompt the {quantity} of a token's {size} values runs {_range(before, names, labels)} "
+        f"before the norms, and {_range(after, names, labels)} after them. "
+    )
+    if quantity == "mean":
+        return (
+            text + "Each norm subtracts the mean; what there is of one after it comes from scale and shift."
         )
-        + f"For {as_code(labels[position])} at {name} it is {significant(here[quantity])} before and "
-        f"**{significant(here[quantity + '_after'])}** after."
+    if _decades(after) < _decades(before):
+        text += (
+            "However large the residual stream has grown, what reads it is given numbers of about one size. "
+        )
+    return text + "The colours are logarithmic and the same on both sides; paper is a variance of 1."
+
+
+def here(quantity: str, label: str, name: str, before: float, after: float) -> str:
+    """What the selected norm does to the selected token."""
+    return (
+        f"A row is a norm, a column a token. For {as_code(label)} at {name} the {quantity} is "
+        f"{significant(before)} before and **{significant(after)}** after."
     )
 
 
-def _range(table: pd.DataFrame, labels: Sequence[str], column: str) -> str:
+def _range(ends: Ends, names: Sequence[str], labels: Sequence[str]) -> str:
     """ "from 0.0055 (`,` at block 0 · norm1) to 825 (`The` at final)"."""
-    ends = [
-        f"{significant(row[column])} ({as_code(labels[row['position']])} at {row['norm']})"
-        for row in numbers.extremes(table, column)
-    ]
-    return f"from {ends[0]} to {ends[1]}"
+    low, high = (
+        f"{significant(end.value)} ({as_code(labels[end.position])} at {names[end.norm]})" for end in ends
+    )
+    return f"from {low} to {high}"
+
+
+def _decades(ends: Ends) -> float:
+    """How many powers of ten lie between the two; infinitely many down to a variance of 0."""
+    low, high = ends
+    return math.log10(high.value / low.value) if low.value > 0 else math.inf if high.value > 0 else 0.0
 
 
 def histograms(dimension: int) -> str:
@@ -46,9 +59,9 @@ def histograms(dimension: int) -> str:
     )
 
 
-def weights(steps: numbers.Steps) -> str:
+def weights(has_shift: bool) -> str:
     """What a norm has learned, and where it would change nothing."""
-    if not steps.has_shift:
+    if not has_shift:
         return "One learned number a dimension, the same for every token: a scale of 1 would change nothing."
     return (
         "Two learned numbers a dimension, the same for every token. The lines are where they would change "
@@ -56,9 +69,8 @@ def weights(steps: numbers.Steps) -> str:
     )
 
 
-def why_not_one(steps: numbers.Steps) -> str:
+def why_not_one(steps: Steps, parts: VarianceParts) -> str:
     """Why the variance after the norm is what it is, with its numbers."""
-    parts = numbers.variance_parts(steps)
     variance, scaled, shift = (
         significant(steps.variance, 4),
         significant(parts.scaled, 4),
@@ -83,3 +95,7 @@ def why_not_one(steps: numbers.Steps) -> str:
     return (
         text + "Scale and shift are learned: they say how large a dimension is to be for what reads it next."
     )
+
+
+def step_by_step(dimension: int) -> str:
+    return f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)"

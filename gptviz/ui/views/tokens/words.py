@@ -1,21 +1,15 @@
-"""What the Tokens page says about this very prompt: sentences and small tables made of its own numbers.
+"""What the Tokens page says about this very prompt: sentences made of its own numbers.
 
 A token may hold any character, so it stands in the Markdown as code.
 """
 
 from collections.abc import Sequence
 
-import pandas as pd
-import tiktoken
-
-from gptviz.analysis.tokens import Spread, spread_characters
-from gptviz.tokenizer import END_OF_TEXT, encode, show_token, token_bytes
+from gptviz.analysis.tokens import EndOfText, Spread
+from gptviz.tokenizer import END_OF_TEXT, show_token
 from gptviz.tokenizer.steps import Piece, merges_of_part
 from gptviz.trace import Token
 from gptviz.ui.words import as_code as code
-
-# For a prompt whose every character lies in one token: three bytes that no English text makes one.
-EXAMPLE = "你"
 
 ABOUT_REGEX = (
     "Before any merge, a regular expression cuts the text from left to right: at each place the first of "
@@ -54,85 +48,47 @@ def look_for(piece: Piece, token: Token) -> str:
     return cut + how
 
 
-def about_spaces(table: pd.DataFrame) -> str:
-    """What the table of spellings says."""
-    plain, spaced = table.iloc[0], table.iloc[1]
-    both = f"{code(plain['written'])} is {_ids(plain['ids'])}, and {code(spaced['written'])} is "
-    if list(spaced["ids"][-len(plain["ids"]) :]) == list(plain["ids"]):
-        before = _ids(spaced["ids"][: -len(plain["ids"])])
+def about_spaces(plain: tuple[str, Sequence[int]], spaced: tuple[str, Sequence[int]], capitals: bool) -> str:
+    """What the table of spellings says: its first two rows, each as written and its ids."""
+    both = f"{code(plain[0])} is {_ids(plain[1])}, and {code(spaced[0])} is "
+    if list(spaced[1][-len(plain[1]) :]) == list(plain[1]):
+        before = _ids(spaced[1][: -len(plain[1])])
         says = f"{both}the same after {before}: here no merge joins the space to what follows."
     else:
         says = (
-            f"The space belongs to the word after it. {both}{_ids(spaced['ids'])}: to the model as different "
+            f"The space belongs to the word after it. {both}{_ids(spaced[1])}: to the model as different "
             "as any two tokens until training has taught it what they share."
         )
-    return says + (" Capitals make other tokens, too." if len(table) > 2 else "")
+    return says + (" Capitals make other tokens, too." if capitals else "")
 
 
-def joined(table: pd.DataFrame) -> pd.DataFrame:
-    """The spellings for the screen: lists as text."""
-    return table.assign(
-        ids=[", ".join(map(str, ids)) for ids in table["ids"]], cut=[" | ".join(cut) for cut in table["cut"]]
-    )
-
-
-def about_bytes(found: Sequence[Spread], encoding: tiktoken.Encoding) -> str:
-    """Why a lone byte prints as U+FFFD, with the prompt's first such character or an example."""
-    own = "In your prompt, " if found else "Your prompt has no such character; as an example, "
-    shown = found or example(encoding)
-    if not shown:
+def about_bytes(spread: Spread | None, own: bool) -> str:
+    """Why a lone byte prints as U+FFFD, with the prompt's first such character (`own`) or an example."""
+    if spread is None:
         return "To this tokenizer every character of your prompt is one token: none comes apart."
-    spread = shown[0]
+    whose = "In your prompt, " if own else "Your prompt has no such character; as an example, "
     return (
         "Tokens are made of bytes, and a character is one to four of them. "
-        f"{own}{code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
+        f"{whose}{code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
         f"{len(spread.ids)} tokens here. One of them alone is no character: decoded, it prints as "
-        "`\\ufffd`, �. Together they are whole again. This app shows such a token "
-        "as its bytes, like `\\xe4\\xbd`."
+        f"`\\ufffd`, �. Together they are whole again. This app shows such a token as its bytes, "
+        f"{code(show_token(spread.raws[0]))}."
     )
 
 
-def example(encoding: tiktoken.Encoding) -> list[Spread]:
-    return spread_characters(encoding, encode(encoding, EXAMPLE))
-
-
-def alone(found: Sequence[Spread], encoding: tiktoken.Encoding) -> pd.DataFrame:
-    """The tokens of the first broken character, each decoded alone, and then all of them."""
-    shown = found or example(encoding)
-    if not shown:
-        return pd.DataFrame(columns=["tokens", "bytes", "decoded"])
-    spread = shown[0]
-    rows = [
-        {"tokens": str(id), "bytes": raw.hex(" "), "decoded": raw.decode("utf-8", "replace")}
-        for id, raw in zip(spread.ids, spread.raws, strict=True)
-    ]
-    together = b"".join(spread.raws)
-    rows.append(
-        {
-            "tokens": ", ".join(map(str, spread.ids)),
-            "bytes": together.hex(" "),
-            "decoded": together.decode("utf-8", "replace"),
-        }
-    )
-    return pd.DataFrame(rows)
-
-
-def about_special(encoding: tiktoken.Encoding, text: str, special: bool) -> str:
+def about_special(found: EndOfText | None, encoding: str, special: bool) -> str:
     """What the switch in the sidebar does, and what it does to this prompt."""
-    if END_OF_TEXT not in encoding.special_tokens_set:
-        return (
-            f"This model's tokenizer, {encoding.name}, has no {code(END_OF_TEXT)}: all that you type is text."
-        )
-    typed = encode(encoding, END_OF_TEXT)
-    parts = " ".join(code(show_token(token_bytes(encoding, id))) for id in typed)
+    if found is None:
+        return f"This model's tokenizer, {encoding}, has no {code(END_OF_TEXT)}: all that you type is text."
+    parts = " ".join(code(shown) for shown in found.typed)
     sentence = (
         f"{code(END_OF_TEXT)} stood between any two texts in training. Typed into a prompt it is plain text, "
-        f"{len(typed)} tokens: {parts}. With *Special tokens* on, in the sidebar, it is one token, "
-        f"id {encoding.eot_token}. The switch is **{'on' if special else 'off'}**. "
+        f"{len(found.typed)} tokens: {parts}. With *Special tokens* on, in the sidebar, it is one token, "
+        f"id {found.id}. The switch is **{'on' if special else 'off'}**. "
     )
-    if END_OF_TEXT not in text:
+    if found.lengths is None:
         return sentence + "Your prompt does not hold it, so the switch changes nothing."
-    off, on = (len(encode(encoding, text, switch)) for switch in (False, True))
+    off, on = found.lengths
     return sentence + f"Your prompt is {off} tokens with the switch off, {on} with it on."
 
 
