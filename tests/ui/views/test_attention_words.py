@@ -44,6 +44,7 @@ def test_every_sentence(lm: LanguageModel) -> None:
         "thumbnail": words.thumbnail(ROLES["favourite"], 1.23456, 9.87),
         "thumbnail: no role": words.thumbnail(ROLES["even"], 9.87, 9.87),
         "one head": words.one_head(4, 3, ROLES["first"], SHOWN),
+        "over all rows": words.over_all(ROLES["induction"]),
         "average": words.average(4, 8),
         "row": words.row(SHOWN, row),
         "row: one token": words.row(SHOWN[:1], [1.0]),
@@ -81,6 +82,7 @@ def test_the_first_token_is_explained_only_where_it_draws() -> None:
 
 
 def test_a_picture_of_the_weights_themselves_needs_no_note() -> None:
+    assert words.over_all(ROLES["previous"]) == ""
     assert words.drawn(0.2, None, None) == [] and words.steps_of(4, 3, 8, False, False) == ""
 
 

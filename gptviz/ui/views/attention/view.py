@@ -42,7 +42,7 @@ def draw(scene: Scene) -> None:
     with right:
         panels.draw_head(scene, own, drawn, key)
     with paragraph:
-        prose(words.LOOK_FOR, "query", "key")
+        prose(_look_for(scene, chosen, own), "query", "key", "causal mask")
         _sink(scene, trace, chosen)
     with steps:
         st.subheader(f"The steps of block {block}, head {head}", anchor=False)
@@ -62,15 +62,27 @@ def _strip(scene: Scene, drawn: torch.Tensor) -> None:
 
 
 def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
-    """What stands above the picture: what the head does, and what the selected token looks at."""
+    """What stands above the picture: what the head does, and whether it is drawn as it is."""
     shown = controls.shown(scene)
-    row = own[scene.position, : scene.position + 1].tolist()
     if chosen.average:
         what = words.average(chosen.block, scene.lm.config.n_heads)
     else:
         role = heads.measured(scene.run).roles[chosen.block][chosen.head]
         what = words.one_head(chosen.block, chosen.head, role, shown)
-    return f"{what} {words.rescaled_row(shown, row) if chosen.hide_first else words.row(shown, row)}"
+    if not chosen.hide_first:
+        return what
+    return f"{what} {words.rescaled_row(shown, own[scene.position, : scene.position + 1].tolist())}"
+
+
+def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
+    """What stands below: how to read the picture, and the selected row of it."""
+    parts = [words.LOOK_FOR]
+    if not chosen.hide_first:
+        row = own[scene.position, : scene.position + 1].tolist()
+        parts.append(words.row(controls.shown(scene), row))
+    if not chosen.average:
+        parts.append(words.over_all(heads.measured(scene.run).roles[chosen.block][chosen.head]))
+    return " ".join(filter(None, parts))
 
 
 def _sink(scene: Scene, trace: Trace, chosen: Choice) -> None:

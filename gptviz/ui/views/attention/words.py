@@ -44,43 +44,32 @@ def role(found: HeadRole, shown: Sequence[str]) -> str:
         case "alone":
             return "The only token can look at nothing but itself: 100 %."
         case "induction":
-            return (
-                f"When a token repeats, this head looks at what came after it last time: {share} of its "
-                f"attention, {over}, where there is such a token. Over all rows it gives {_mostly(found)}."
-            )
+            return f"When a token repeats, this head looks at what came after it last time: {share}, {over}."
         case "copies":
-            return (
-                f"When a token repeats, this head looks at the same token further up: {share} of its "
-                f"attention, {over}, where there is one. Over all rows it gives {_mostly(found)}."
-            )
+            return f"When a token repeats, this head looks at the same token further up: {share}, {over}."
         case "previous":
             return f"This head looks at the token just before: {share} of its attention, {over}."
         case "itself":
-            return f"In this head every token looks mostly at itself: {share} of its attention, {over}."
+            return f"In this head a token looks mostly at itself: {share} of its attention, {over}."
         case "first":
             return f"This head rests on the first token: {share} of its attention, {over}."
         case "marks":
-            return f"This head looks back at punctuation: {share} of its attention, {over}, which have some."
+            return f"This head looks back at punctuation: {share} of its attention, {over}."
         case "favourite":
             assert found.favourite is not None
             token = name(shown, found.favourite)
-            return (
-                f"This head keeps looking at {token}: {share} of its attention, {over}, which come after it."
-            )
+            return f"This head keeps looking at {token}: {share} of its attention, {over}."
         case "nearby":
-            return (
-                f"This head looks at the {NEAR} tokens just before: {share} of its attention together, "
-                f"{over}."
-            )
+            return f"This head looks at the {NEAR} tokens just before: {share} of its attention, {over}."
         case "even":
             return (
-                "This head looks at all tokens almost alike: its attention reaches over "
-                f"{fixed(found.spread, 1)} tokens, {over}."
+                f"This head looks at all tokens almost alike, as if at {fixed(found.spread, 1)} of them, "
+                f"{over}."
             )
         case _:
             return (
-                f"This head has no single habit here: its attention reaches over {fixed(found.spread, 1)} "
-                f"tokens, {over}; it gives {_mostly(found)}."
+                f"This head has no single habit here: it looks at {fixed(found.spread, 1)} tokens, {over}; "
+                f"{_mostly(found)}."
             )
 
 
@@ -105,7 +94,7 @@ def _mostly(found: HeadRole) -> str:
     """The largest of what can be said of any head."""
     names = {"first": "the first token", "previous": "the token just before", "itself": "the token itself"}
     share, target = max((found.shares[kind] or 0.0, target) for kind, target in names.items())
-    return f"{percent(share)} to {target}"
+    return f"{percent(share)} goes to {target}"
 
 
 # ---- above the picture ----
@@ -158,6 +147,12 @@ def _largest(weights: Sequence[float]) -> list[int]:
 
 
 # ---- below the picture ----
+
+
+def over_all(found: HeadRole) -> str:
+    """What a head does where its text has no repeats: for the roles that are measured on repeats alone."""
+    return f"Over all rows, {_mostly(found)}." if found.kind in ("induction", "copies") else ""
+
 
 LOOK_FOR = (
     "**What to look for.** Read along a row: the token on the left asks (its query), and each cell says how "
