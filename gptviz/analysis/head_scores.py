@@ -23,7 +23,7 @@ SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby
 FAVOURITE, FAVOURITE_SHARE, ENTROPY = (len(SHARES) + i for i in range(3))
 
 
-ROWS = 128  # queries that are worked on at a time: a long text's weights are never copied whole
+ROWS = 256  # queries that are worked on at a time: a long text's weights are never copied whole
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def test_options_change_what_is_shown(open_page, settled, trace) -> None:
     assert number(page, "says-head") == pytest.approx(left, abs=1e-5)
     click_cell(page, "weights", 7, 0, n, hover=True)
     assert page.locator(by_id("says-head")).get_attribute("data-value") is None
-    assert "average=true" in page.url and "hide_first=true" in page.url
+    assert "average=on" in page.url and "hide_first=on" in page.url
 
 
 def test_the_picture_can_be_taken_away(open_page) -> None:
