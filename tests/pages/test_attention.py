@@ -10,9 +10,12 @@ import torch
 
 import gptviz
 from gptviz.digits import significant
+from gptviz.ui import runs
 from gptviz.ui.components.matrix import encode
+from gptviz.ui.views import heads
 from gptviz.ui.views.attention.snippet import weights
 
+CHIPS = ("gptviz.chips", None)
 TEXT = "The cat sat on the mat. The cat sat on the mat."
 
 
@@ -83,6 +86,33 @@ def test_average_and_hidden_first_token(run_page, trace) -> None:
     own, drawn = significant(row[key], 2), significant(row[key] / (1 - row[0]), 2)
     assert f"{drawn} to" in prose(at) and f"(the model: {own})" in prose(at)
     assert significant(row[0], 4) in prose(at)
+
+
+def test_the_text_itself_is_coloured_by_the_selected_row(run_page, trace) -> None:
+    at = run_page("attention", text=TEXT, block=2, head=3, token=5)
+    sent = component(at, CHIPS)["weights"]
+    assert sent[:6] == pytest.approx(trace["attn", 2][3, 5, :6].tolist(), abs=1e-6)
+    assert sent[6:] == [None] * (len(trace.tokens) - 6)  # what comes later is masked, and not 0
+    hidden = component(run_page("attention", text=TEXT, block=2, head=3, token=5, hide_first="on"), CHIPS)
+    rest = trace["attn", 2][3, 5, 1:6]
+    assert hidden["weights"][0] is None
+    assert hidden["weights"][1:6] == pytest.approx((rest / rest.sum()).tolist(), abs=1e-5)
+
+
+def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypatch) -> None:
+    """With no room for all blocks' weights, everything that is drawn and said is the same."""
+    whole = run_page("attention", text=TEXT, block=2, head=3, token=9)
+    monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
+    runs.runs.clear()
+    at = run_page("attention", text=TEXT, block=2, head=3, token=9)
+    for name in (CHIPS, ("gptviz.heads", None), ("gptviz.matrix", "head"), ("gptviz.matrix", "steps")):
+        assert component(at, name) == component(whole, name)
+    (held,) = [entry for (kind, *_), (entry, _) in runs.runs()._cache.items() if kind == "trace"]
+    assert {block for site, block in held.sites() if site == "attn"} == {2}
+    # without a chosen block, the one to begin with is known only after the pass
+    first = run_page("attention", text=TEXT)
+    assert component(first, ("gptviz.matrix", "head"))["query"] == len(trace.tokens) - 1
+    runs.runs.clear()
 
 
 def test_without_a_chosen_key_it_is_the_strongest(run_page, trace) -> None:

@@ -1,8 +1,11 @@
 """The Overview page, and what every page has from the frame, through AppTest."""
 
+import base64
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz.figures.sheet import mosaic
 from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.overview.examples import EXAMPLES
@@ -50,6 +53,15 @@ def test_the_doors_show_the_models_own_numbers(run_page, mini):
     assert [chip["id"] for chip in strip["tokens"]] == [token.id for token in t.tokens]
     assert strip["selected"] == 2
     assert strip["next"]["id"] == int(t.next_tokens(k=1)["id"][0])
+
+
+def test_the_door_of_attention_shows_every_weight(run_page, mini):
+    """Taken from what the pass made of the heads, its picture is that of the weights themselves."""
+    text = "The king loved his daughter"
+    image = doors(run_page("overview", text=text))["attention"]["picture"]["image"]
+    t = mini.trace(text, keep=("attn",))
+    expected = mosaic([t["attn", b].numpy() for b in range(mini.config.n_layers)], "light")
+    assert base64.b64decode(image.split(",")[1]) == expected
 
 
 def test_an_empty_prompt_is_a_sentence(run_page):
