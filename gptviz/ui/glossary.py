@@ -20,7 +20,7 @@ GLOSSARY = {
     "dimension": "One of the numbers that stand for a token: each has its own place in the row.",
     "residual stream": "The row of numbers that each token carries through the model: every block reads it "
     "and adds to it.",
-    "block": "One of the model's equal storeys, passed one after the other: attention, then feed-forward.",
+    "block": "One of the model's equal parts, passed one after the other: attention, then feed-forward.",
     "head": "One of the attentions that work side by side in a block, each with its own queries, keys and "
     "values.",
     "attention": "How a token takes over information from the tokens before it.",

@@ -112,3 +112,9 @@ def test_in_code_is_the_same_picture(run_page, mini, capsys):
     ]
     assert np.array_equal(picture.numpy(), drawn)
     assert len(capsys.readouterr().out.splitlines()) == 10
+
+
+def test_terms_come_with_their_style(run_page):
+    at = run_page("embeddings", text=TEXT)
+    assert 'class="gv-term"' in prose(at)
+    assert any(".gv-term:focus::after" in element.proto.body for element in at.get("html"))

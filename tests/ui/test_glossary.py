@@ -85,6 +85,11 @@ def test_outside_of_code_no_sign_of_html_is_left(text):
     assert Reader(made).tags <= {"span"}
 
 
+def test_a_sign_is_a_term_where_it_stands_alone():
+    (found,) = Reader(explain("A · is a space, as in ·cat and a·b", "·")).terms
+    assert found["data-definition"] == GLOSSARY["·"]
+
+
 def test_an_unknown_term_is_named():
     for call in (lambda: term("flux"), lambda: explain("no such word", "flux")):
         with pytest.raises(ValueError, match="'flux' is not in the glossary; it has"):

@@ -25,6 +25,7 @@ def draw(scene: Scene) -> None:
     text = scene.text[:READ_CHARACTERS]
     pieces = show_work(scene.lm.tokenizer, text, scene.special, limit=len(scene.tokens))
     piece = pieces[numbers.place_of(pieces, scene.position)[0]]
+    prose(words.CARDS, "token", "position", "·", "⏎")
     token_cards(pieces, scene.tokens, scene.position, scene.mode, scene.select)
     _merges(scene, pieces)
     _regex(scene, pieces)
@@ -45,7 +46,7 @@ def _merges(scene: Scene, pieces: list[Piece]) -> None:
     at, part = numbers.place_of(pieces, scene.position)
     selected = scene.tokens[scene.position]
     st.markdown(words.built(selected))
-    prose(words.look_for(pieces[at], selected), "token", "vocabulary")
+    prose(words.look_for(pieces[at], selected), "vocabulary")
     merges(scene.lm.tokenizer, pieces[at], part, scene.position, scene.mode)
 
 

@@ -11,6 +11,11 @@ from gptviz.tokenizer.steps import Piece, merges_of_part
 from gptviz.trace import Token
 from gptviz.ui.words import as_code as code
 
+CARDS = (
+    "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a ⏎ for a "
+    "line break."
+)
+
 ABOUT_REGEX = (
     "Before any merge, a regular expression cuts the text from left to right: at each place the first of "
     "these rules that matches takes its piece. No token reaches across a cut, so that the vocabulary has no "
