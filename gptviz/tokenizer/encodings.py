@@ -15,7 +15,7 @@ import threading
 import unicodedata
 from binascii import Error as Base64Error
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
@@ -211,6 +211,7 @@ def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
     return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
 
 
+@lru_cache(maxsize=2**16)
 def show_token(raw: bytes) -> str:
     r"""A token as the screen shows it: nothing invisible, and never `\ufffd` for a broken character.
 

@@ -16,6 +16,7 @@ import torch
 
 from gptviz import Edit, Run
 from gptviz.reduction import Reduction
+from gptviz.sampling import Sampling
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
 from tests.conftest import random_lm
@@ -173,6 +174,7 @@ def equal(one, other) -> bool:
 
 # what functions under `per_run` take besides the run
 ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2, "name": "block 1 · norm2"}
+ARGUMENTS |= {"sampling": Sampling(0.7, top_k=50), "count": 10}
 
 
 def everything_per_run() -> list:

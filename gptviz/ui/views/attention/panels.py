@@ -1,17 +1,20 @@
 """What the Attention page draws: one head large, its steps small, and the arithmetic of one weight."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import streamlit as st
 import torch
 
-from gptviz import Trace
+from gptviz import Run, Trace
 from gptviz.analysis import attention
 from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
+from gptviz.ui import runs
 from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.controls import picker, shown
 
@@ -49,15 +52,31 @@ def draw_head(scene: Scene, own: torch.Tensor, drawn: torch.Tensor, key: int) ->
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key)
 
 
+@dataclass(frozen=True)
+class HeadSteps:
+    """Of `attention.steps`, what is drawn: scores and weights (T, T), z (T, d)."""
+
+    scores: torch.Tensor
+    weights: torch.Tensor
+    z: torch.Tensor
+
+
+@per_run
+def head_steps(run: Run, block: int, head: int) -> HeadSteps:
+    found = attention.steps(runs.get(run, (("q", block), ("k", block), ("v", block))), block, head)
+    return HeadSteps(found.scores, found.weights, found.z)
+
+
 def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> None:
     """The chosen head's queries, keys, scores ... output, side by side."""
     seen = window(scene)
-    steps = attention.steps(trace, block, head)
+    steps = head_steps(scene.run, block, head)
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"scores": steps.scores[seen, seen].numpy(), "weights": steps.weights[seen, seen].numpy()}
     arrays["z"] = steps.z[seen].numpy()
     reach = {name: float(np.abs(values).max()) or 1.0 for name, values in arrays.items()}
-    d, root = fixed(steps.divisor, 2), f"√{arrays['q'].shape[1]}"
+    divisor = arrays["q"].shape[1] ** 0.5
+    d, root = fixed(divisor, 2), f"√{arrays['q'].shape[1]}"
 
     def vectors(
         name: str, array: str, axis: Literal["query", "key"], title: str, note: str, color: str
@@ -83,8 +102,8 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
         vectors("q", "q", "query", "1 query", "what a token looks for", "query"),
         vectors("k", "k", "key", "2 key", "what a token offers", "key"),
         pairs("scores", "3 query · key", "a dot product a pair", "{query} · {key} = {value}", False, 1.0),
-        pairs("scaled", f"4 ÷ {root}", f"every score by {d}", divided, False, steps.divisor),
-        pairs("masked", "5 masked", "later tokens hidden", divided, True, steps.divisor),
+        pairs("scaled", f"4 ÷ {root}", f"every score by {d}", divided, False, divisor),
+        pairs("masked", "5 masked", "later tokens hidden", divided, True, divisor),
         Panel(
             "weights", "weights", "query", "key", "attention", 0, 1,
             label="6 softmax", title="6 softmax", note="each row sums to 1", masked=True, digits="weight",

@@ -7,13 +7,16 @@ import pandas as pd
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Entropy, candidates, surprises
+from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, surprises
+from gptviz.figures.candidates import candidate_rows
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import Mode
 from gptviz.forward import FORWARD_LOCK
+from gptviz.sampling import Sampling
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
+from gptviz.ui.words import is_whole, show_id
 
 
 @per_run
@@ -38,7 +41,7 @@ class Expected:
 
 @per_run
 def expected(run: Run, position: int) -> Expected:
-    came = run.ids[position + 1] if position + 1 < len(run.ids) else None
+    came = came_at(run, position)
     found = candidates(logits_at(run, position), 1, also=came)
     best, row = found.table.iloc[0], found.table[found.table["id"] == came]
     return Expected(
@@ -64,3 +67,33 @@ def surprise_drawn(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str
     lm = runs.model(run)
     shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
     return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode)
+
+
+def came_at(run: Run, position: int) -> int | None:
+    """The token that follows in the prompt."""
+    return run.ids[position + 1] if position + 1 < len(run.ids) else None
+
+
+@per_run
+def chosen(run: Run, position: int, sampling: Sampling, count: int) -> Candidates:
+    """The bars' numbers: the first `count`, and the token that came."""
+    return candidates(logits_at(run, position), count, sampling, also=came_at(run, position))
+
+
+@per_run
+def bar_rows(
+    run: Run, position: int, sampling: Sampling, count: int
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The bars as they are drawn, and what stands for all other tokens."""
+    lm, found = runs.model(run), chosen(run, position, sampling, count)
+    return candidate_rows(
+        found, sampling, lambda i: show_id(lm, i), lambda i: is_whole(lm, i), came_at(run, position)
+    )
+
+
+@per_run
+def vocabulary(run: Run, position: int, sampling: Sampling) -> tuple[pd.DataFrame, list[str]]:
+    """The whole vocabulary in falling order, and the names of the tokens that stand for it."""
+    lm, found = runs.model(run), candidates(logits_at(run, position), 1, sampling)
+    line = curve(logits_at(run, position), found)
+    return line, [show_id(lm, i) for i in line["id"]]

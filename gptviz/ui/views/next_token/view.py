@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from gptviz.analysis.next_token import Candidates, candidates, curve
+from gptviz.analysis.next_token import Candidates
 from gptviz.analysis.shapes import run_first_block
-from gptviz.figures.candidates import candidate_rows, column_heads
+from gptviz.figures.candidates import column_heads
 from gptviz.figures.next_token import vocabulary_curve
 from gptviz.model import GPTModel
 from gptviz.sampling import Sampling, distribution
@@ -17,11 +17,20 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.next_token import sampling as settings
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import SEED, controls, go_on_with, write_on
-from gptviz.ui.views.next_token.derived import expected, logits_at, prompt_surprises, surprise_drawn
+from gptviz.ui.views.next_token.derived import (
+    bar_rows,
+    came_at,
+    chosen,
+    expected,
+    logits_at,
+    prompt_surprises,
+    surprise_drawn,
+    vocabulary,
+)
 from gptviz.ui.views.next_token.headline import headline, uncertainty
 from gptviz.ui.views.next_token.snippet import bars as bars_in_python
 from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
-from gptviz.ui.words import is_whole, show_id
+from gptviz.ui.words import show_id
 
 PARAMS = (SEED, *settings.PARAMS)
 
@@ -56,17 +65,14 @@ def _sentence(scene: Scene) -> str:
 
 def _draw(scene: Scene) -> None:
     lm, position, last = scene.lm, scene.position, len(scene.tokens) - 1
-    logits = logits_at(scene.run, position)
-    came = None if position == last else scene.tokens[position + 1].id
-
     top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
     sampling, count = settings.sampling_controls(lm.config.vocab_size)
-    found = candidates(logits, count, sampling, also=came)
+    found = chosen(scene.run, position, sampling, count)
     before = b"".join(token.raw for token in scene.tokens[: position + 1])
     top.html(headline(before, found, show_id(lm, int(found.table["id"][0])), scene.mode))
     top.html(uncertainty(found))
 
-    rows, rest = candidate_rows(found, sampling, lambda i: show_id(lm, i), lambda i: is_whole(lm, i), came)
+    rows, rest = bar_rows(scene.run, position, sampling, count)
     candidate_bars(
         rows,
         rest,
@@ -77,11 +83,13 @@ def _draw(scene: Scene) -> None:
     )
     controls(scene, sampling)
     prose(
-        words.look_for(len(logits), found.model_entropy, found.entropy, not sampling.changes_nothing),
+        words.look_for(
+            lm.config.vocab_size, found.model_entropy, found.entropy, not sampling.changes_nothing
+        ),
         *("logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p"),
     )
     _surprise(scene)
-    _vocabulary(scene, found, came)
+    _vocabulary(scene, found, sampling)
     _details(scene, found, sampling, count, came=len(rows) > count)
 
 
@@ -96,13 +104,13 @@ def _surprise(scene: Scene) -> None:
     in_numbers(lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise")
 
 
-def _vocabulary(scene: Scene, found: Candidates, came: int | None) -> None:
-    lm = scene.lm
-    line = curve(logits_at(scene.run, scene.position), found)
+def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling) -> None:
+    line, names = vocabulary(scene.run, scene.position, sampling)
+    came = came_at(scene.run, scene.position)
+    arrived = None if came is None else (int(found.rank[came]) + 1, show_id(scene.lm, came))
     st.markdown("#### The whole vocabulary")
-    arrived = None if came is None else (int(found.rank[came]) + 1, show_id(lm, came))
     scene.chart(
-        vocabulary_curve(line, [show_id(lm, i) for i in line["id"]], found.kept, scene.mode, arrived),
+        vocabulary_curve(line, names, found.kept, scene.mode, arrived),
         key="next_curve",
         alt="The probability of every token of the vocabulary by its rank",
     )
