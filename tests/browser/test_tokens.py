@@ -31,7 +31,9 @@ def test_typing_shows_the_tokens_of_what_was_typed(open_page, type_prompt):
         assert cards(page) == expected_cards(MINI, text)[:256]  # the model's context
         if len(text) > 256:
             continue
-        cut = page.get_by_test_id("piece").evaluate_all("all => all.map(p => p.children.length)")
+        cut = page.get_by_test_id("piece").evaluate_all(
+            "all => all.map(p => p.querySelectorAll('[data-testid=token-card]').length)"
+        )
         assert cut == [len(piece.ids) for piece in show_work(MINI, text)]
 
 
