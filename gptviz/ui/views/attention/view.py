@@ -64,20 +64,21 @@ def _strip(scene: Scene, drawn: torch.Tensor) -> None:
 def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands above the picture: what the head does, and whether it is drawn as it is."""
     shown = controls.shown(scene)
+    row = own[scene.position, : scene.position + 1].tolist()
     if chosen.average:
         what = words.average(chosen.block, scene.lm.config.n_heads)
     else:
         role = heads.measured(scene.run).roles[chosen.block][chosen.head]
         what = words.one_head(chosen.block, chosen.head, role, shown)
-    if not chosen.hide_first:
-        return what
-    return f"{what} {words.rescaled_row(shown, own[scene.position, : scene.position + 1].tolist())}"
+    if chosen.hide_first:
+        return f"{what} {words.rescaled_row(shown, row)}"
+    return f"{what} {words.row(shown, row)}" if chosen.average else what
 
 
 def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands below: how to read the picture, and the selected row of it."""
     parts = [words.LOOK_FOR]
-    if not chosen.hide_first:
+    if not (chosen.hide_first or chosen.average):  # else it stands above
         row = own[scene.position, : scene.position + 1].tolist()
         parts.append(words.row(controls.shown(scene), row))
     if not chosen.average:

@@ -105,7 +105,7 @@ def one_head(block: int, head: int, found: HeadRole, shown: Sequence[str]) -> st
 
 
 def average(block: int, heads: int) -> str:
-    return f"**Block {block}, the average of its {heads} heads.** No head looks like this; it is their mean."
+    return f"**Block {block}, the average of its {heads} heads.**"
 
 
 def row(shown: Sequence[str], weights: Sequence[float]) -> str:
