@@ -4,5 +4,5 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.views.tokens import view
 from gptviz.ui.views.tokens.comparison import PARAMS
 
-scene = page("Tokens", params=PARAMS)
+scene = page("Tokens", params=PARAMS, strip=False)
 view.draw(scene)

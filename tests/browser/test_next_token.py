@@ -134,12 +134,13 @@ def test_a_surprising_token_shows_what_was_expected(open_page, settled, mini):
 
 
 @pytest.mark.parametrize("form", ["png", "svg"])
-def test_the_picture_saves_itself(open_page, form):
+def test_the_picture_saves_itself(open_page, mini, form):
     page = open_page("next_token", text=TEXT)
     with page.expect_download() as download:
         page.get_by_test_id("candidates").get_by_test_id(f"save-{form}").click()
     content = download.value.path().read_bytes()
-    assert download.value.suggested_filename == f"gptviz-next-token.{form}"
+    last = len(mini.encode(TEXT)) - 1
+    assert download.value.suggested_filename == f"gptviz-next-token-token{last}.{form}"
     if form == "png":
         assert content.startswith(b"\x89PNG")
     else:

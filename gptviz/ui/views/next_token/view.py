@@ -80,6 +80,7 @@ def _draw(scene: Scene) -> None:
         scene.mode,
         lambda i: go_on_with(scene, i),
         action="Append" if position == last else "Go on with it",
+        saved=scene.saved("next_token", "The most probable next tokens", *_filters(sampling)),
     )
     controls(scene, sampling)
     prose(
@@ -93,6 +94,12 @@ def _draw(scene: Scene) -> None:
     _details(scene, found, sampling, count, came=len(rows) > count)
 
 
+def _filters(sampling: Sampling) -> list[str]:
+    """What tells the picture from the one of the model as it is, for the file's name."""
+    set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
+    return [f"{name}{value:g}" for name, value in set_to.items() if value not in (None, 1.0)]
+
+
 def _surprise(scene: Scene) -> None:
     surprise = prompt_surprises(scene.run)
     chips, legend = surprise_drawn(scene.run, scene.mode)
@@ -100,7 +107,8 @@ def _surprise(scene: Scene) -> None:
     bits, nats = (float(surprise[unit].mean()) for unit in ("bits", "nats"))
     prose(words.along_the_prompt(len(surprise), bits, nats), "surprise")
     raws = [token.raw for token in scene.tokens]
-    surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select, raws=raws)
+    saved = scene.saved("surprise", "How surprising each token was, in bits")
+    surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select, raws=raws, saved=saved)
     in_numbers(lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise")
 
 

@@ -32,7 +32,8 @@ def doors(scene: Scene) -> None:
         {**card, "title": PAGES[card["page"]][0], "href": _address(card["page"])}
         for card in pictures(scene.run, scene.position, scene.mode)
     ]
-    opened = draw_doors(cards, scene.mode)
+    saved = scene.saved("overview", "From a text to the next token, in five pictures")
+    opened = draw_doors(cards, scene.mode, saved=saved)
     if opened is not None:
         st.switch_page(page_target(opened), query_params=state.link())
 

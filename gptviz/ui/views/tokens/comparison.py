@@ -1,13 +1,12 @@
 """The prompt cut by several tokenizers, with the choices that belong to it."""
 
 import streamlit as st
-import tiktoken
 
 from gptviz.analysis.tokens import chapter, compare
-from gptviz.figures.theme import Mode
 from gptviz.tokenizer import encoding_names, get_encoding
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.scene import Scene
 
 OFFLINE = ("mini", "gpt2")
 ALICE, PROMPT = "a chapter of Alice", "this prompt"
@@ -17,8 +16,9 @@ PARAMS = (FIT, MORE)
 
 
 @st.fragment
-def comparison(text: str, encoding: tiktoken.Encoding, special_tokens: bool, mode: Mode) -> None:
+def comparison(scene: Scene, text: str) -> None:
     """mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
+    encoding = scene.lm.tokenizer
     with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
         FIT.within((ALICE, PROMPT))
         source = FIT.widget(
@@ -45,7 +45,11 @@ def comparison(text: str, encoding: tiktoken.Encoding, special_tokens: bool, mod
         else:
             known.append(encoding if name == encoding.name else get_encoding(name))
     learnt_from = text if source == PROMPT else chapter()
-    tokenizer_rows(compare(text, known, learnt_from, special_tokens), mode)
+    tokenizer_rows(
+        compare(text, known, learnt_from, scene.special),
+        scene.mode,
+        saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"),
+    )
     st.caption(
         "Few tokens, or a small vocabulary: never both. A word that a word tokenizer has not seen is lost in "
         "`[UNK]`, and a character tokenizer has no id for a new character. Byte pair encoding starts from "

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from gptviz.analysis import tokens as numbers
+from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece, bpe, show_work
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
@@ -26,11 +27,13 @@ def draw(scene: Scene) -> None:
     pieces = show_work(scene.lm.tokenizer, text, scene.special, limit=len(scene.tokens))
     piece = pieces[numbers.place_of(pieces, scene.position)[0]]
     prose(words.CARDS, "token", "position", "·", "⏎")
-    token_cards(pieces, scene.tokens, scene.position, scene.mode, scene.select)
+    scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
+    saved = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
+    token_cards(pieces, scene.tokens, scene.position, scene.mode, scene.select, saved=saved)
     _merges(scene, pieces)
     _regex(scene, pieces)
     st.subheader("The same text, other tokenizers", anchor=False)
-    comparison(text, scene.lm.tokenizer, scene.special, scene.mode)
+    comparison(scene, text)
     space, byte = st.columns(2, gap="large")
     with space:
         _spellings(scene, piece)
@@ -47,7 +50,8 @@ def _merges(scene: Scene, pieces: list[Piece]) -> None:
     selected = scene.tokens[scene.position]
     st.markdown(words.built(selected))
     prose(words.look_for(pieces[at], selected), "vocabulary")
-    merges(scene.lm.tokenizer, pieces[at], part, scene.position, scene.mode)
+    saved = scene.saved("merges", f"How {show_token(selected.raw)} was built from its bytes")
+    merges(scene.lm.tokenizer, pieces[at], part, scene.position, scene.mode, saved=saved)
 
 
 def _regex(scene: Scene, pieces: list[Piece]) -> None:
