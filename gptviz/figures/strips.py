@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gptviz.digits import significant
-from gptviz.figures.sheet import sample
+from gptviz.figures.head_grid import sample
 from gptviz.figures.theme import Mode, palette
 
 WIDTH, HEIGHT = 150, 180  # in the SVG's own units, about pixels; the page scales it

@@ -113,7 +113,7 @@ def test_options_change_what_is_shown(open_page, settled, trace) -> None:
 
 def test_the_picture_can_be_taken_away(open_page) -> None:
     page = open_page("attention", text=TEXT, block=1, head=0)
-    for place in ("sheet", "matrix-head", "matrix-steps"):
+    for place in ("heads", "matrix-head", "matrix-steps"):
         for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
             with page.expect_download() as download:
                 page.locator(f"{by_id(place)} {by_id('save-' + kind)}").click()
@@ -140,7 +140,7 @@ def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled, vie
     page.locator(by_id("head-4-3")).click()
     settled(page)
     boxes = [
-        page.locator(f"{by_id('sheet')} .grid").bounding_box(),
+        page.locator(f"{by_id('heads')} .grid").bounding_box(),
         page.get_by_role("spinbutton", name="Block, 0 to 5").bounding_box(),
         page.locator(by_id("cells-weights")).first.bounding_box(),
     ]

@@ -40,7 +40,7 @@ def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
 def test_the_pictures_are_drawn(open_page):
     page = open_page(text=TEXT)
     images = page.locator("[data-testid=door] img")
-    assert images.count() == 4  # three strips of embeddings, and the sheet of all heads
+    assert images.count() == 4  # three strips of embeddings, and the grid of heads
     assert images.evaluate_all("(all) => all.every((image) => image.complete && image.naturalWidth > 0)")
     assert page.locator("[data-testid=door] svg polyline").count() == 2
 

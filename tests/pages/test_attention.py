@@ -55,21 +55,23 @@ def test_the_matrices_are_the_traces_own_numbers(run_page, trace) -> None:
     assert (data["query"], data["key"]) == (9, 4)
     steps = component(at, ("gptviz.matrix", "steps"))
     q, k = trace["q", 2][3], trace["k", 2][3]
-    np.testing.assert_allclose(values(steps["arrays"]["scores"]), (q @ k.T).numpy(), rtol=1e-4, atol=1e-4)
+    assert steps["arrays"]["scores"] == {"of": ["q", "k"]}  # the browser multiplies what it was sent
+    products = values(steps["arrays"]["q"]) @ values(steps["arrays"]["k"]).T
+    np.testing.assert_allclose(products, (q @ k.T).numpy(), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(values(steps["arrays"]["z"]), trace["z", 2][3].numpy(), rtol=1e-4, atol=1e-4)
     scaled = next(panel for panel in steps["panels"] if panel["name"] == "scaled")
     assert scaled["divisor"] == pytest.approx(q.shape[-1] ** 0.5) and not scaled["masked"]
 
 
-def test_the_sheet_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:
-    sheet = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.heads", None))
+def test_the_grid_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:
+    grid = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.heads", None))
     config = trace.config
-    assert (sheet["blocks"], sheet["heads"]) == (config.n_layers, config.n_heads)
-    assert (sheet["block"], sheet["head"]) == (2, 3)
+    assert (grid["blocks"], grid["heads"]) == (config.n_layers, config.n_heads)
+    assert (grid["block"], grid["head"]) == (2, 3)
     z, proj = trace["z", 2][3], gptviz.load("mini").model.trf_blocks[2].att.out_proj.weight.detach()
     d = z.shape[-1]
     write = (z @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
-    assert sheet["roles"][2][3]["write"] == pytest.approx(write, abs=1e-3)
+    assert grid["roles"][2][3]["write"] == pytest.approx(write, abs=1e-3)
 
 
 def test_average_and_hidden_first_token(run_page, trace) -> None:

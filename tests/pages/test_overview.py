@@ -5,7 +5,7 @@ import base64
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gptviz.figures.sheet import mosaic
+from gptviz.figures.head_grid import mosaic
 from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.overview.examples import EXAMPLES

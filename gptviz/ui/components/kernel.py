@@ -128,28 +128,14 @@ def component(name: str, **events: Check) -> Component:
 
 
 def source(name: str, ending: str, *before: str) -> str:
-    """The text of a component's file after the kernel's, as the browser gets it; JS after the palettes."""
-    files = [_HERE / file for file in before or [f"kernel{ending}"]] + [_HERE / name / f"{name}{ending}"]
+    """The text of a component's files after the kernel's, as the browser gets it; JS after the palettes.
+
+    Of several files in its folder the one with the component's own name is the last.
+    """
+    own = sorted((_HERE / name).glob(f"*{ending}"), key=lambda file: (file.stem == name, file.name))
+    files = [_HERE / file for file in before or [f"kernel{ending}"]] + own
     texts = [file.read_text("utf-8") for file in files]
     if ending == ".js":
         palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
         texts.insert(0, f"const gvPalettes = {json.dumps(palettes)};")
     return "\n".join(texts)
-
-
-# For the components that are not on the kernel yet: the names that save_picture.js had, without `gv.`.
-_FORMERLY = """
-const { escapeXml, svgText, svgFile, svgPaint, svgOfElements } = gv;
-function saveButtons(parent, makePicture, name) {
-  let row = [...parent.children].find((child) => child.className === 'saves');
-  if (!row) parent.appendChild(row = gv.element('div', { class: 'saves', own: true }));
-  gv.render(row, gv.saveButtons(makePicture, { stem: name }));
-}
-"""
-
-
-def saving_component(name: str) -> ComponentRenderer:
-    """The component of `name`.js and `name`.css as it was declared before `component`."""
-    own = (_HERE / name / f"{name}.js").read_text("utf-8")
-    js = source(name, ".js", "kernel.js", "saving.js").removesuffix(own) + _FORMERLY + own
-    return st.components.v2.component(f"gptviz.{name}", css=source(name, ".css"), js=js)

@@ -16,7 +16,7 @@ from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import SHARES, HeadScores
 from gptviz.config import GPTConfig
-from gptviz.figures import sheet
+from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
@@ -28,7 +28,7 @@ WHOLE_MEGABYTES = 64  # attention weights of all blocks that are kept as they ar
 
 def small(attn: torch.Tensor) -> np.ndarray:
     """(H, T, T) -> (H, t, t): each head as its thumbnail needs it."""
-    return sheet.pool(attn.numpy())
+    return head_grid.pool(attn.numpy())
 
 
 SMALL = Reduction("small heads", "attn", small)
@@ -67,13 +67,13 @@ def measured(run: Run) -> Measured:
 @per_run
 def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     """One PNG of all heads without gaps, and how many pixels a head has across."""
-    return sheet.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+    return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
 
 
 @per_run
 def mosaic(run: Run, mode: Mode) -> bytes:
     """One PNG of all heads: rows are blocks, columns heads."""
-    return sheet.mosaic(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+    return head_grid.mosaic(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
 
 
 def _scores(lm: LanguageModel, run: Run) -> Reduction:

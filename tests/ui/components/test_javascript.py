@@ -9,8 +9,7 @@ import pytest
 from gptviz.ui.components.kernel import source
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
 
-FORMER = {"matrix", "heads"}  # not on the kernel yet
-NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")} - FORMER)
+NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 
 def test_the_pure_parts_do_what_python_does(tmp_path):

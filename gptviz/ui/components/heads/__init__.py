@@ -1,24 +1,25 @@
-"""The sheet of all heads as a component: a thumbnail a head, a click opens it.
+"""The grid of all heads as a component: a thumbnail a head, a click opens it.
 
 One indexed PNG holds all of them, and every thumbnail is a button that shows its part of it: sharp at
 any size, reachable by keyboard, and named for a screen reader. Nothing is fetched from anywhere.
 """
 
 import base64
-import hashlib
+import io
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
-import streamlit as st
+from PIL import Image, ImageColor
 
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import saving_component
+from gptviz.ui.components.kernel import among, component, record
+from gptviz.ui.components.saved import Saved, stem
 
-_component = saving_component("heads")
+_component = component("heads", head=record(block=among("blocks"), head=among("heads")))
 
 
 class Thumbnail(TypedDict):
-    """What the sheet says of a head: a word or two, a sentence without subject, how much it writes."""
+    """What the grid says of a head: a word or two, a sentence without subject, how much it writes."""
 
     kind: str
     label: str
@@ -26,34 +27,27 @@ class Thumbnail(TypedDict):
     write: float
 
 
-def sheet(
+def head_grid(
     picture: bytes,
     side: int,
     roles: Sequence[Sequence[Thumbnail]],
     chosen: tuple[int, int],
     mode: Mode,
     on_pick: Callable[[int, int], Any],
-    key: str = "sheet",
+    *,
+    key: str = "heads",
+    saved: Saved | None = None,
 ) -> None:
-    """Draw the sheet; `on_pick(block, head)` runs before the rerun that a click causes.
+    """Draw the grid; `on_pick(block, head)` runs before the rerun that a click causes.
 
-    `picture` and `side` come from `gptviz.figures.sheet.thumbnails`; `roles` has a row a block;
+    `picture` and `side` come from `gptviz.figures.head_grid.thumbnails`; `roles` has a row a block;
     `chosen` is the ringed (block, head).
     """
-    colors = palette(mode)
     n_blocks, n_heads = len(roles), len(roles[0])
-
-    def picked() -> None:
-        value = st.session_state[key].head
-        block, head = _whole(value, "block"), _whole(value, "head")
-        if 0 <= block < n_blocks and 0 <= head < n_heads:  # a late click may follow a smaller model
-            on_pick(block, head)
-
     _component(
-        key=key,
-        data={
+        key,
+        {
             "picture": "data:image/png;base64," + base64.b64encode(picture).decode(),
-            "stamp": hashlib.blake2b(picture + repr(roles).encode(), digest_size=8).hexdigest(),
             "side": side,
             "blocks": n_blocks,
             "heads": n_heads,
@@ -61,13 +55,33 @@ def sheet(
             "largest_write": max(max(head["write"] for head in row) for row in roles) or 1.0,
             "block": chosen[0],
             "head": chosen[1],
-            "colors": {"ink": colors.ink, "paper": colors.paper, "output": colors.output},
         },
-        on_head_change=picked,
+        mode=mode,
+        saved=saved or Saved(stem("all", "heads")),
+        limits={"blocks": range(n_blocks), "heads": range(n_heads)},
+        on={"head": lambda head: on_pick(head["block"], head["head"])},
     )
 
 
-def _whole(value: Any, name: str) -> int:
-    """A number out of what the browser sent, -1 for anything else."""
-    number = value.get(name) if isinstance(value, dict) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) else -1
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper."""
+    for name, n_blocks, n_heads in (("heads_example", 2, 3), ("heads_many", 12, 12)):
+        roles: list[list[Thumbnail]] = [
+            [
+                {"kind": "mixed", "label": "mixed", "says": "Looks at many. " * (1 + i % 3), "write": 1.0 + i}
+                for i in range(n_heads)
+            ]
+            for _ in range(n_blocks)
+        ]
+        side, colors = 6, palette(mode)
+        picture = Image.new("RGB", (side * n_heads, side * n_blocks), colors.paper)
+        for x in range(picture.width):
+            for y in range(x % side, picture.height, side):
+                picture.putpixel((x, y), ImageColor.getrgb(colors.output))
+        file = io.BytesIO()
+        picture.save(file, format="PNG")
+
+        def pick(block: int, head: int) -> None:
+            sent("head", {"block": block, "head": head})
+
+        head_grid(file.getvalue(), side, roles, (1, 2), mode, pick, key=name)

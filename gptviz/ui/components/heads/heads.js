@@ -1,137 +1,83 @@
 // Every head as a thumbnail: one button a head, all showing parts of one picture. A click opens the head;
-// arrow keys walk. data: see sheet.py.
+// arrow keys walk. data: see __init__.py.
 
-function draw(root, data) {
-  const { blocks, heads } = data;
-  const sheet = document.createElement('div');
-  sheet.dataset.testid = 'sheet';
-  const grid = document.createElement('div');
-  grid.className = 'grid';
-  grid.setAttribute('role', 'group');
-  grid.setAttribute('aria-label', 'All heads: rows are blocks, columns are heads. Arrow keys walk, Enter opens.');
-  grid.style.gridTemplateColumns = `max-content repeat(${heads}, minmax(0, 1fr))`;
-  const cell = (className, text) => {
-    const element = document.createElement('span');
-    element.className = className;
-    element.textContent = text;
-    grid.appendChild(element);
-  };
-  cell('corner', '');
-  for (let h = 0; h < heads; h++) cell('column', heads > 8 ? h : `head ${h}`);
-  for (let b = 0; b < blocks; b++) {
-    cell('row', blocks > 8 ? b : `block ${b}`);
-    for (let h = 0; h < heads; h++) grid.appendChild(thumbnail(data, b, h));
-  }
-  const says = document.createElement('div');
-  says.className = 'says';
-  says.dataset.testid = 'sheet-says';
-  says.setAttribute('aria-live', 'polite');
-  sheet.append(grid, says);
-  saveButtons(sheet, () => toSvg(root.gptviz.data), 'gptviz-all-heads');
-  root.querySelector('[data-testid=sheet]')?.remove();
-  root.appendChild(sheet);
-}
-
-function thumbnail(data, b, h) {
-  const head = data.roles[b][h];
-  const button = document.createElement('button');
-  button.className = 'head';
-  button.dataset.testid = `head-${b}-${h}`;
-  button.dataset.block = b;
-  button.dataset.head = h;
-  button.dataset.kind = head.kind;
-  button.dataset.write = head.write;
-  button.setAttribute('aria-label', head.says);
-  const picture = document.createElement('span');
-  picture.className = 'picture';
-  picture.style.backgroundSize = `${100 * data.heads}% ${100 * data.blocks}%`;
+function thumbnail(view, block, head) {
+  const { data, state } = view, { kind, says, label, write } = data.roles[block][head];
+  const chosen = block === state.block && head === state.head;
   const along = (i, n) => (n > 1 ? (100 * i) / (n - 1) : 0);
-  picture.style.backgroundPosition = `${along(h, data.heads)}% ${along(b, data.blocks)}%`;
-  const write = document.createElement('span');
-  write.className = 'write';
-  write.style.width = `${100 * head.write / data.largest_write}%`;
-  const does = document.createElement('span');
-  does.className = 'does';
-  does.textContent = head.label;
-  button.append(picture, write, does);
-  return button;
+  const say = () => tell(view, block, head);
+  return gv.h('button', {
+    key: `${block}-${head}`, type: 'button', class: 'head', tabindex: chosen ? 0 : -1, 'aria-pressed': chosen,
+    'aria-label': `Block ${block}, head ${head}. ${says}`, data: { testid: `head-${block}-${head}`, block, head, kind, write },
+    onmouseenter: say, onfocus: say,
+    onclick: () => {
+      Object.assign(state, { block, head });      // ring it now; the server's answer says the same
+      view.redraw();
+      view.send('head', { block, head });
+    },
+  },
+  gv.h('span', { class: 'picture', style: {
+    'background-size': `${100 * data.heads}% ${100 * data.blocks}%`,
+    'background-position': `${along(head, data.heads)}% ${along(block, data.blocks)}%` } }),
+  gv.h('span', { class: 'write', style: { width: `${(100 * write) / data.largest_write}%` } }),
+  gv.h('span', { class: 'does' }, label));
 }
 
-function tell(root, button) {
-  const { data } = root.gptviz;
-  const [block, head] = button ? [button.dataset.block, button.dataset.head] : [data.block, data.head];
+function tell({ data, root }, block, head) {
   const says = root.querySelector('.says');
-  const name = document.createElement('b');
-  name.textContent = `Block ${block}, head ${head}. `;
-  says.replaceChildren(name, data.roles[block][head].says);
+  Object.assign(says.dataset, { block, head });
+  gv.render(says, gv.h('b', null, `Block ${block}, head ${head}. `), data.roles[block][head].says);
 }
 
-function mark(root) {
-  const { data } = root.gptviz;
-  for (const button of root.querySelectorAll('.head')) {
-    const chosen = Number(button.dataset.block) === data.block && Number(button.dataset.head) === data.head;
-    button.setAttribute('aria-pressed', chosen);
-    button.tabIndex = chosen ? 0 : -1;
-  }
+function grid(view) {
+  const { data } = view, { blocks, heads } = data, across = [...Array(heads).keys()];
+  return gv.h('div', {
+    class: 'grid', role: 'group', style: { '--blocks': blocks, '--heads': heads },
+    'aria-label': 'All heads: rows are blocks, columns are heads. Arrow keys walk, Enter opens.',
+    onkeydown: (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.head')], { columns: heads }),
+    onmouseleave: () => tell(view, view.state.block, view.state.head),
+  },
+  gv.h('span', { class: 'corner' }), across.map((head) => gv.h('span', { class: 'column' }, heads > 8 ? String(head) : `head ${head}`)),
+  data.roles.map((row, block) => [gv.h('span', { class: 'row' }, blocks > 8 ? String(block) : `block ${block}`),
+    across.map((head) => thumbnail(view, block, head))]));
 }
 
-function toSvg(data) {
-  const size = 84, left = 64, top = 26, line = 20;
-  const [width, height] = [left + data.heads * (size + 8), top + data.blocks * (size + line + 8)];
-  const color = data.colors.ink;
-  const parts = [
-    `<defs><image id="sheet" width="${data.heads * data.side}" height="${data.blocks * data.side}"`
+// Every head larger than on the screen, each with its word.
+function pictureOf({ data }) {
+  const { ink, paper, accent, quiet } = gv.palette(data.mode);
+  const size = 84, left = 64, top = 26, line = 20, [wide, high] = [size + 8, size + line + 8];
+  const parts = [`<defs><image id="heads" width="${data.heads * data.side}" height="${data.blocks * data.side}"`
     + ` style="image-rendering: pixelated" href="${data.picture}"/></defs>`];
   for (let h = 0; h < data.heads; h++)
-    parts.push(svgText(left + h * (size + 8) + size / 2, 17, `head ${h}`, { anchor: 'middle', color }));
+    parts.push(gv.svgText(left + h * wide + size / 2, 17, `head ${h}`, { anchor: 'middle', color: ink }));
   for (let b = 0; b < data.blocks; b++) {
-    const y = top + b * (size + line + 8);
-    parts.push(svgText(left - 8, y + size / 2, `block ${b}`, { anchor: 'end', color }));
+    const y = top + b * high;
+    parts.push(gv.svgText(left - 8, y + size / 2, `block ${b}`, { anchor: 'end', color: ink }));
     for (let h = 0; h < data.heads; h++) {
-      const x = left + h * (size + 8);
+      const x = left + h * wide;
       parts.push(`<svg x="${x}" y="${y}" width="${size}" height="${size}"`
-        + ` viewBox="${h * data.side} ${b * data.side} ${data.side} ${data.side}"><use href="#sheet"/></svg>`);
-      parts.push(svgText(x + size / 2, y + size + 13, data.roles[b][h].label, { anchor: 'middle', color, size: 11 }));
+        + ` viewBox="${h * data.side} ${b * data.side} ${data.side} ${data.side}"><use href="#heads"/></svg>`);
+      if (b === data.block && h === data.head)
+        parts.push(`<rect x="${x - 2}" y="${y - 2}" width="${size + 4}" height="${size + 4}" rx="4" fill="none" stroke="${accent}" stroke-width="2.5"/>`);
+      parts.push(gv.svgText(x + size / 2, y + size + 13, data.roles[b][h].label, { anchor: 'middle', color: ink, size: 11 }));
     }
   }
-  return svgFile(width, height, data.colors.paper, parts);
+  const [width, height] = [left + data.heads * wide, top + data.blocks * high];
+  const stops = gv.palette(data.mode).attention.map(([stop, color]) => `<stop offset="${stop}" stop-color="${color}"/>`).join('');
+  parts.push(`<linearGradient id="heads-scale">${stops}</linearGradient>`
+    + gv.svgText(left, height + 12, 'Rows are queries, columns are keys. Weight 0', { color: quiet, size: 11 })
+    + `<rect x="${left + 222}" y="${height + 3}" width="70" height="10" fill="url(#heads-scale)" stroke="${quiet}" stroke-width="0.5"/>`
+    + gv.svgText(left + 298, height + 12, '1', { color: quiet, size: 11 }));
+  return gv.svgFile(Math.max(width, left + 320), height + 24, paper, parts);
 }
 
-export default function (component) {
-  const { data, parentElement: root, setTriggerValue } = component;
-  const before = root.gptviz;
-  root.gptviz = { data };
-  if (!before || before.data.stamp !== data.stamp) draw(root, data);   // else keep the buttons, and the focus
-  const sheet = root.querySelector('[data-testid=sheet]');
-  sheet.style.setProperty('--picture', `url(${data.picture})`);
-  sheet.style.setProperty('--output', data.colors.output);
-  const size = () => {
-    const wide = sheet.querySelector('.picture').clientWidth;
-    sheet.className = `sheet ${wide < 48 ? 'small' : ''} ${data.side > wide ? 'fine' : ''}`;
-  };
-  before?.observer.disconnect();
-  root.gptviz.observer = new ResizeObserver(size);
-  root.gptviz.observer.observe(sheet);
-  mark(root);
-  tell(root, null);
-  const grid = sheet.querySelector('.grid');
-  grid.onclick = (event) => {
-    const button = event.target.closest('.head');
-    if (!button) return;
-    const [block, head] = [Number(button.dataset.block), Number(button.dataset.head)];
-    root.gptviz.data = { ...data, block, head };   // ring it now; the server's answer says the same
-    mark(root);
-    setTriggerValue('head', { block, head });
-  };
-  grid.onmouseover = (event) => tell(root, event.target.closest('.head'));
-  grid.onmouseleave = () => tell(root, null);
-  grid.onfocusin = (event) => tell(root, event.target.closest('.head'));
-  grid.onkeydown = (event) => {
-    const from = event.target.closest('.head');
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
-    if (!from || !step) return;
-    event.preventDefault();
-    const [b, h] = [Number(from.dataset.block) + step[0], Number(from.dataset.head) + step[1]];
-    grid.querySelector(`[data-block="${b}"][data-head="${h}"]`)?.focus();
-  };
-}
+export default gv.component((view) => {
+  const { data, state } = view;
+  if (state.data !== data) Object.assign(state, { data, block: data.block, head: data.head });
+  const sentences = data.roles.flatMap((row, b) => row.map(({ says }, h) => [`Block ${b}, head ${h}. ${says}`]));
+  return gv.h('div', { class: 'heads', style: { '--picture': `url(${data.picture})`, '--side': data.side }, data: { testid: 'heads', side: data.side } },
+    grid(view),
+    gv.h('div', { class: 'foot' },
+      gv.reserving(sentences, gv.h('p', { class: 'says', own: true, 'aria-live': 'polite', data: { testid: 'heads-says' } })),
+      gv.saveButtons(() => pictureOf(view), data.saved)));
+}, (view) => tell(view, view.state.block, view.state.head));

@@ -1,8 +1,9 @@
 """Matrices over tokens as a component: one large, or several small ones that point at each other.
 
 Cells are drawn on a canvas from float32 numbers (base64, four bytes each; half of that where the
-causal mask leaves only a triangle), so that 256 tokens stay quick and a hover tells the number itself.
-Everything that is said is said here, in Python; the browser only fills in tokens and numbers.
+causal mask leaves only a triangle), so that 1,024 tokens stay quick and a hover tells the number itself.
+Where not all cells can be read at once a window shows some: it zooms, moves, and opens around the selected
+cell. Everything that is said is said here, in Python; the browser only fills in tokens and numbers.
 """
 
 import base64
@@ -11,12 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import streamlit as st
 
-from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import saving_component
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import among, component, record
+from gptviz.ui.components.saved import Saved, stem
 
-_component = saving_component("matrix")
+_component = component(
+    "matrix", pick=record("query", "key", query=among("positions"), key=among("positions"))
+)
 
 Axis = Literal["query", "key", "dim"]
 
@@ -53,7 +56,7 @@ class Panel:
 def matrix(
     name: str,
     panels: Sequence[Panel],
-    arrays: Mapping[str, np.ndarray],
+    arrays: Mapping[str, np.ndarray | tuple[str, str]],
     tokens: Sequence[str],
     query: int,
     key_position: int | None,
@@ -62,49 +65,49 @@ def matrix(
     small: bool = False,
     largest: int = 520,
     first: int = 0,
+    saved: Saved | None = None,
 ) -> None:
     """Draw the panels; `on_pick(query, key)` runs before the rerun that a click causes.
 
     A click on a cell gives both positions, one on a token's label only the one that it names, and None
     for the other. `arrays` are the panels' matrices, (rows, columns) each, of the tokens from position
-    `first` on; `tokens` are these tokens as the screen shows them. `largest` is the side in pixels.
+    `first` on; ("q", "k") instead of a matrix stands for every row of "q" times every row of "k", which the
+    browser works out. `tokens` are these tokens as the screen shows them. `largest` is the side in pixels
+    where a rem has 16 of them; where it has more, the height of the window is the limit.
     """
-    colors = palette(mode)
-    component_key = f"matrix_{name}"
-    last = first + len(tokens) - 1
+    matrices = {array: values for array, values in arrays.items() if not isinstance(values, tuple)}
+    sent: dict[str, Any] = {
+        array: encode(values, all(panel.masked for panel in panels if panel.array == array))
+        for array, values in matrices.items()
+    }
+    sent |= {array: {"of": list(values)} for array, values in arrays.items() if isinstance(values, tuple)}
 
-    def picked() -> None:
-        value = st.session_state[component_key].pick
-        query, key = _position(value, "query", first, last), _position(value, "key", first, last)
-        if query is not None or key is not None:  # a late click may follow a shorter text
-            on_pick(query, key)
+    def shape(array: str) -> tuple[int, int]:
+        values = arrays[array]
+        if isinstance(values, tuple):
+            return len(matrices[values[0]]), len(matrices[values[1]])
+        return values.shape[0], values.shape[1]
 
     _component(
-        key=component_key,
-        data={
+        f"matrix_{name}",
+        {
             "name": name,
-            "panels": [_panel(panel, arrays[panel.array]) for panel in panels],
-            "arrays": {
-                array: encode(values, all(panel.masked for panel in panels if panel.array == array))
-                for array, values in arrays.items()
-            },
+            "panels": [
+                asdict(panel) | dict(zip(("rows", "columns"), shape(panel.array), strict=True))
+                for panel in panels
+            ],
+            "arrays": sent,
             "tokens": list(tokens),
             "first": first,
             "query": query,
             "key": key_position,
             "small": small,
             "largest": largest,
-            "file": f"gptviz-{name}",
-            "scales": {"attention": colors.attention, "signed": colors.signed},
-            "colors": {
-                color: getattr(colors, color)
-                for color in (
-                    *("ink", "paper", "panel", "quiet", "accent", "masked"),
-                    *("query", "key", "value", "output"),
-                )
-            },
         },
-        on_pick_change=picked,
+        mode=mode,
+        saved=saved or Saved(stem(name)),
+        limits={"positions": range(first, first + len(tokens))},
+        on={"pick": lambda cell: on_pick(cell.get("query"), cell.get("key"))},
     )
 
 
@@ -120,13 +123,37 @@ def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:
     }
 
 
-def _panel(panel: Panel, values: np.ndarray) -> dict[str, Any]:
-    return asdict(panel) | {"rows": values.shape[0], "columns": values.shape[1]}
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """A head of eight tokens; the steps of a smaller one; a head of 225 tokens, in a window."""
 
+    def pick(query: int | None, key: int | None) -> None:
+        sent("pick", [query, key])
 
-def _position(value: Any, name: str, first: int, last: int) -> int | None:
-    """A position out of what the browser sent, None for anything else."""
-    position = value.get(name) if isinstance(value, dict) else None
-    if isinstance(position, bool) or not isinstance(position, int) or not first <= position <= last:
-        return None
-    return position
+    def causal(n_tokens: int) -> np.ndarray:
+        position = np.arange(n_tokens)
+        scores = np.cos(0.7 * position[:, None] - 1.3 * position[None]) * 4 + 3 * (position[None] == 0)
+        weights = np.tril(np.exp(scores))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    head = Panel(
+        "weights", "weights", "query", "key", "attention", 0, 1, label="Attention weights", masked=True,
+        says="{query} attends {value} to {key}", says_masked="{query} cannot see {key}: masked.",
+        digits="weight",
+    )  # fmt: skip
+    tokens = ["The", "·gypsy", "·cat", "⏎", "·`", "·extraordinarily", "·my", "·it"]
+    matrix("example", [head], {"weights": causal(8)}, tokens, 7, 2, mode, pick)
+    numbers = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 4, 3)
+    steps = [
+        Panel("q", "q", "query", "dim", "signed", -1, 1, label="1 query", title="1 query", note="looks",
+              says="Dimension {dim} of the query of {query} is {value}", color="query", idle="3 numbers"),
+        Panel("scores", "scores", "query", "key", "signed", -2, 2, label="2 score", title="2 score",
+              note="q · k", says="{query} · {key} = {value}"),
+    ]  # fmt: skip
+    scores: dict[str, np.ndarray | tuple[str, str]] = {
+        "q": numbers[0],
+        "k": numbers[1],
+        "scores": ("q", "k"),
+    }
+    matrix("example_steps", steps, scores, tokens[:4], 3, 1, mode, pick, small=True)
+    long = [f"·word{i}" if i % 9 else "·antidisestablishmentarianism" for i in range(225)]
+    matrix("example_long", [head], {"weights": causal(225)}, long, 180, 100, mode, pick)

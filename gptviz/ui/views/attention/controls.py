@@ -15,7 +15,7 @@ from gptviz.config import GPTConfig
 from gptviz.reduction import Reduction
 from gptviz.tokenizer import show_token
 from gptviz.trace import Token
-from gptviz.ui.components.heads import Thumbnail, sheet
+from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
@@ -159,4 +159,7 @@ def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
 def draw_grid(scene: Scene, block: int, head: int) -> None:
     """The grid of heads: a thumbnail each, the chosen one ringed."""
     picture, side = heads.thumbnails(scene.run, scene.mode)
-    sheet(picture, side, head_labels(scene.run), (block, head), scene.mode, open_head)
+    saved = scene.saved("heads", "All heads: where each looks", scene.lm.name)
+    head_grid(
+        picture, side, head_labels(scene.run), (block, head), scene.mode, open_head, key="heads", saved=saved
+    )

@@ -1,5 +1,6 @@
 """What the Attention page draws: one head large, its steps small, and the arithmetic of one weight."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,15 +15,17 @@ from gptviz.digits import fixed
 from gptviz.figures import attention as figures
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import picker, shown
 
-WINDOW = 256  # tokens that a matrix shows at once
+WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 
 
 def window(scene: Scene) -> slice:
-    """The tokens that a matrix shows: all, or the 256 around the selected one."""
+    """The tokens that a matrix holds: all, or the 1,024 around the selected one."""
     start = max(0, min(scene.position - WINDOW // 2, len(scene.tokens) - WINDOW))
     return slice(start, min(len(scene.tokens), start + WINDOW))
 
@@ -30,7 +33,7 @@ def window(scene: Scene) -> slice:
 MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
 
 
-def draw_head(scene: Scene, own: torch.Tensor, drawn: torch.Tensor, key: int) -> None:
+def draw_head(scene: Scene, chosen: Choice, own: torch.Tensor, drawn: torch.Tensor, key: int) -> None:
     """The large matrix, (T, T): `drawn` is `own`, or that rescaled and NaN where the first token stands."""
     seen = window(scene)
     rescaled = drawn is not own
@@ -49,7 +52,12 @@ def draw_head(scene: Scene, own: torch.Tensor, drawn: torch.Tensor, key: int) ->
         says_masked=MASKED,
         says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
     )
-    _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key)
+    which = "average" if chosen.average else f"head{chosen.head}"
+    title = f"Attention of block {chosen.block}, " + (
+        "average over heads" if chosen.average else f"head {chosen.head}"
+    )
+    saved = scene.saved("attention", title, scene.lm.name, f"block{chosen.block}", which)
+    _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved)
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,9 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
     seen = window(scene)
     steps = head_steps(scene.run, block, head)
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
-    arrays |= {"scores": steps.scores[seen, seen].numpy(), "weights": steps.weights[seen, seen].numpy()}
-    arrays["z"] = steps.z[seen].numpy()
-    reach = {name: float(np.abs(values).max()) or 1.0 for name, values in arrays.items()}
+    arrays |= {"weights": steps.weights[seen, seen].numpy(), "z": steps.z[seen].numpy()}
+    drawn = {**arrays, "scores": steps.scores[seen, seen].numpy()}
+    reach = {name: float(np.abs(values).max()) or 1.0 for name, values in drawn.items()}
     divisor = arrays["q"].shape[1] ** 0.5
     d, root = fixed(divisor, 2), f"√{arrays['q'].shape[1]}"
 
@@ -112,15 +120,18 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
         vectors("v", "v", "key", "7 value", "what a token hands over", "value"),
         vectors("z", "z", "query", "8 output", "weights × values", "output"),
     ]  # fmt: skip
-    _matrix(scene, "steps", panels, arrays, key, small=True)
+    title = f"The steps of block {block}, head {head}"
+    saved = scene.saved("attention_steps", title, scene.lm.name, f"block{block}", f"head{head}")
+    _matrix(scene, "steps", panels, {**arrays, "scores": ("q", "k")}, key, saved, small=True)
 
 
 def _matrix(
     scene: Scene,
     name: str,
     panels: list[Panel],
-    arrays: dict[str, np.ndarray],
+    arrays: Mapping[str, np.ndarray | tuple[str, str]],
     key: int,
+    saved: Saved,
     small: bool = False,
 ) -> None:
     seen = window(scene)
@@ -136,10 +147,11 @@ def _matrix(
         picker(scene),
         small=small,
         first=seen.start,
+        saved=saved,
     )
     if len(scene.tokens) > WINDOW:
         st.caption(
-            f"Of {len(scene.tokens):,} tokens, positions {seen.start} to {seen.stop - 1} are shown: "
+            f"Of {len(scene.tokens):,} tokens, positions {seen.start} to {seen.stop - 1} are here: "
             "select another token to look elsewhere."
         )
 

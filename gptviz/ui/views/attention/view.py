@@ -40,7 +40,7 @@ def draw(scene: Scene) -> None:
     with left:
         controls.draw_grid(scene, block, head)
     with right:
-        panels.draw_head(scene, own, drawn, key)
+        panels.draw_head(scene, chosen, own, drawn, key)
     with paragraph:
         prose(_look_for(scene, chosen, own), "query", "key", "causal mask")
         _sink(scene, trace, chosen)

@@ -1,6 +1,6 @@
 """Every head of every block as one small picture: rows are blocks, columns are heads.
 
-A sheet is an indexed PNG: one byte a pixel, and of the 256 colours of its palette the last two are
+The picture is an indexed PNG: one byte a pixel, and of the 256 colours of its palette the last two are
 what the causal mask hides and the paper between the heads. It weighs about as much as its numbers.
 """
 
@@ -16,7 +16,10 @@ STEPS = 254  # colours from attention 0 to attention 1
 MASKED = 254  # the palette's entry for what the mask hides
 PAPER = 255  # and for the gaps
 
-THUMBNAIL_PX = 96  # a head of a long text is pooled down to at most this many pixels across
+# A head of a long text is pooled down to at most this many pixels across: about as many as a screen gives it.
+# More would be averaged there, and what is strong in a long text would be lost among what is near zero.
+THUMBNAIL_PX = 48
+MOSAIC_PX = 96  # a head's width in the picture of all
 GAP_PX = 6
 
 
@@ -25,13 +28,13 @@ def mosaic(attn: np.ndarray | Iterable[np.ndarray], mode: Mode, cell_px: int | N
 
     `attn` may also be the blocks one after the other, (H, T, T) each, so that a long text's weights
     need never be in memory together. `cell_px` is the size of one weight in pixels; without it a
-    head is about 96 pixels across. More than 96 tokens are pooled, each pixel showing the largest
+    head is about 96 pixels across. More than 48 tokens are pooled, each pixel showing the largest
     weight below it, so that a thin diagonal stays visible.
     """
     rows = []
     for block in attn:
         thumbs = [_indexed(head) for head in np.asarray(block)]
-        scale = cell_px or max(1, round(THUMBNAIL_PX / thumbs[0].shape[0]))
+        scale = cell_px or max(1, round(MOSAIC_PX / thumbs[0].shape[0]))
         thumbs = [thumb.repeat(scale, axis=0).repeat(scale, axis=1) for thumb in thumbs]
         gap = np.full((thumbs[0].shape[0], GAP_PX), PAPER, dtype=np.uint8)
         row = np.concatenate([part for thumb in thumbs for part in (gap, thumb)][1:], axis=1)
@@ -71,7 +74,7 @@ def _png(entries: np.ndarray, mode: Mode) -> bytes:
 
 
 def colour_table(mode: Mode) -> np.ndarray:
-    """The sheet's 256 colours, (256, 3) uint8: attention 0 to 1, then masked, then paper."""
+    """The picture's 256 colours, (256, 3) uint8: attention 0 to 1, then masked, then paper."""
     colors = palette(mode)
     table = np.empty((256, 3), dtype=np.uint8)
     table[:STEPS] = sample(colors.attention, np.linspace(0, 1, STEPS))

@@ -1,4 +1,4 @@
-"""The sheet read back pixel by pixel: each colour must be the colour of the weight that lies under it."""
+"""The grid of heads read back pixel by pixel: each colour must be that of the weight that lies under it."""
 
 import io
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gptviz.figures import sheet
+from gptviz.figures import head_grid
 from gptviz.figures.theme import palette
 
 
@@ -27,8 +27,8 @@ def rgb(color: str) -> list[int]:
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_weight_has_its_colour_and_the_mask_is_grey(mode) -> None:
     attn = weights(2, 3, 5)
-    cell, gap = 4, sheet.GAP_PX
-    picture = pixels(sheet.mosaic(attn, mode, cell_px=cell))
+    cell, gap = 4, head_grid.GAP_PX
+    picture = pixels(head_grid.mosaic(attn, mode, cell_px=cell))
     assert picture.shape == (2 * 20 + gap, 3 * 20 + 2 * gap, 3)
     scale = palette(mode).attention
     for b, h, q, k in np.ndindex(2, 3, 5, 5):
@@ -46,32 +46,32 @@ def test_every_weight_has_its_colour_and_the_mask_is_grey(mode) -> None:
 
 def test_a_long_text_is_pooled_and_its_diagonal_stays_visible() -> None:
     attn = np.eye(300, dtype=np.float32)[None, None]
-    png, side = sheet.thumbnails(attn, "light")
+    png, side = head_grid.thumbnails(attn, "light")
     picture = pixels(png)
-    assert side == sheet.THUMBNAIL_PX and picture.shape == (side, side, 3)
+    assert side == head_grid.THUMBNAIL_PX and picture.shape == (side, side, 3)
     assert (picture[range(side), range(side)] == rgb(palette("light").attention[-1][1])).all()
 
 
 def test_blocks_may_come_one_by_one() -> None:
     attn = weights(3, 2, 7)
-    assert sheet.mosaic(iter(attn), "light") == sheet.mosaic(attn, "light")
+    assert head_grid.mosaic(iter(attn), "light") == head_grid.mosaic(attn, "light")
 
 
-def test_thumbnails_are_the_sheet_without_gaps() -> None:
+def test_thumbnails_are_the_grid_without_gaps() -> None:
     attn = weights(2, 3, 5)
-    png, side = sheet.thumbnails(attn, "light")
+    png, side = head_grid.thumbnails(attn, "light")
     assert side == 5
-    loose = pixels(sheet.mosaic(attn, "light", cell_px=1))
+    loose = pixels(head_grid.mosaic(attn, "light", cell_px=1))
     tight = pixels(png)
     assert tight.shape == (10, 15, 3)
-    assert (tight[5:, 10:] == loose[5 + sheet.GAP_PX :, 10 + 2 * sheet.GAP_PX :]).all()
+    assert (tight[5:, 10:] == loose[5 + head_grid.GAP_PX :, 10 + 2 * head_grid.GAP_PX :]).all()
 
 
 def test_one_token_is_one_dark_square() -> None:
-    picture = pixels(sheet.mosaic(np.ones((1, 1, 1, 1), dtype=np.float32), "light"))
+    picture = pixels(head_grid.mosaic(np.ones((1, 1, 1, 1), dtype=np.float32), "light"))
     assert picture.shape == (96, 96, 3)
     assert (picture == rgb(palette("light").attention[-1][1])).all()
 
 
 def test_a_long_text_weighs_little() -> None:
-    assert len(sheet.mosaic(weights(6, 8, 256), "light")) < 200_000
+    assert len(head_grid.mosaic(weights(6, 8, 256), "light")) < 200_000
