@@ -12,7 +12,7 @@ from gptviz.ui import components
 from tests.browser.components_app import with_examples
 from tests.browser.conftest import Watch, start_server, stop_server
 
-PENDING = {"chart", "heads", "matrix"}  # not on the kernel yet
+PENDING = {"chart"}  # not on the kernel yet
 SILENT = {"merges", "tokenizer_rows"}  # they send nothing
 
 
@@ -23,6 +23,14 @@ def part(page, component, *path):
 def by(test_id, **data):
     found = "".join(f"[data-{name}='{value}']" for name, value in data.items())
     return f"[data-testid={test_id}]{found}"
+
+
+def cell_of(page, query, key, n_tokens):
+    """Click a cell of the first matrix, whose tokens are all in sight."""
+    cells = part(page, "matrix", "[data-testid=matrix-example]", by("cells-weights"))
+    box = cells.bounding_box()
+    x, y = ((i + 0.5) / n_tokens for i in (key, query))
+    cells.click(position={"x": box["width"] * x, "y": box["height"] * y})
 
 
 def click_cell(page):
@@ -43,6 +51,22 @@ ACTIONS = {
     ],
     "doors": [
         (lambda page: part(page, "doors", by("door", page="layernorm")).click(), ["page", "layernorm"])
+    ],
+    "heads": [
+        (lambda page: part(page, "heads", by("head-0-1")).first.click(), ["head", {"block": 0, "head": 1}]),
+        (
+            lambda page: page.keyboard.press("ArrowDown") or page.keyboard.press("Enter"),
+            ["head", {"block": 1, "head": 1}],
+        ),
+    ],
+    "matrix": [
+        (lambda page: cell_of(page, 5, 3, 8), ["pick", [5, 3]]),
+        (
+            lambda page: (
+                part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(force=True)
+            ),
+            ["pick", [4, None]],
+        ),
     ],
     "surprise": [
         (lambda page: part(page, "surprise", by("surprise-chip", position=3)).click(), ["position", 2])

@@ -39,6 +39,7 @@ def facts() -> dict[str, Any]:
     """What tests/js compares with: the kernel's text, the palettes, and Python's own digits."""
     return {
         "kernel": (COMPONENTS / "kernel.js").read_text("utf-8"),
+        "cells": (COMPONENTS / "matrix" / "cells.js").read_text("utf-8"),
         "palettes": {mode: asdict(colors) for mode, colors in PALETTES.items()},
         "digits": digits_table(),
     }

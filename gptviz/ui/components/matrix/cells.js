@@ -5,19 +5,23 @@
 const FEWEST = 4;                // cells that the largest zoom leaves
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
+const sizeOf = (n, count) => clamp(Math.round(n), Math.min(FEWEST, count), count);
+
 function windowAt(query, key, n, count) {
-  const size = clamp(Math.round(n), Math.min(FEWEST, count), count);
-  const start = (from) => clamp(Math.round(from), 0, count - size);
+  const size = sizeOf(n, count), start = (from) => clamp(Math.round(from), 0, count - size);
   return { query: start(query), key: start(key), n: size };
 }
 
 // With the cell `at` in its middle, as far as the matrix goes.
-const windowAround = (at, n, count) => windowAt(at.query - (n - 1) / 2, (at.key ?? at.query) - (n - 1) / 2, n, count);
+function windowAround(at, n, count) {
+  const before = Math.floor((sizeOf(n, count) - 1) / 2);
+  return windowAt(at.query - before, (at.key ?? at.query) - before, n, count);
+}
 
 // Enlarged by `factor` (below 1: made smaller), where the cell `at` stays in its place on the screen.
 function zoomed(shown, factor, at, count) {
-  const n = clamp(shown.n / factor, Math.min(FEWEST, count), count);
-  const start = (from, fixed) => fixed + 0.5 - ((fixed + 0.5 - from) * Math.round(n)) / shown.n;
+  const n = sizeOf(shown.n / factor, count);
+  const start = (from, fixed) => fixed + 0.5 - ((fixed + 0.5 - from) * n) / shown.n;
   return windowAt(start(shown.query, at.query), start(shown.key, at.key ?? at.query), n, count);
 }
 
