@@ -13,6 +13,12 @@ def is_history_navigation() -> bool:
     return context is not None and context.is_history_navigation
 
 
+def is_fragment_run() -> bool:
+    """Whether only a part of the page runs: what page() writes into the address is then not written."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
 def write(params: Mapping[str, str]) -> None:
     """Make the address say these things: one step in the browser's history, none if it says them already.
 

@@ -87,8 +87,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     ensure_navigation()
     mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
     own = tuple(own)
-    state.load()
-    params.load(own)
+    state.load(own)
     _style(mode)
     _head(title)
     model = _model()

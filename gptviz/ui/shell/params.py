@@ -23,6 +23,8 @@ from gptviz.ui.shell import address
 
 T = TypeVar("T")
 
+_OF_THE_PAGE = "gptviz_params"  # in the session: the params of the page that was drawn last
+
 LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
 
 
@@ -93,12 +95,18 @@ class Param(Generic[T]):
         if st.session_state.get(self.name) is None:
             st.session_state[self.name] = self.default
         chosen = draw(label, key=self.name, persist_state="session", **options)
-        store([self])
+        # a part of the page that runs alone says all that its callbacks changed, at once: each time that
+        # the address is written is a step of the browser's history
+        store([self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())])
         return cast(T, chosen)
 
 
 def load(params: Iterable[Param[Any]]) -> None:
-    """Take what the address says into the session: what is not there yet, all when the browser goes back."""
+    """Take what the address says into the session: what is not there yet, all when the browser goes back.
+
+    To be called once, at a page's beginning, with all that the page and the app have.
+    """
+    params = st.session_state[_OF_THE_PAGE] = tuple(params)
     back = address.is_history_navigation()
     for param in params:
         if back or (param.name not in st.session_state and param.name in st.query_params):

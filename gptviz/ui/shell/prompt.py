@@ -104,9 +104,11 @@ def box() -> None:
 
 def special_switch() -> None:
     """The switch for special tokens, in the sidebar."""
-    state.SPECIAL.widget(
-        st.toggle,
+    st.session_state.setdefault(state.SPECIAL.name, state.SPECIAL.default)
+    st.toggle(  # not by SPECIAL.widget: the address is written when the tokens are known
         "Special tokens",
+        key=state.SPECIAL.name,
+        persist_state="session",
         help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
     )
 

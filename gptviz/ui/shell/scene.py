@@ -52,7 +52,6 @@ class Frame:
         fig: Figure,
         key: str,
         alt: str,
-        height: int | None = None,
         on_select: Callable[[], Any] | None = None,
         which: Iterable[object] = (),
     ) -> None:
@@ -60,7 +59,7 @@ class Frame:
 
         `on_select` runs when a point is clicked; the points are then in st.session_state[key].
         """
-        chart(fig, key, alt, self.mode, height, on_select, self.saved(key, alt, *which))
+        chart(fig, key, alt, self.mode, on_select, self.saved(key, alt, *which))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ model: see `models.choice`).
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,9 +65,12 @@ class Prompt:
     special: bool = False
 
 
-def load() -> Prompt:
-    """This session's prompt: from the address at first and when the browser goes back or forward."""
-    params.load(APP)
+def load(own: Iterable[Param] = ()) -> Prompt:
+    """This session's prompt: from the address at first and when the browser goes back or forward.
+
+    `own` are the page's own params, which are taken from there as well.
+    """
+    params.load((*APP, *own))
     if KEPT.value is not None and len(TEXT.value) == LINK_CHARACTERS:
         kept = _long_texts().find(KEPT.value)
         TEXT.set(TEXT.value if kept is None else kept)

@@ -25,7 +25,6 @@ def chart(
     key: str,
     alt: str,
     mode: Mode,
-    height: int | None = None,
     on_select: Callable[[], Any] | None = None,
     saved: Saved | None = None,
 ) -> None:
@@ -36,8 +35,6 @@ def chart(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
         raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
-    if height is not None:
-        fig.update_layout(height=height)
     selecting: dict[str, Any] = (
         {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
     )
