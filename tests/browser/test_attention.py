@@ -146,3 +146,103 @@ def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled, vie
     ]
     assert all(box["y"] + box["height"] <= viewport[1] for box in boxes), boxes
     assert page.locator(f"{by_id('matrix-head')} {by_id('cells-weights')}").bounding_box()["width"] > 380
+
+
+LONG = "Once upon a time a cat sat on the mat, and nobody knew why the cat sat there. " * 12
+
+
+def seen(page: Any, name: str = "head") -> tuple[int, int, int, int, float]:
+    """The window of a matrix: first and last query, first and last key, zoom."""
+    data = page.locator(by_id(f"matrix-{name}")).evaluate("(node) => ({...node.dataset})")
+    return (*(int(data[key]) for key in ("from", "to", "keysFrom", "keysTo")), float(data["zoom"]))
+
+
+def point_at(page: Any, query: int, key: int) -> None:
+    """Move the mouse onto a cell, by where the window has it."""
+    first, last, key_first, _, _ = seen(page)
+    cells, n = page.locator(by_id("matrix-head")).locator(by_id("cells-weights")), last - first + 1
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    across, down = (key - key_first + 0.5) / n, (query - first + 0.5) / n
+    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+
+
+def test_a_long_text_is_read_through_a_window(open_page) -> None:
+    trace = gptviz.load("mini").trace(LONG)
+    n = len(trace.tokens)
+    assert n >= 225
+    page = open_page("attention", text=LONG, block=5, head=0, token=180, key=95)
+    matrix = page.locator(by_id("matrix-head"))
+    tool = lambda name: matrix.locator(by_id(f"zoom-{name}"))  # noqa: E731
+    weights = trace["attn", 5][0]
+
+    opened = seen(page)
+    assert opened[0] <= 180 <= opened[1] and opened[2] <= 95 <= opened[3] and opened[4] > 3
+    assert matrix.locator(".label.row:not(.focus)").count() == opened[1] - opened[0] + 1  # all can be read
+    for query, key in ((180, 95), (opened[0], opened[2]), (opened[1], opened[3])):
+        point_at(page, query, key)
+        assert shown_matrix(page) == (str(query), str(key))
+        assert number(page, "says-head") == pytest.approx(weights[query, key].item(), abs=1e-6)
+
+    point_at(page, 181, 96)
+    page.mouse.wheel(0, -30)  # scrolls the page and nothing else
+    assert seen(page) == opened
+    point_at(page, 181, 96)
+    page.keyboard.down("Control")
+    for _ in range(4):
+        page.mouse.wheel(0, -50)
+    page.keyboard.up("Control")
+    matrix.and_(page.locator(f":not([data-zoom='{opened[4]:.2f}'])")).wait_for()
+    nearer = seen(page)
+    assert nearer[4] > opened[4] and nearer[0] <= 181 <= nearer[1] and nearer[2] <= 96 <= nearer[3]
+
+    point_at(page, 181, 96)
+    start = matrix.locator(by_id("cells-weights")).bounding_box()
+    cell = start["width"] / (nearer[1] - nearer[0] + 1)
+    page.mouse.down()
+    x, y = start["x"] + (96 - nearer[2] + 0.5) * cell, start["y"] + (181 - nearer[0] + 0.5) * cell
+    page.mouse.move(x - 2 * cell, y + 3 * cell, steps=4)
+    page.mouse.up()
+    assert seen(page)[:4] == (nearer[0] - 3, nearer[1] - 3, nearer[2] + 2, nearer[3] + 2)
+    assert "token=180" in page.url  # a drag selects nothing
+
+    tool("whole").click()
+    assert seen(page) == (0, n - 1, 0, n - 1, 1.0)
+    assert tool("out").is_disabled()
+    tool("in").click()
+    assert 1 < seen(page)[4] < 2
+    matrix.locator(by_id("map")).click(position={"x": 2, "y": 2})
+    assert seen(page)[0] == seen(page)[2] == 0
+    tool("chosen").click()
+    assert seen(page) == opened
+
+    matrix.locator(".plot").focus()
+    for _ in range(opened[1] - 180 + 2):  # the window goes along with the keyboard
+        page.keyboard.press("ArrowDown")
+    assert seen(page)[:2] == (opened[0] + 2, opened[1] + 2)
+    page.keyboard.press("0")
+    assert seen(page)[4] == 1
+    page.keyboard.press("+")
+    assert seen(page)[4] > 1
+
+
+def test_the_window_follows_the_selected_token(open_page, settled) -> None:
+    page = open_page("attention", text=LONG, block=5, head=0, token=180, key=95)
+    page.locator('[data-testid="chip"][data-position="200"]').click()
+    settled(page)
+    first, last, _, _, zoom = seen(page)
+    assert first <= 200 <= last and zoom > 3
+
+
+def test_pointing_at_heads_moves_nothing_and_arrows_walk_along_them(open_page) -> None:
+    page = open_page("attention", text=TEXT, block=1, head=0)
+    grid, says = page.locator(by_id("heads")), page.locator(by_id("heads-says"))
+    before = grid.bounding_box()
+    for head in range(8):
+        page.locator(by_id(f"head-4-{head}")).hover()
+        assert says.get_attribute("data-head") == str(head)
+        assert grid.bounding_box() == before
+    page.locator(by_id("head-1-0")).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")

@@ -21,12 +21,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
 def in_numbers(
-    table: pd.DataFrame | Callable[[], pd.DataFrame], file_name: str, caption: str = "", what: str = ""
+    table: pd.DataFrame | Callable[[], pd.DataFrame],
+    file_name: str,
+    caption: str = "",
+    what: str = "",
+    missing: str | None = None,
 ) -> None:
     """An expander with the table behind the picture, and its download as CSV.
 
     `table` may be a function, which runs only when the expander is open. `file_name` ("attention.csv"
     or "attention") is unique on its page. `what` tells one table of a page from another.
+    `missing` is the word for a number that is not there, None where all are.
     """
     stem = file_name.removesuffix(".csv")
     box = st.expander(
@@ -41,7 +46,11 @@ def in_numbers(
         frame = table() if callable(table) else table
         if caption:
             st.caption(caption)
-        st.dataframe(frame, hide_index=True, key=f"table_{stem}")
+        wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
+        gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
+        st.dataframe(
+            frame, hide_index=True, key=f"table_{stem}", placeholder=missing, column_config=gaps or None
+        )
         st.download_button(
             "CSV",
             csv(frame),

@@ -76,9 +76,10 @@ def matrix(
     where a rem has 16 of them; where it has more, the height of the window is the limit.
     """
     matrices = {array: values for array, values in arrays.items() if not isinstance(values, tuple)}
+    whole = {panel.array for panel in panels if not panel.masked}
+    drawn = {panel.array for panel in panels}
     sent: dict[str, Any] = {
-        array: encode(values, all(panel.masked for panel in panels if panel.array == array))
-        for array, values in matrices.items()
+        array: encode(values, triangle=array in drawn - whole) for array, values in matrices.items()
     }
     sent |= {array: {"of": list(values)} for array, values in arrays.items() if isinstance(values, tuple)}
 

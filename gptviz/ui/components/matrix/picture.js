@@ -35,7 +35,9 @@ function pictureOf(view) {
   for (const plot of state.plots) {
     const { panel, box, part, cellX, cellY } = plot;
     const [holder, area] = [plot.holder, plot.element].map((node) => node.getBoundingClientRect());
-    const [x0, y0] = [area.left - frame.left + MARGIN, area.top - frame.top + MARGIN];
+    const used = (cellX < READABLE * state.unit ? 40 : box.longest * Math.sin(ANGLE)) + 10;
+    const lift = panel.title ? 0 : Math.max(0, box.top - used);       // the map's corner is not in the picture
+    const [x0, y0] = [area.left - frame.left + MARGIN, area.top - frame.top + MARGIN - lift];
     const [left, top] = [x0 + box.left, y0 + box.top];
     if (panel.title) {
       const y = holder.top - frame.top + MARGIN + 13;
@@ -47,7 +49,8 @@ function pictureOf(view) {
       const { fontSize, color, maxWidth } = getComputedStyle(node), size = parseFloat(fontSize);
       const [x, y] = [x0 + parseFloat(node.style.left), y0 + parseFloat(node.style.top)];
       const text = cutTo(node.textContent, maxWidth, size);
-      if (node.matches('.axis.column')) parts.push(gv.svgText(x, y - 1.35 * size - 11, text, { anchor: 'end', color, size, weight: 650 }));
+      if (node.matches('.axis.by-dim')) parts.push(gv.svgText(left, y - 1.5 * size - 6, text, { color, size, weight: 650 }));
+      else if (node.matches('.axis.column')) parts.push(gv.svgText(x, y - 1.35 * size - 11, text, { anchor: 'end', color, size, weight: 650 }));
       else if (node.matches('.axis.row')) parts.push(gv.svgText(x, y - 11, text, { anchor: 'end', color, size, weight: 650 }));
       else if (node.matches('.row')) parts.push(gv.svgText(x - 5, y + size / 3, text, { anchor: 'end', color, size }));
       else if (node.matches('.tick')) parts.push(gv.svgText(x, y - 4, text, { anchor: 'middle', color, size }));
@@ -55,8 +58,9 @@ function pictureOf(view) {
       else parts.push(gv.svgText(x, y, text, { anchor: 'middle', color, size }));
     }
     if (panel.column_axis === 'key' && state.selected.key !== null && shows(state.window, state.selected))
-      parts.push(`<rect x="${left + (state.selected.key - part.column) * cellX}" y="${top + (state.selected.query - part.row) * cellY}"`
-        + ` width="${Math.max(5, cellX)}" height="${Math.max(5, cellY)}" rx="3" fill="none" stroke="${colors.accent}" stroke-width="2.5"/>`);
+      for (const [grow, color, wide] of [[2.5, colors.paper, 1.5], [1, colors.accent, 2.5]])
+        parts.push(`<rect x="${left + (state.selected.key - part.column) * cellX - grow}" y="${top + (state.selected.query - part.row) * cellY - grow}"`
+          + ` width="${Math.max(3, cellX) + 2 * grow}" height="${Math.max(3, cellY) + 2 * grow}" rx="3" fill="none" stroke="${color}" stroke-width="${wide}"/>`);
     parts.push(scaleOf(view, panel, left, top + box.height + 8));
     width = Math.max(width, left + box.width + box.right + MARGIN);
     height = Math.max(height, top + box.height + 8 + 10 + MARGIN);

@@ -109,6 +109,7 @@ def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor) -> None:
         lambda: attention.table(drawn, controls.shown(scene)),
         f"attention-block{block}-" + ("average" if chosen.average else f"head{head}"),
         words.table_caption(block, head, chosen.average, chosen.hide_first),
+        missing="not shown" if chosen.hide_first else "masked",
     )
     measured = heads.measured(scene.run)
     in_numbers(

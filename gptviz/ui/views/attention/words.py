@@ -265,7 +265,7 @@ def table_caption(block: int, head: int, average: bool, hide_first: bool) -> str
     hidden = (
         " The first token is hidden, and the rows are scaled up to sum to 1 without it." if hide_first else ""
     )
-    return f"Attention weights of {which}: a row a query, a column a key. What is empty is masked.{hidden}"
+    return f"Attention weights of {which}: a row a query, a column a key. What comes later is masked.{hidden}"
 
 
 ROLES = (
