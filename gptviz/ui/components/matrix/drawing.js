@@ -94,13 +94,11 @@ function ticks({ data, state }, plot, axis, name) {
 }
 
 // Of the masked corner that a window shows: where its word stands, if it has room.
-function maskedAt({ box, part, panel, cellX }) {
+function maskedAt({ box, part, panel, cellX, cellY }) {
   const cells = clamp(part.columns - 1 + part.column - part.row, 0, part.columns);
   if (!panel.masked || cells * cellX < 80) return null;
-  return { x: box.left + box.width - 0.28 * cells * cellX, y: box.top + 0.27 * cells * plotCell(box, part) };
+  return { x: box.left + box.width - 0.28 * cells * cellX, y: box.top + 0.27 * cells * cellY };
 }
-
-const plotCell = (box, part) => box.height / part.rows;
 
 function axes(view, plot) {
   const { state } = view, { panel, box } = plot, out = [];
