@@ -124,7 +124,7 @@ def test_chips_by_keyboard(open_page, settled):
 def test_a_chip_says_what_it_is(open_page, mini):
     page = open_page(text="a cat")
     ids = mini.encode("a cat")
-    assert chips(page).nth(1).get_attribute("title") == f"`·cat` (position 1), token id {ids[1]}"
+    assert chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
 
 
 def test_half_typed_text_survives_a_click(open_page, settled):
@@ -199,8 +199,9 @@ def test_pictures_are_saved_as_they_are_seen(open_page, tmp_path):
         download.value.save_as(files[kind])
         assert files[kind].name.startswith("gptviz-") and files[kind].suffix == f".{kind}"
     svg = ET.parse(files["svg"]).getroot()
-    assert int(svg.get("width")) == pytest.approx(box["width"], abs=1)
-    assert int(svg.get("height")) == pytest.approx(box["height"], abs=1)
+    inside = svg.find("{http://www.w3.org/2000/svg}svg")  # below what the picture says about itself
+    assert int(inside.get("width")) == pytest.approx(box["width"], abs=1)
+    assert int(inside.get("height")) == pytest.approx(box["height"], abs=1)
     texts = {"".join(node.itertext()) for node in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert any("position" in text for text in texts)  # the rows' names
     assert "http" not in files["svg"].read_text().replace("http://www.w3.org/", "")
