@@ -4,7 +4,9 @@
 
 GPT-2 124M with random weights, float32, the same in every column. Each round runs every way once, in
 turn, so that a machine that slows down slows all of them; a figure is the median over the rounds of
-the ratio to transformers' plain eager forward pass of the same round. Peak memory is what a fresh
+the ratio of CPU time (of all threads: what other programs do counts little) to transformers' plain
+eager forward pass of the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads
+that wait for each other from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh
 process gained over its loaded model. TransformerLens is measured where it is installed
 (`pip install transformer_lens==4.3.0`, in an environment of its own: it brings a lot along).
 """
@@ -119,7 +121,9 @@ def random_ids(n_tokens: int) -> torch.Tensor:
     return torch.randint(0, 50257, (1, n_tokens), generator=torch.Generator().manual_seed(n_tokens))
 
 
-def ratios(ways: list[str], sizes: list[int], rounds: int) -> dict[tuple[str, int], float]:
+def ratios(
+    ways: list[str], sizes: list[int], rounds: int, clock: Callable[[], float]
+) -> dict[tuple[str, int], float]:
     functions = {way: make(way) for way in ways}
     found = {}
     with torch.no_grad():
@@ -128,9 +132,9 @@ def ratios(ways: list[str], sizes: list[int], rounds: int) -> dict[tuple[str, in
             times: dict[str, list[float]] = {way: [] for way in ways}
             for attempt in range(rounds + 1):
                 for way in ways:
-                    began = time.perf_counter()
+                    began = clock()
                     result = functions[way](ids)
-                    seconds = time.perf_counter() - began
+                    seconds = clock() - began
                     del result
                     if attempt:  # the first round warms up
                         times[way].append(seconds)
@@ -169,6 +173,9 @@ def main() -> None:
     )
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 512, 1024])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
+    parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
+    parser.add_argument("--no-memory", action="store_true", help="do not measure the peaks")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.peak:
@@ -176,11 +183,17 @@ def main() -> None:
     ways = [
         w for w in WAYS if not w.startswith("TransformerLens") or importlib.util.find_spec("transformer_lens")
     ]
-    found = ratios(ways, args.tokens, args.rounds)
-    print(f"time relative to {PLAIN}; {torch.get_num_threads()} threads; + MiB at the peak\n")
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    found = ratios(ways, args.tokens, args.rounds, time.perf_counter if args.wall else time.process_time)
+    clock, peaks = "time" if args.wall else "CPU time", "" if args.no_memory else "; + MiB at the peak"
+    print(f"{clock} relative to {PLAIN}; {torch.get_num_threads()} threads{peaks}\n")
     print("| T = | " + " | ".join(str(n) for n in args.tokens) + " |\n|---|" + "---|" * len(args.tokens))
     for way in ways:
-        cells = [f"{found[way, n]:.2f} (+{peak_memory(way, n)} MiB)" for n in args.tokens]
+        cells = [
+            f"{found[way, n]:.2f}" + ("" if args.no_memory else f" (+{peak_memory(way, n)} MiB)")
+            for n in args.tokens
+        ]
         print(f"| {way} | " + " | ".join(cells) + " |", flush=True)
     return None
 

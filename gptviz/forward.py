@@ -13,6 +13,7 @@ from typing import Literal
 
 import torch
 
+from gptviz import kernels
 from gptviz.model import GPTModel
 
 # One forward at a time per process: passes side by side, each with several torch threads, are many
@@ -49,7 +50,7 @@ def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def running(model: GPTModel) -> Iterator[None]:
-    """The lock, no gradients, and the model in eval mode: what every pass is wrapped in.
+    """The lock, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.
 
     Also for work as heavy as a pass that must not run beside one. It may be entered again from within.
     """
@@ -58,7 +59,8 @@ def running(model: GPTModel) -> Iterator[None]:
         try:
             for module in training:
                 module.training = False
-            yield
+            with kernels.fast(model):
+                yield
         finally:
             for module in training:
                 module.training = True

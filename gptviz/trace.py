@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz import kernels
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPTModel, LayerNorm
@@ -194,7 +195,9 @@ class Trace:
     def logits(self, position: int = -1) -> torch.Tensor:
         """(vocab_size,): the row of logits at one position. ValueError if there is no such position."""
         final = self._final[self._position(position)]
-        return F.linear(final.to(self._head), self._head).float().cpu()  # (D,) x (V, D) -> (V,)
+        return (
+            kernels.linear(final.to(self._head)[None], self._head)[0].float().cpu()
+        )  # (1, D) x (V, D) -> (V,)
 
     def next_tokens(
         self,
