@@ -24,6 +24,7 @@ FLOORS = [
     {"run", "forward"},
     {"edits", "reduction", "sampling", "tokenizer"},
     {"sites"},
+    {"kernels"},
     {"config", "model", "digits", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
