@@ -41,6 +41,9 @@ HUGE_FROM = 4 * 2**20
 MOST_ROWS = 64
 MOST_OUTPUTS = 4096
 
+# a smaller layer is done before it is worth asking which way is faster
+SMALLEST_WEIGHT = 2**19
+
 
 class _Thread(threading.local):
     depth = 0  # how often `fast` is entered
@@ -89,7 +92,9 @@ def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
         module = left.pop()
         left.extend(child for child in module._modules.values() if child is not None)
         twin = _TWINS.get(type(module))  # not a subclass, whose forward may be another
-        if twin is not None and "forward" not in module.__dict__:
+        if twin is None or (type(module) is nn.Linear and module.weight.numel() < SMALLEST_WEIGHT):
+            continue
+        if "forward" not in module.__dict__:
             bound.append(module)
             # past nn.Module's own __setattr__, which looks for parameters
             module.__dict__["forward"] = MethodType(twin, module)
