@@ -28,6 +28,12 @@ class Always(dict):
         return True
 
 
+@pytest.fixture(autouse=True)
+def _small_layers_too(monkeypatch):
+    """The models of these tests are small, and all that is tested here is for the large ones."""
+    monkeypatch.setattr(kernels, "SMALLEST_WEIGHT", 0)
+
+
 @pytest.fixture(params=["oneDNN everywhere", "as measured"])
 def linears(request, monkeypatch) -> str:
     if request.param == "oneDNN everywhere":

@@ -19,7 +19,7 @@ def probability_text(p: float) -> str:
     """
     if p in (0, 1):
         return f"{p:.0f}"
-    if p >= 0.9995:  # as many nines as it has (a float's precision ends at the fifteenth), and one digit
+    if p >= 0.99:  # as many nines as it has (a float's precision ends at the fifteenth), and one digit
         nines = min(15, math.floor(-math.log10(max(1 - p, 1e-15))))
         return f"{p:.{nines + 1}f}"
     return significant(p)
