@@ -59,10 +59,10 @@ export default gv.component((view) => {
   const lines = data.rows.flatMap((row, i) => [
     i && row.rank > data.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
   if (data.rest) lines.push(gv.h('div', { key: 'gap', class: 'gap' }), line(view, data.rest, data.rows.length));
-  return gv.h('div', { class: 'sheet', data: { testid: 'candidates', scale: data.scale } },
+  return gv.h('div', { class: 'candidates', data: { testid: 'candidates', scale: data.scale } },
     gv.h('div', { class: 'rows' }, head(data), lines),
     gv.h('div', { class: 'foot' },
       gv.reserving(all(data).map(said),
         gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'sentence' } })),
-      gv.saveButtons(() => gv.svgOfElements(root.querySelector('.sheet')), data.saved)));
+      gv.saveButtons(() => gv.svgOfElements(root.querySelector('.candidates')), data.saved)));
 }, (view) => tell(view, resting(view)));

@@ -9,7 +9,7 @@ const pictures = {
   }),
   strips: ({ strips }) => strips.map(({ label, image, alt }) => gv.h('div', { class: 'strip' },
     gv.h('span', null, label), gv.h('img', { src: image, alt, title: alt }))),
-  image: ({ image, alt }) => gv.h('img', { class: 'sheet', src: image, alt, title: alt }),
+  image: ({ image, alt }) => gv.h('img', { class: 'grid-of-heads', src: image, alt, title: alt }),
   svg: ({ svg, alt }) => {
     const picture = document.importNode(new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement, true);
     picture.setAttribute('role', 'img');
