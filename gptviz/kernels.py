@@ -47,6 +47,7 @@ SMALLEST_WEIGHT = 2**19
 
 class _Thread(threading.local):
     depth = 0  # how often `fast` is entered
+    by_the_book = False  # inside `by_the_book`
 
 
 _this_thread = _Thread()
@@ -71,7 +72,7 @@ def fast(model: nn.Module) -> Iterator[None]:
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
     again from within.
     """
-    if not enabled():
+    if _this_thread.by_the_book or not enabled():
         yield
         return
     bound: list[nn.Module] = []
@@ -83,6 +84,16 @@ def fast(model: nn.Module) -> Iterator[None]:
         _this_thread.depth -= 1
         for module in bound:
             module.__dict__.pop("forward", None)
+
+
+@contextmanager
+def by_the_book() -> Iterator[None]:
+    """While it is entered, this thread's passes run `gptviz.model`'s own lines: to watch them at work."""
+    before, _this_thread.by_the_book = _this_thread.by_the_book, True
+    try:
+        yield
+    finally:
+        _this_thread.by_the_book = before
 
 
 def _bind(model: nn.Module, bound: list[nn.Module]) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -307,3 +308,22 @@ def test_a_large_buffer_is_as_large_as_it_says_and_goes_with_its_tensor():
     view = buffer[2].fill_(2.0)
     del buffer
     assert (view == 2).all()
+
+
+def test_by_the_book_runs_the_books_own_lines(lm, linears):
+    """What *In code* shows at work is what it prints."""
+    seen = []
+
+    def watch(frame, event, arg):
+        seen.append(frame.f_code)
+
+    sys.setprofile(watch)
+    try:
+        with kernels.by_the_book():
+            lm.trace(range(5), keep=())
+        assert MultiHeadAttention.forward.__code__ in seen
+        seen.clear()
+        lm.trace(range(5), keep=())
+        assert MultiHeadAttention.forward.__code__ not in seen
+    finally:
+        sys.setprofile(None)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gptviz import forward
+from gptviz import forward, kernels
 from gptviz.language_model import LanguageModel
 
 Shape = tuple[int, ...]
@@ -63,4 +63,5 @@ def run_first_block(lm: LanguageModel, ids: Sequence[int]) -> None:
     """The model's own pass on these ids, without its other blocks: their shapes are those of the first."""
     shallow = copy.copy(lm.model)
     shallow._modules = {**lm.model._modules, "trf_blocks": lm.model.trf_blocks[:1]}
-    forward.hidden(shallow, torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device))
+    with kernels.by_the_book():
+        forward.hidden(shallow, torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device))

@@ -21,7 +21,7 @@ def probability_text(p: float) -> str:
         return f"{p:.0f}"
     if p >= 0.99:  # as many nines as it has (a float's precision ends at the fifteenth), and one digit
         nines = min(15, math.floor(-math.log10(max(1 - p, 1e-15))))
-        return f"{p:.{nines + 1}f}"
+        return f"{p:.{max(3, nines + 1)}f}"
     return significant(p)
 
 

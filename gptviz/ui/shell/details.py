@@ -12,7 +12,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from gptviz import kernels
 from gptviz.analysis.shapes import Shapes, record_shapes
+from gptviz.model import MultiHeadAttention
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -104,6 +106,11 @@ def in_code(
             st.code(lines, language="python")
             if function.__qualname__ in recorded:
                 st.markdown(shapes_words(recorded[function.__qualname__]))
+        if MultiHeadAttention.forward in sources and kernels.enabled():
+            st.caption(
+                "A float32 pass on a CPU goes through a faster twin of these lines, in gptviz/kernels.py: "
+                "the same numbers, up to rounding."
+            )
         st.caption(
             "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
         )
