@@ -32,6 +32,7 @@ SECTIONS = {
         "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
         "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
     },
+    "Take it apart": {},
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
     },
