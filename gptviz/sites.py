@@ -4,6 +4,7 @@ It drives the capture, the edits, the documentation and the tests; a site that i
 exist. Shapes: T tokens, D emb_dim, H heads.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -54,6 +55,12 @@ class Site:
     def per_block(self) -> bool:
         return "{b}" in self.module
 
+    def floats(self, n_tokens: int, config: GPTConfig) -> int:
+        """How many numbers it holds for a text of so many tokens, as `shape` says."""
+        d, h = config.emb_dim, config.n_heads
+        sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
+        return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
+
     def present(self, value: torch.Tensor, n_heads: int) -> torch.Tensor:
         """The model's tensor as a Trace hands it out: without the batch of one, split by heads."""
         if self.form == "weights":
@@ -102,6 +109,7 @@ SITES: dict[str, Site] = {
             "the stream after attention",
             shortcut=Shortcut(plus="mlp_out", end="resid_post"),  # no module is given both ways of it
         ),
+        Site("mlp_pre", _BLOCK + "ff.layers.0", "output", "rows", "(T, 4D)", "the feed-forward before GELU"),
         Site("mlp_act", _BLOCK + "ff.layers.1", "output", "rows", "(T, 4D)", "the feed-forward's GELU"),
         Site("mlp_out", _BLOCK + "ff", "output", "rows", "(T, D)", "what the feed-forward adds"),
         Site("resid_post", "trf_blocks.{b}", "output", "rows", "(T, D)", "the stream out of the block"),

@@ -36,6 +36,7 @@ def test_shapes_are_as_the_table_says(lm, name):
     expected = tuple(sizes[part] for part in SITES[name].shape.strip("()").split(", "))
     value = trace[name, 0] if SITES[name].per_block else trace[name]
     assert tuple(value.shape) == expected
+    assert SITES[name].floats(3, lm.config) == value.numel()
 
 
 @pytest.mark.parametrize("name", list(SITES))
@@ -47,7 +48,7 @@ def test_restore_is_the_reverse_of_present(name):
 
 def test_all_keys_are_every_site_of_every_block(lm):
     keys = all_keys(lm.config)
-    assert len(set(keys)) == len(keys) == 4 + 11 * lm.config.n_layers
+    assert len(set(keys)) == len(keys) == 4 + 12 * lm.config.n_layers
     assert set(keys) == set(expand(list(SITES), lm.config)) and keys == expand(None, lm.config)
 
 

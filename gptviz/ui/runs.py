@@ -238,12 +238,8 @@ def runs() -> Runs:
 
 def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     """About how much a pass holds when it is done: the kept sites, and one block's attention on the way."""
-    config = lm.config
-    weights = 4 * config.n_heads * n_tokens * n_tokens
-    rows = 4 * config.emb_dim * n_tokens
-    sizes = {"weights": weights, "heads": rows, "rows": rows}
-    kept = sum(4 * rows if site == "mlp_act" else sizes[SITES[site].form] for site, _ in keys)
-    return kept + 2 * weights
+    kept = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
+    return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config)
 
 
 def _named(key: Key) -> str | tuple[str, int]:

@@ -5,12 +5,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.views.overview.doors import DOORS
 from gptviz.ui.views.overview.examples import EXAMPLES
 
 TEXT = "The king loved his daughter"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("overview", "anatomy")])
+@pytest.mark.parametrize("name", DOORS)
 def test_a_picture_is_a_door_to_its_page(open_page, settled, name):
     page = open_page(text=TEXT, token=1)
     door = page.locator(f"[data-testid=door][data-page={name}]")

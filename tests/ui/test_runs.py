@@ -152,7 +152,7 @@ def test_a_pass_waits_for_room_and_says_when_there_is_none(model, monkeypatch):
 
 def test_about_what_a_pass_holds_is_no_less_than_what_it_holds():
     lm = random_lm()
-    for keep in ((), ("attn",), ("q", "mlp_act", "resid_mid"), None):
+    for keep in ((), ("attn",), ("q", "mlp_act", "resid_mid"), ("mlp_pre",), None):
         trace = lm.trace(range(30), keep=keep)
         assert pass_bytes(lm, 30, trace.sites()) >= 0.9 * (
             trace.nbytes - trace["final"].nbytes if keep is None else 0

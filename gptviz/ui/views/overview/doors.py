@@ -23,6 +23,8 @@ from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 
+DOORS = ("tokens", "embeddings", "attention", "layernorm", "next_token")  # what happens to a text, in order
+
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
 
 
