@@ -1,6 +1,7 @@
 """Pieces of prose that pages share."""
 
 import re
+from collections.abc import Sequence
 
 from gptviz import LanguageModel
 from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
@@ -47,6 +48,32 @@ def nameless(token: str) -> str:
         f"{as_code(token)} is a row of the model that its tokenizer has no token for: a text cannot hold it, "
         "and your prompt is left as it was."
     )
+
+
+def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> str:
+    """What is said of a typed text that is not exactly one token; `spaced` is one with a space before it."""
+    if not pieces:
+        return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
+    among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
+    more = f" and {len(pieces) - MOST_PIECES} more" if len(pieces) > MOST_PIECES else ""
+    if len(pieces) == 1:
+        said = f"{as_code(typed)} is {among} to this model's tokenizer, which is no token of the model."
+    else:
+        said = f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
+    if spaced is not None:
+        said += f" With a space before it, it is one: type {as_code(spaced)}."
+    elif len(pieces) > 1:
+        said += f" Type one of them, such as {as_code(pieces[0])}."
+    return f"{said} What was chosen before still holds."
+
+
+MOST_PIECES = 12
+
+
+def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
+    """What becomes of chosen tokens when another model does not have them."""
+    shown = " and ".join(as_code(show_token(raw)) for raw in raws)
+    return f"{name} has no such token as {shown}: the choice is taken back."
 
 
 def term(number: str) -> str:

@@ -1,0 +1,126 @@
+"""The choice of a token to explain: by id in the address, from the candidates, or typed."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gptviz.tokenizer import get_encoding
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.target import find_token
+from gptviz.ui.words import no_single_token, not_in_vocabulary, show_id
+from tests.conftest import random_lm
+from tests.golden_files import check
+
+
+def app():
+    import streamlit as st
+
+    from gptviz.ui.shell.page import page
+    from gptviz.ui.views.target import PARAMS, target_input
+
+    found = target_input(page("Overview", params=PARAMS))
+    st.json({"token": found.token, "against": found.against, "runner_up": found.runner_up})
+
+
+def run(**query):
+    at = AppTest.from_function(app, default_timeout=120)
+    for name, value in query.items():
+        at.query_params[name] = str(value)
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def typed_into(at, key, text):
+    """AppTest knows only the options that were drawn: a browser sends any text."""
+    box = at.selectbox(key=key)
+    box.options.append(text)
+    box.set_value(text).run()
+    assert not at.exception, [error.message for error in at.exception]
+
+
+def chosen(at):
+    return json.loads(at.json[0].value)
+
+
+@pytest.fixture(scope="module")
+def first(mini):
+    """The model's five first choices after the example."""
+    return mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(5)["id"].tolist()
+
+
+def test_without_a_choice_it_is_the_models_first_against_nothing(first):
+    at = run()
+    assert chosen(at) == {"token": first[0], "against": None, "runner_up": first[1]}
+    at.button(key="target_runner_up").click().run()
+    assert chosen(at) == {"token": first[0], "against": first[1], "runner_up": first[1]}
+    assert at.query_params["against"] == str(first[1])
+    assert [button.key for button in at.button if button.key == "target_runner_up"] == []
+    at.selectbox(key="target_box").set_value(first[1]).run()  # now both are the same: against nothing
+    assert chosen(at) == {"token": first[1], "against": None, "runner_up": first[0]}
+
+
+def test_the_address_says_any_two_tokens(first, mini):
+    dog = mini.tokenizer.encode_single_token(b" dog")
+    at = run(target=dog, against=3)
+    assert chosen(at) == {"token": dog, "against": 3, "runner_up": first[0]}
+    assert at.selectbox(key="target_box").value == dog
+    assert chosen(run(target=10**5, against="x"))["token"] == first[0]  # no such token: as if not there
+
+
+@pytest.mark.parametrize("typed", ["·town", " town"])
+def test_a_typed_token_is_chosen(mini, typed):
+    at = run()
+    typed_into(at, "target_box", typed)
+    assert chosen(at)["token"] == mini.tokenizer.encode_single_token(b" town")
+    assert at.query_params["target"] == str(chosen(at)["token"])
+
+
+def test_what_is_not_one_token_is_answered_and_changes_nothing(mini, first):
+    at = run(target=first[2])
+    typed_into(at, "target_box", "parrots")
+    assert chosen(at)["token"] == first[2] and at.query_params["target"] == str(first[2])
+    pieces = [show_id(mini, i) for i in mini.encode("parrots")]
+    assert len(pieces) == 3
+    assert [warning.value for warning in at.warning] == [no_single_token("parrots", pieces, None)]
+    typed_into(at, "against_box", "mill")
+    assert at.button(key="target_spaced").label == "take `·mill`"
+    at.button(key="target_spaced").click().run()
+    assert chosen(at)["against"] == mini.tokenizer.encode_single_token(b" mill") and not at.warning
+
+
+def test_another_model_gets_the_same_token_by_its_own_id(mini):
+    town = mini.tokenizer.encode_single_token(b" town")
+    at = run(target=town)
+    at.query_params["model"] = at.session_state["model"] = "gpt2-untrained"
+    at.run()
+    assert not at.exception
+    assert chosen(at)["token"] == get_encoding("gpt2").encode_single_token(b" town") != town
+
+
+def test_every_token_of_the_vocabulary_can_be_typed_as_it_is_shown(mini):
+    for token in range(0, mini.config.vocab_size, 397):
+        found = find_token(mini, show_id(mini, token))
+        assert found is not None and show_id(mini, found) == show_id(mini, token)
+    assert find_token(mini, "") is None and find_token(mini, "parrots") is None
+    assert find_token(mini, "<|endoftext|>") == mini.config.vocab_size - 1
+
+
+def test_a_padded_row_is_named_by_its_number():
+    lm = random_lm(vocab_size=8200)
+    assert find_token(lm, show_id(lm, 8195)) == 8195
+
+
+def test_every_sentence():
+    check(
+        "target_words",
+        {
+            "pieces": no_single_token("parrots", ["par", "r", "ots"], None),
+            "with a space": no_single_token("mill", ["m", "ill"], "·mill"),
+            "nothing": no_single_token("", [], None),
+            "many": no_single_token("x" * 14, ["x"] * 14, None),
+            "outside the model": no_single_token("é", ["é"], None),
+            "another model": not_in_vocabulary([b" mill", b"\xe4"], "gpt2"),
+        },
+    )
