@@ -1,0 +1,211 @@
+"""The logit lens: what would the model say next if it stopped at this depth?
+
+The final LayerNorm and the output head, which the model applies once, after the last block, are applied to
+the residual stream after every half of a block. It is a reading: the norm was trained for the last
+depth only, so that early rows say more about the head than about what the model "thinks" there.
+
+Shapes: R rows (1 + 2 a block), P positions, V vocabulary, k most probable tokens. A row's number is its
+depth: 0 the embedding, then for each block the stream after attention, and after the feed-forward. The last
+row is no reading: it is the model's own output.
+
+Sources and conventions:
+  nostalgebraist, interpreting GPT: the logit lens, 2020 (the final LayerNorm is applied at every depth)
+  Belrose et al., Eliciting Latent Predictions from Transformers with the Tuned Lens, 2023: the `tuned-lens`
+  package ends in a row of the model's own output, and its "forward KL" is KL(final || row) as here, in nats
+  there, in bits here. Rows in the middle of a block are its issue 104.
+  logitlenskit (Bau): top-k of every cell, and the tokens to follow are those that any row has among its top k
+  ndif issues 161 and 162: a token's place in a list is the highest probability that it has at any depth,
+  and the lines that are drawn at first are those of tokens that some row has on top
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gptviz import kernels
+from gptviz.config import GPTConfig
+from gptviz.forward import running
+from gptviz.model import GPTModel
+from gptviz.sites import Key
+from gptviz.trace import Trace
+
+TOP = 10  # tokens of a cell
+KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is told of distributions over V tokens; `...` are (R,) at one position, (R, P) at several.
+
+    Of equally probable tokens the one with the lower id comes first, as in `Trace.next_tokens`.
+    """
+
+    ids: NDArray[np.int32]  # (..., k), the most probable first
+    probabilities: NDArray[np.float32]  # (..., k)
+    entropy: NDArray[np.float32]  # (...), bits
+    kl: NDArray[np.float32]  # (...), bits: KL(final || row), what the row lacks of the final answer
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Some tokens in distributions: (..., n) for n tokens, in the order in which they were given."""
+
+    probabilities: NDArray[np.float32]
+    ranks: NDArray[np.int64]  # from 1; of equally probable tokens the one with the lower id comes first
+
+
+def row_keys(config: GPTConfig) -> list[Key]:
+    """Where each row is read: R (site, block) pairs, in the order of the pass."""
+    halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
+    return [("embed", None), *halves]
+
+
+def row_names(config: GPTConfig) -> list[str]:
+    """ "embedding", "block 0 · attention", "block 0 · feed-forward", ...: the last part that has written."""
+    written = {"resid_mid": "attention", "resid_post": "feed-forward"}
+    return ["embedding", *(f"block {block} · {written[site]}" for site, block in row_keys(config)[1:])]
+
+
+def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tensor:
+    """(R, V) float32 logits: what each depth says comes after `position`, names in `row_names`.
+
+    The last row is `trace.logits(position)`, bit for bit, edits of the run included. ValueError for a
+    position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
+    """
+    last = trace.logits(position)
+    keys = row_keys(trace.config)[:-1]
+    stream = torch.stack([trace[site, block][position] for site, block in _of(keys)])  # (R - 1, D)
+    return torch.cat([_read(stream, model), last[None]])
+
+
+def cells(trace: Trace, model: GPTModel, start: int, stop: int, k: int = TOP) -> Reading:
+    """Every row at the positions from `start` to before `stop`, (R, P): needs the sites of `KEEP`.
+
+    A row's logits of these positions (P, V) and the final ones are in memory at a time, never all rows'.
+    """
+    log_p = torch.log_softmax(_final(trace, model, start, stop), dim=-1)  # (P, V)
+    rows = [reading_of(logits, log_p, k) for logits in _rows(trace, model, start, stop)]
+    return Reading(*(np.stack(part) for part in zip(*(vars(row).values() for row in rows), strict=True)))
+
+
+def followed_cells(trace: Trace, model: GPTModel, start: int, stop: int, ids: Sequence[int]) -> Followed:
+    """Some tokens in every row at the positions from `start` to before `stop`: (R, P, n)."""
+    rows = [followed(logits, ids) for logits in _rows(trace, model, start, stop)]
+    return Followed(np.stack([row.probabilities for row in rows]), np.stack([row.ranks for row in rows]))
+
+
+def reading(logits: torch.Tensor, k: int = TOP) -> Reading:
+    """Of `logit_lens`: (R, V) -> (R,), each row against the last."""
+    return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1).expand_as(logits), k)
+
+
+def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Reading:
+    """(N, V) float32 logits against the final log-probabilities (N, V): (N,). ValueError for k < 1."""
+    if k < 1:
+        raise ValueError(f"k is {k}; ask for at least 1 token")
+    log_p = torch.log_softmax(logits, dim=-1)  # (N, V)
+    p = log_p.exp()
+    entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
+    kl = torch.linalg.vecdot(final.exp(), final - log_p)
+    ids = torch.from_numpy(top_ids(logits, k))
+    return Reading(
+        ids=ids.to(torch.int32).numpy(),
+        probabilities=p.gather(-1, ids).numpy(),
+        entropy=_bits(entropy),
+        kl=_bits(kl),
+    )
+
+
+def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:
+    """(N, V) float32 logits -> (N, n). ValueError for a token that is not in the vocabulary."""
+    vocabulary = logits.shape[-1]
+    wrong = [i for i in ids if not 0 <= i < vocabulary]
+    if wrong:
+        raise ValueError(f"there is no token {wrong[0]}; the vocabulary has ids 0 to {vocabulary - 1}")
+    wanted = torch.tensor(list(ids), dtype=torch.int64)
+    own = logits[:, wanted]  # (N, n)
+    ranks = torch.ones(own.shape, dtype=torch.int64)
+    for n, token in enumerate(wanted.tolist()):
+        mine = own[:, n : n + 1]
+        ranks[:, n] += (logits > mine).sum(dim=-1) + (logits[:, :token] == mine).sum(dim=-1)
+    return Followed(_probabilities(logits, wanted).numpy(), ranks.numpy())
+
+
+def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
+    """The ids of the k largest of each row, (N, V) -> (N, k), or all V where there are not so many.
+
+    `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
+    """
+    k = min(k, logits.shape[-1])
+    least = logits.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller
+    row, token = (logits >= least).nonzero().numpy().T
+    value = logits[row, token].numpy()
+    order = np.lexsort((token, -value, row))
+    first = np.searchsorted(row[order], np.arange(len(logits)))  # where each row's tokens begin
+    return token[order][first[:, None] + np.arange(k)]
+
+
+def settled_from(top: NDArray[np.integer]) -> int:
+    """The first row from which on the most probable token, (R,), is the last row's and stays it."""
+    other = np.flatnonzero(top != top[-1])
+    return int(other[-1]) + 1 if len(other) else 0
+
+
+def leaders(top: NDArray[np.integer], count: int = 3) -> list[int]:
+    """Distinct tokens that a row has on top, (R,), at most `count`: the final one, then from the end up."""
+    return list(dict.fromkeys(int(i) for i in top[::-1]))[:count]
+
+
+def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
+    """Every token that a row of (R, V) has among its k largest, by the highest probability it reaches."""
+    ids = np.unique(top_ids(logits, k))
+    peak = _probabilities(logits, torch.from_numpy(ids)).amax(dim=0).numpy()
+    return [int(i) for i in ids[np.argsort(-peak, kind="stable")]]
+
+
+def _probabilities(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Of n tokens, (N, V) -> (N, n)."""
+    return (logits[:, ids] - logits.logsumexp(dim=-1, keepdim=True)).exp()
+
+
+def _of(keys: Sequence[Key]) -> Iterator[tuple[str, int]]:
+    """Keys as a Trace is asked for them; it takes None for a site outside the blocks."""
+    yield from keys  # type: ignore[misc]
+
+
+def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
+    """The final LayerNorm anew, and the output head: (N, D) -> (N, V), in the model's own precision."""
+    norm, head = model.final_norm, model.out_head.weight
+    if stream.shape[-1] != norm.scale.shape[0]:
+        raise ValueError(
+            f"the trace has {stream.shape[-1]} numbers a token and the model {norm.scale.shape[0]}: "
+            "give the model that made the trace"
+        )
+    with running(model):
+        return kernels.linear(norm(stream.to(norm.scale)).to(head), head).float().cpu()
+
+
+def _final(trace: Trace, model: GPTModel, start: int, stop: int) -> torch.Tensor:
+    """(P, V): the model's own output, from what the pass itself made of the last row, edits included."""
+    head = model.out_head.weight
+    with running(model):
+        return kernels.linear(trace["final"][start:stop].to(head), head).float().cpu()
+
+
+def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
+    """The logits of one row after the other, (P, V) each; the last is the model's own output."""
+    if not 0 <= start < stop <= len(trace):
+        raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
+    for site, block in _of(row_keys(trace.config)[:-1]):
+        yield _read(trace[site, block][start:stop], model)
+    yield _final(trace, model, start, stop)
+
+
+def _bits(nats: torch.Tensor) -> NDArray[np.float32]:
+    """Neither entropy nor KL is below 0: what is, is rounding."""
+    bits: NDArray[np.float32] = (nats / math.log(2)).clamp(min=0).numpy()
+    return bits

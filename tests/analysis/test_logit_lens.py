@@ -1,0 +1,263 @@
+"""The logit lens against the model's own output, plain formulas, torch.distributions and transformers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gptviz
+from gptviz import kernels
+from gptviz.analysis import logit_lens
+from gptviz.analysis.logit_lens import (
+    KEEP,
+    cells,
+    contenders,
+    followed,
+    followed_cells,
+    leaders,
+    reading,
+    row_keys,
+    row_names,
+    settled_from,
+    top_ids,
+)
+from gptviz.config import GPTConfig
+from gptviz.edits import Edit
+from gptviz.language_model import LanguageModel
+from gptviz.model import GPTModel
+from tests.checkpoints import makers
+from tests.conftest import random_lm
+
+TEXT = "Seven green parrots sang behind the old mill."
+
+
+@st.composite
+def models(draw):
+    """Random models of every kind: tied or not, with and without biases, float32 or bfloat16."""
+    bias = draw(st.booleans())
+    changes = {
+        "n_layers": draw(st.integers(1, 3)),
+        "tie_embeddings": draw(st.booleans()),
+        "qkv_bias": bias,
+        "norm_bias": bias,
+        "linear_bias": bias,
+    }
+    lm = random_lm(draw(st.integers(0, 1000)), **changes)
+    half = draw(st.booleans())
+    return LanguageModel(lm.model.bfloat16(), lm.tokenizer, lm.config, "random") if half else lm
+
+
+def ids_of(draw_from):
+    return st.lists(st.integers(0, draw_from - 1), min_size=1, max_size=12)
+
+
+def plain(model, x):
+    """The final LayerNorm as the book writes it, and the head as a sum over dimensions: (N, D) -> (N, V)."""
+    norm = model.final_norm
+    scaled = norm.scale.float() * (x - x.mean(-1, keepdim=True))
+    scaled = scaled / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + norm.eps)
+    after = scaled if norm.shift is None else scaled + norm.shift.float()
+    return torch.einsum("nd,vd->nv", after, model.out_head.weight.float())
+
+
+@settings(max_examples=30)
+@given(lm=models(), ids=ids_of(500), pick=st.integers(0, 11))
+def test_the_last_row_is_the_models_output_to_the_bit_and_each_row_the_formula(lm, ids, pick):
+    position = pick % len(ids)
+    t = lm.trace(ids, keep=KEEP)
+    found = logit_lens(t, lm.model, position)
+    assert found.shape == (1 + 2 * lm.config.n_layers, lm.config.vocab_size) and found.dtype == torch.float32
+    assert torch.equal(found[-1], t.logits(position))
+    table = t.next_tokens(20, position)
+    assert found[-1][table["id"].tolist()].tolist() == table["logit"].tolist()
+    with torch.no_grad():
+        stream = torch.stack([t[key][position] for key in row_keys(lm.config)])
+        expected = plain(lm.model, stream)
+    near = 1e-3 if lm.dtype == "float32" else 0.05 * float(expected.abs().max())
+    assert torch.allclose(found, expected, rtol=1e-4, atol=near)
+
+
+def test_the_last_row_read_like_the_others_is_the_same_to_the_bit(mini):
+    """It is taken from the pass: the norm and the head at the last depth give it all the same."""
+    t = mini.trace(TEXT, keep=KEEP)
+    model, last = mini.model, t["resid_post", mini.config.n_layers - 1]
+    with torch.no_grad():
+        again = model.final_norm(last)
+    assert torch.equal(again, t["final"])
+    for position in (0, len(t) - 1):
+        assert torch.equal(logit_lens(t, model, position)[-1], t.logits(position))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_head_as_large_as_the_fast_kernels_want_it(dtype):
+    """2^19 weights and more go through another kernel: the last row is still the same to the bit."""
+    config = GPTConfig.from_dict(
+        {"vocab_size": 8192, "context_length": 16, "emb_dim": 128, "n_heads": 2, "n_layers": 1}
+    )
+    lm = random_lm()
+    model = GPTModel(config).eval().to(getattr(torch, dtype))
+    big = LanguageModel(model, lm.tokenizer, config, "big")
+    t = big.trace([5, 6, 7, 8000], keep=KEEP)
+    for position in range(4):
+        assert torch.equal(logit_lens(t, model, position)[-1], t.logits(position))
+
+
+def test_rows_are_transformers_hidden_states(tmp_path):
+    """Random GPT-2 weights: hidden_states through transformers' own ln_f and lm_head, a row a block."""
+    truth = makers.hf_model()
+    makers.save_meta(tmp_path / "characters.pkl", makers.character_meta(truth.config.vocab_size))
+    folder = makers.save_hf(truth, tmp_path / "model")
+    lm = gptviz.load(folder, tokenizer=tmp_path / "characters.pkl")
+    ids = [3, 1, 4, 1, 5, 9, 2, 6]
+    with torch.no_grad():
+        states = truth(torch.tensor([ids]), output_hidden_states=True).hidden_states
+        # transformers' last state has gone through ln_f already
+        rows = [truth.lm_head(truth.transformer.ln_f(state))[0] for state in states[:-1]]
+        rows.append(truth.lm_head(states[-1])[0])
+    t = lm.trace(ids, keep=KEEP)
+    for position in (0, 4, 7):
+        found = logit_lens(t, lm.model, position)[::2]
+        assert len(found) == len(rows)
+        for mine, theirs in zip(found, rows, strict=True):
+            assert torch.allclose(mine, theirs[position], rtol=1e-4, atol=1e-4)
+
+
+def test_the_middle_of_a_block_is_there(lm):
+    t = lm.trace(TEXT, keep=[*KEEP, "attn_out", "resid_pre"])
+    found = logit_lens(t, lm.model, 3)
+    with torch.no_grad():
+        middle = plain(lm.model, (t["resid_pre", 1] + t["attn_out", 1])[3:4])[0]
+    assert torch.allclose(found[3], middle, rtol=1e-4, atol=1e-3)
+    assert row_names(lm.config) == [
+        "embedding",
+        "block 0 · attention",
+        "block 0 · feed-forward",
+        "block 1 · attention",
+        "block 1 · feed-forward",
+    ]
+
+
+@settings(max_examples=25)
+@given(lm=models(), ids=ids_of(500), k=st.integers(1, 12), data=st.data())
+def test_cells_are_the_whole_a_part_at_a_time(lm, ids, k, data):
+    """Against torch.distributions at one position after the other; parts put together are all."""
+    t = lm.trace(ids, keep=KEEP)
+    border = data.draw(st.integers(1, len(ids)))
+    parts = [
+        cells(t, lm.model, start, stop, k)
+        for start, stop in ((0, border), (border, len(ids)))
+        if start < stop
+    ]
+    many = [data.draw(st.integers(0, lm.config.vocab_size - 1)) for _ in range(3)]
+    for field in ("ids", "probabilities", "entropy", "kl"):
+        whole = np.concatenate([getattr(part, field) for part in parts], axis=1)
+        assert whole.shape[:2] == (1 + 2 * lm.config.n_layers, len(ids))
+        for position in range(len(ids)):
+            logits = logit_lens(t, lm.model, position)
+            one = torch.distributions.Categorical(logits=logits.double())
+            last = torch.distributions.Categorical(logits=logits[-1:].double().expand_as(logits))
+            if field == "entropy":
+                expected = one.entropy() / math.log(2)
+            elif field == "kl":
+                expected = torch.distributions.kl_divergence(last, one) / math.log(2)
+            elif field == "probabilities":
+                expected = one.probs.sort(dim=-1, descending=True).values[:, :k]
+            else:  # equal logits may change places where a kernel rounds otherwise
+                named = one.probs.gather(1, torch.from_numpy(whole[:, position]).long())
+                assert torch.allclose(named, one.probs.topk(k).values, rtol=loose(lm), atol=1e-6)
+                continue
+            assert np.allclose(whole[:, position], expected, rtol=loose(lm), atol=loose(lm))
+    ranks = followed_cells(t, lm.model, 0, len(ids), many)
+    for position in range(len(ids)):
+        alone = followed(logit_lens(t, lm.model, position), many)
+        assert np.allclose(ranks.probabilities[:, position], alone.probabilities, rtol=loose(lm), atol=1e-6)
+        if lm.dtype == "float32":  # two equal logits in 8,192 random ones: a rank may change by a place
+            assert np.abs(ranks.ranks[:, position] - alone.ranks).max() <= 2
+
+
+def loose(lm):
+    """How far a product of many rows may be from that of one: a digit of the head's precision."""
+    return 1e-3 if lm.dtype == "float32" else 0.2
+
+
+@settings(max_examples=60)
+@given(
+    logits=st.lists(st.lists(st.integers(-3, 3), min_size=7, max_size=7), min_size=1, max_size=4),
+    k=st.integers(1, 9),
+)
+def test_equal_logits_stand_by_their_ids(logits, k):
+    """bfloat16 has many of them. A stable sort, and a count, of the same numbers."""
+    given_ = torch.tensor(logits, dtype=torch.float32)
+    order = torch.sort(given_, dim=-1, descending=True, stable=True).indices
+    assert top_ids(given_, k).tolist() == order[:, :k].tolist()
+    found = followed(given_, list(range(7)))
+    for row in range(len(given_)):
+        assert [int(found.ranks[row, i]) for i in order[row]] == list(range(1, 8))
+    assert np.allclose(found.probabilities, given_.softmax(-1))
+
+
+@given(logits=st.lists(st.lists(st.floats(-30, 30), min_size=5, max_size=5), min_size=2, max_size=5))
+def test_bits_are_torchs(logits):
+    given_ = torch.tensor(logits, dtype=torch.float32)
+    found = reading(given_, k=3)
+    one = torch.distributions.Categorical(logits=given_.double())
+    last = torch.distributions.Categorical(logits=given_[-1:].double().expand_as(given_))
+    assert np.allclose(found.entropy, one.entropy() / math.log(2), rtol=1e-4, atol=1e-5)
+    kl = torch.distributions.kl_divergence(last, one) / math.log(2)
+    assert np.allclose(found.kl, kl, rtol=1e-4, atol=1e-5)
+    assert found.kl[-1] == 0 and (found.kl >= 0).all() and (found.entropy >= 0).all()
+
+
+def test_an_edit_of_the_run_is_in_the_rows_after_it(lm):
+    edits = [Edit.parse("z.1.2=zero")]
+    plain_, edited = lm.trace(TEXT, keep=KEEP), lm.trace(TEXT, keep=KEEP, edits=edits)
+    own, other = logit_lens(plain_, lm.model), logit_lens(edited, lm.model)
+    assert torch.equal(own[:3], other[:3]) and not torch.equal(own[3:], other[3:])
+    assert torch.equal(other[-1], edited.logits())
+    silenced = lm.trace(TEXT, keep=KEEP, edits=[Edit.parse("final=zero")])
+    assert torch.equal(logit_lens(silenced, lm.model)[-1], silenced.logits())
+    assert cells(silenced, lm.model, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
+
+
+def test_never_all_rows_at_once(lm, monkeypatch):
+    """What goes through the head together is a row's part, and nothing longer."""
+    sizes = []
+    linear = torch.nn.functional.linear
+    monkeypatch.setattr(kernels, "linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1])
+    cells(lm.trace(TEXT, keep=KEEP), lm.model, 2, 6)
+    assert sizes == [4] * (2 + 2 * lm.config.n_layers)  # the last row's comes first, and again
+
+
+def test_from_which_row_on_it_is_decided():
+    assert settled_from(np.array([4, 4, 2, 4, 4])) == 3
+    assert settled_from(np.array([4, 4])) == 0
+    assert settled_from(np.array([1, 4])) == 1
+    assert leaders(np.array([9, 7, 7, 4, 2, 2])) == [2, 4, 7]
+    assert leaders(np.array([5, 5])) == [5]
+
+
+def test_who_peaks_in_the_middle_stands_before_who_never_did():
+    """ndif#161: by the highest probability at any depth, not by the last."""
+    logits = torch.tensor([[0.0, 9.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
+    assert contenders(logits, k=2) == [1, 3, 0, 2]
+
+
+def test_what_cannot_be_read_is_said(lm, mini):
+    t = lm.trace(TEXT, keep=KEEP)
+    for position in (len(t), -len(t) - 1, 1.0):
+        with pytest.raises(ValueError, match="there is no position"):
+            logit_lens(t, lm.model, position)
+    with pytest.raises(ValueError, match="was not kept"):
+        logit_lens(lm.trace(TEXT, keep=["embed"]), lm.model)
+    with pytest.raises(ValueError, match="give the model that made the trace"):
+        logit_lens(t, mini.model)
+    for start, stop in ((0, 0), (3, 2), (0, len(t) + 1), (-1, 2)):
+        with pytest.raises(ValueError, match="there are no positions"):
+            cells(t, lm.model, start, stop)
+    with pytest.raises(ValueError, match="there is no token 8192"):
+        followed(torch.zeros(1, 8192), [8192])
+    with pytest.raises(ValueError, match="k is 0"):
+        reading(torch.zeros(2, 3), k=0)
