@@ -1,0 +1,235 @@
+"""Direct logit attribution: the parts sum to the logit, and each is what autograd and plain einsums say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gptviz
+from gptviz import Edit
+from gptviz.analysis import attribution, source_tokens
+from gptviz.analysis.attribution import logit, read_at, reader, sites, value_bias
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.conftest import random_lm
+
+IDS = [5, 300, 17, 17, 4000, 8, 300]
+
+MODELS = {
+    "book": {},
+    "tied": {"tie_embeddings": True},
+    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
+    "one head": {"n_heads": 1, "n_layers": 1},
+}
+
+
+def plain_logits(lm, ids):
+    """The model's own forward, in double precision: (T, V)."""
+    with torch.no_grad():
+        return lm.model.double()(torch.tensor([ids]))[0]
+
+
+def total(table):
+    return table["contribution"].sum()
+
+
+def close(got, wanted, scale=1.0):
+    assert abs(got - wanted) < 1e-4 * max(1.0, scale), (got, wanted)
+
+
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_the_parts_sum_to_the_logit(changes):
+    lm = random_lm(3, **changes)
+    trace = lm.trace(IDS)
+    logits = plain_logits(random_lm(3, **changes), IDS)
+    for position in (0, 3, -1):
+        for token, against in ((7, None), (8000, 12), (12, 8000)):
+            table = attribution(trace, lm.model, token, against, position)
+            wanted = logits[position, token] - (0 if against is None else logits[position, against])
+            close(total(table), wanted.item(), table["contribution"].abs().max())
+            assert logit(trace, token, against, position) == pytest.approx(wanted.item(), rel=1e-4, abs=1e-3)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    tied=st.booleans(),
+    biases=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    ids=st.lists(st.integers(0, 199), min_size=1, max_size=9),
+    tokens=st.tuples(st.integers(0, 199), st.none() | st.integers(0, 199)),
+    data=st.data(),
+)
+def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(
+    seed, heads, layers, tied, biases, ids, tokens, data
+):
+    qkv, linear, norm = biases
+    lm = random_lm(
+        seed, n_heads=heads, n_layers=layers, tie_embeddings=tied, qkv_bias=qkv, linear_bias=linear,
+        norm_bias=norm, vocab_size=200, emb_dim=16,
+    )  # fmt: skip
+    position = data.draw(st.integers(-len(ids), len(ids) - 1))
+    trace = lm.trace(ids, keep=[*sites(lm.config), "v"], reduce=[read_at(position % len(ids))])
+    table = attribution(trace, lm.model, *tokens, position)
+    scale = table["contribution"].abs().max()
+    close(total(table), logit(trace, *tokens, position), scale)
+    of_heads = table[table["part"] == "head"]
+    assert of_heads["block"].tolist() == [b for b in range(layers) for _ in range(heads)]
+    assert of_heads["head"].tolist() == list(range(heads)) * layers
+    found = source_tokens(trace, lm.model, *tokens, position)
+    assert found.shape == (layers, heads, len(ids))
+    assert not found[..., position % len(ids) + 1 :].any()
+    close(0, np.abs(found.sum(-1).flatten().numpy() - of_heads["contribution"]).max(), scale)
+    counts = table["part"].value_counts()
+    assert counts.get("attention bias", 0) == layers * linear and counts.get("final shift", 0) == norm
+    assert counts["feed-forward"] == layers and "edit" not in counts and "rounding" not in counts
+
+
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_each_part_is_its_gradient_times_itself(changes):
+    """The frozen-LayerNorm logit written out as the module computes it, and differentiated by torch."""
+    lm, position, token, against = random_lm(5, **changes), 4, 123, 77
+    trace = lm.trace(IDS)
+    table = attribution(trace, lm.model, token, against, position).set_index(["part", "block", "head"])
+    model, n_heads = lm.model, lm.config.n_heads
+    parts = {("embedding", pd.NA, pd.NA): trace["tok_emb"][position]}
+    parts["position", pd.NA, pd.NA] = trace["pos_emb"][position]
+    for b, block in enumerate(model.trf_blocks):
+        weight = block.att.out_proj.weight.detach()  # (D, H d)
+        for h, part in enumerate(weight.chunk(n_heads, dim=1)):
+            parts["head", b, h] = part @ trace["z", b][h, position]
+        if block.att.out_proj.bias is not None:
+            parts["attention bias", b, pd.NA] = block.att.out_proj.bias.detach()
+        parts["feed-forward", b, pd.NA] = trace["mlp_out", b][position]
+    leaves = {name: part.double().requires_grad_() for name, part in parts.items()}
+    x = sum(leaves.values())
+    frozen = (x.detach().var(unbiased=False) + model.final_norm.eps).sqrt()
+    after = (x - x.mean()) / frozen * model.final_norm.scale.detach().double()
+    if model.final_norm.shift is not None:
+        after = after + model.final_norm.shift.detach().double()
+    rows = model.out_head.weight.detach().double()
+    ((rows[token] - rows[against]) @ after).backward()
+    for name, leaf in leaves.items():
+        wanted = (leaf.grad * leaf.detach()).sum().item()
+        assert table.loc[[name], "contribution"].item() == pytest.approx(wanted, abs=1e-4), name
+    assert len(table) == len(leaves) + (model.final_norm.shift is not None)
+
+
+def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
+    """Against einsums over the weights themselves, with the attention worked out anew."""
+    lm = random_lm(11)
+    trace, model, position, token = lm.trace(IDS), lm.model, 5, 99
+    found = source_tokens(trace, model, token, None, position)
+    d = lm.config.emb_dim // lm.config.n_heads
+    x = trace["resid_post", 1][position].double()
+    spread = (x.var(unbiased=False) + model.final_norm.eps).sqrt()
+    for b, block in enumerate(model.trf_blocks):
+        with torch.no_grad():
+            read = block.norm1(trace["resid_pre", b]).double()
+        for h in range(lm.config.n_heads):
+            rows = slice(h * d, (h + 1) * d)
+            q, k, v = (
+                read @ linear.weight.detach()[rows].double().T + linear.bias.detach()[rows].double()
+                for linear in (block.att.W_query, block.att.W_key, block.att.W_value)
+            )
+            scores = (q[position] @ k[: position + 1].T) / d**0.5
+            out = block.att.out_proj.weight.detach()[:, rows].double()
+            written = torch.einsum("t,td,ed->te", scores.softmax(0), v[: position + 1], out)  # (t, D)
+            centred = (written - written.mean(-1, keepdim=True)) / spread * model.final_norm.scale.detach()
+            wanted = centred @ model.out_head.weight.detach()[token].double()
+            assert torch.allclose(found[b, h, : position + 1], wanted, atol=1e-4)
+            bias = out @ block.att.W_value.bias.detach()[rows].double()
+            constant = reader(trace, model, token, None, position).direction @ bias
+            assert value_bias(trace, model, token, None, position)[b, h] == pytest.approx(float(constant))
+
+
+def test_without_a_bias_in_the_values_there_is_nothing_to_split():
+    lm = random_lm(2, qkv_bias=False)
+    assert not value_bias(lm.trace(IDS), lm.model, 4).any()
+
+
+EDITS = [
+    "z.1.2=zero", "z.0=mean", "attn.1=uniform", "v.0.1=zero", "mlp_out.0=mean", "tok_emb@3=zero",
+    "mlp_act.1=zero",
+]  # fmt: skip
+OF_THE_STREAM = [
+    "resid_mid.0=zero", "resid_pre.1@6=mean", "resid_post.0=mean", "attn_out.1=zero", "embed@-1=zero",
+    "resid_post.1=mean", "final=mean",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS + OF_THE_STREAM)
+def test_an_edited_run_sums_to_the_changed_models_logit(edit):
+    lm = random_lm(8)
+    trace = lm.trace(IDS, edits=[Edit.parse(edit)])
+    for against in (None, 44):
+        table = attribution(trace, lm.model, 1234, against)
+        close(total(table), logit(trace, 1234, against), table["contribution"].abs().max())
+        assert ("edit" in table["part"].tolist()) == (edit in OF_THE_STREAM)
+    unchanged = attribution(lm.trace(IDS), lm.model, 1234, 44)
+    assert abs(total(unchanged) - total(table)) > 1e-3
+
+
+def test_what_no_part_wrote_is_in_the_edits_row():
+    lm = random_lm(8)
+    table = attribution(
+        lm.trace(IDS, edits=[Edit("resid_post", 1, lambda x: x + 3 * x.roll(1))]), lm.model, 7
+    )
+    assert abs(table.loc[table["part"] == "edit", "contribution"].item()) > 0.01
+    untouched = attribution(lm.trace(IDS, edits=[Edit("resid_mid", 0, positions=[2])]), lm.model, 7, None, 1)
+    assert untouched.loc[untouched["part"] == "edit", "contribution"].item() == pytest.approx(0, abs=1e-4)
+
+
+def test_a_head_that_was_replaced_has_no_sources():
+    lm = random_lm(8)
+    own = source_tokens(lm.trace(IDS), lm.model, 7)
+    muted = source_tokens(lm.trace(IDS, edits=[Edit("z", 1, heads=[2])]), lm.model, 7)
+    assert not muted[1, 2].any() and own[1, 2].any() and muted[1, 1].isfinite().all()
+    mean = source_tokens(lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2])]), lm.model, 7)
+    assert mean[1, 2].isnan().all() and mean[1, [0, 1, 3]].isfinite().all()
+    elsewhere = lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2], positions=[0])])
+    assert torch.allclose(source_tokens(elsewhere, lm.model, 7), own, atol=1e-4)
+
+
+def test_bfloat16_has_its_rounding_as_a_part():
+    lm = gptviz.load("mini", dtype="bfloat16")
+    trace = lm.trace(DEFAULT_TEXT)
+    table = attribution(trace, lm.model, 2958)
+    assert total(table) == pytest.approx(logit(trace, 2958), abs=1e-4)
+    assert abs(table.loc[table["part"] == "rounding", "contribution"].item()) < 0.15  # of a logit of 12
+    heads = table.loc[table["part"] == "head", "contribution"].to_numpy()
+    assert np.allclose(source_tokens(trace, lm.model, 2958).sum(-1).flatten(), heads, atol=0.01)
+
+
+def test_the_story_of_mill_against_town(mini):
+    """The numbers that the issue tells it with."""
+    trace = mini.trace(DEFAULT_TEXT)
+    mill, town = (mini.tokenizer.encode_single_token(word) for word in (b" mill", b" town"))
+    table = attribution(trace, mini.model, mill, town)
+    assert total(table) == pytest.approx(5.3284, abs=1e-4)
+    assert logit(trace, mill, town) == pytest.approx(5.3284, abs=1e-4)
+    last = table[(table["block"] == 5) & (table["part"] == "head")]["contribution"]
+    assert last.round(2).tolist() == [0.84, 0.11, 0.60, 0.97, 0.90, 0.70, 0.15, 0.61]
+    assert last.sum() == pytest.approx(4.87, abs=0.01)
+    first = table["contribution"].round(2)
+    assert table["part"][:2].tolist() == ["embedding", "position"] and first[:2].tolist() == [0.01, -0.02]
+    assert first[(table["block"] == 5) & (table["part"] == "feed-forward")].tolist() == [1.99]
+    sources = source_tokens(trace, mini.model, mill, town)[5].sum(0)  # (T,): all heads of block 5
+    assert [token.id for token in trace.tokens].index(mill) == sources.argmax() == 10
+    assert sources[10] == pytest.approx(3.92, abs=0.005)
+
+
+def test_what_there_is_not_is_answered_with_a_sentence(lm):
+    trace = lm.trace(IDS, keep=sites(lm.config))
+    with pytest.raises(ValueError, match="token is 8192; random has the ids 0 to 8191"):
+        attribution(trace, lm.model, 8192)
+    with pytest.raises(ValueError, match="against is -1"):
+        attribution(trace, lm.model, 3, -1)
+    with pytest.raises(ValueError, match="no position 7; they go from 0 to 6"):
+        attribution(trace, lm.model, 3, position=7)
+    with pytest.raises(ValueError, match=r"'v', 0.* was not kept"):
+        source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "attn"]), lm.model, 3)
+    with pytest.raises(ValueError, match="neither attn of block 0 nor its row at position 2"):
+        source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "v"]), lm.model, 3, position=2)
