@@ -1,6 +1,6 @@
 """CPU time that the server spends on a rerun of each page, without a browser.
 
-    python benchmarks/reruns.py [--rounds 15] [--tokens 20 200] [--model mini]
+    python benchmarks/reruns.py [--rounds 15] [--tokens 20 200] [--model mini] [--pages attention ...]
 
 Starts the app on a free port of 127.0.0.1, opens every page in a session of its own over Streamlit's
 websocket, and then goes round: in each round every page is run again with another token selected (as
@@ -24,9 +24,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 import gptviz
+from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
 from tests.browser.conftest import start_server, stop_server
 
-PAGES = ("", "tokens", "embeddings", "attention", "layernorm", "next_token", "anatomy")
+PAGES = tuple(PAGES_THERE_ARE)
 STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 
 
@@ -69,20 +70,20 @@ class Session:
                 return size
 
 
-async def measure(port: int, pid: int, text: str, tokens: int, model: str, rounds: int) -> dict[str, tuple]:
+async def measure(port: int, pid: int, text: str, tokens: int, args: argparse.Namespace) -> dict[str, tuple]:
     clock = cpu_clock(pid)
     sessions = []
-    for page in PAGES:
+    for page in args.pages:
         socket = await connect(
             f"ws://127.0.0.1:{port}/_stcore/stream",
             subprotocols=["streamlit"],
             max_size=None,
             compression=None,
         )  # type: ignore[list-item]
-        sessions.append(Session(socket, page, {"text": text, "model": model}))
+        sessions.append(Session(socket, page, {"text": text, "model": args.model}))
         await sessions[-1].run()
-    found: dict[str, list[tuple[float, float, int]]] = {page: [] for page in PAGES}
-    for number in range(rounds):
+    found: dict[str, list[tuple[float, float, int]]] = {page: [] for page in args.pages}
+    for number in range(args.rounds):
         token = str((number * 7 + 3) % tokens)
         for session in sessions:
             times = []
@@ -115,25 +116,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--tokens", type=int, nargs="+", default=[20, 200])
     parser.add_argument("--model", default="mini")
+    parser.add_argument("--pages", nargs="+", choices=PAGES, default=PAGES, metavar="PAGE")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         server, url = start_server(Path(home), "--server.headless", "true")
         try:
             port = int(url.rsplit(":", 1)[1].strip("/"))
             found = {
-                count: asyncio.run(measure(port, server.pid, text_of(count), count, args.model, args.rounds))
+                count: asyncio.run(measure(port, server.pid, text_of(count), count, args))
                 for count in args.tokens
             }
         finally:
             stop_server(server)
     heads = [f"{count} tokens: another token | the same again | sent" for count in args.tokens]
     print("| page | " + " | ".join(heads) + " |\n|" + "---|" * (1 + 3 * len(heads)))
-    for page in PAGES:
+    for page in args.pages:
         cells = [
             f"{changed:.0f} ms | {same:.0f} ms | {size / 1000:.0f} kB"
             for changed, same, size in (found[count][page] for count in args.tokens)
         ]
-        print(f"| {page or 'overview'} | " + " | ".join(cells) + " |")
+        print(f"| {page} | " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":

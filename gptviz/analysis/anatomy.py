@@ -12,8 +12,8 @@ from functools import lru_cache
 import pandas as pd
 import torch
 
+from gptviz.blank import blank_model
 from gptviz.config import GPTConfig
-from gptviz.model import GPTModel
 
 PARTS = (
     "token embedding",
@@ -96,8 +96,7 @@ def anatomy(config: GPTConfig) -> Anatomy:
 
     Raises ValueError for a tensor that this module does not know, or whose shape is not as it says.
     """
-    with torch.device("meta"):
-        model = GPTModel(config)
+    model = blank_model(config)
     first: dict[int, str] = {}  # id of a parameter -> the first name that it has
     tensors = []
     for name, parameter in model.named_parameters(remove_duplicate=False):

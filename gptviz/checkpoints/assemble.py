@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.blank import blank_model
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.magnitude import LIMIT, SMALLEST, largest_possible
 from gptviz.checkpoints.tensors import Tensors
@@ -97,8 +98,7 @@ def assemble(
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
     _check_names(tensors, names, {copy.source for copy in copies})
     try:
-        with torch.device("meta"):  # shapes without memory
-            model = GPTModel(config)
+        model = blank_model(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(
             f"{tensors.path}: no model can be as large as the config says: {error}"
