@@ -18,7 +18,8 @@ from gptviz.model import GPTModel
 
 # One forward at a time per process: passes side by side, each with several torch threads, are many
 # times slower than one after the other.
-FORWARD_LOCK = threading.RLock()
+_LOCK = threading.RLock()
+_pass_threads: int | None = None  # torch's threads while a pass runs; None: as many as at any other time
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def running(model: GPTModel) -> Iterator[None]:
-    """The lock, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.
+    """Alone, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.
 
-    Also for work as heavy as a pass that must not run beside one. It may be entered again from within.
+    It may be entered again from within.
     """
-    with FORWARD_LOCK, torch.no_grad():
+    with alone(), torch.no_grad():
         training = [module for module in model.modules() if module.training]
         try:
             for module in training:
@@ -64,6 +65,30 @@ def running(model: GPTModel) -> Iterator[None]:
         finally:
             for module in training:
                 module.training = True
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """The lock and all of torch's threads: for a pass, and for work as heavy that must not run beside one."""
+    with _LOCK:
+        before = torch.get_num_threads()
+        try:
+            torch.set_num_threads(_pass_threads or before)
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def threads_for_passes_only() -> None:
+    """From now on torch works with one thread, in every thread that begins after this, except `alone`.
+
+    For a server that gives each of its runs a thread: torch would start its helpers anew in each, for a
+    sort of one row of logits, and they wait for more work longer than they worked.
+    """
+    global _pass_threads
+    if _pass_threads is None:
+        _pass_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
 
 
 def _pass(model: GPTModel, in_idx: torch.Tensor) -> torch.Tensor:

@@ -84,6 +84,8 @@ class Distribution:
     `kept` is what both filters left; a token of `in_top_k` that is not `kept` was cut by top-p.
     """
 
+    order: torch.Tensor  # ids from the largest logit down; of equal logits the lower id comes first
+    rank: torch.Tensor  # each id's place in that order, from 0
     scaled: torch.Tensor  # logits / temperature; the logits themselves at temperature 0
     in_top_k: torch.Tensor  # bool
     kept: torch.Tensor  # bool
@@ -126,7 +128,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
     scaled = logits if sampling.temperature == 0 else logits / sampling.temperature
     rank = torch.empty_like(order)
     rank[order] = torch.arange(logits.numel(), device=order.device)
-    return Distribution(scaled, rank < size, rank < nucleus, shares[rank])
+    return Distribution(order, rank, scaled, rank < size, rank < nucleus, shares[rank])
 
 
 def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:

@@ -22,6 +22,11 @@ def nbytes_of(*things: Any) -> int:
     total, waiting = 0, list(things)
     while waiting:
         thing = waiting.pop()
+        if type(thing) in _PLAIN:  # most of what there is: no need for the other questions
+            if id(thing) not in seen:
+                seen[id(thing)] = thing
+                total += sys.getsizeof(thing)
+            continue
         if id(thing) in seen or thing is None or isinstance(thing, _NOBODYS):
             continue
         seen[id(thing)] = thing
@@ -48,6 +53,7 @@ def nbytes_of(*things: Any) -> int:
     return total + sum(buffers.values())
 
 
+_PLAIN = {str, bytes, int, float, bool}
 _NOBODYS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 

@@ -216,7 +216,7 @@ class Trace:
             raise ValueError(f"k is {k}; ask for at least 1 token")
         logits = self.logits(position)
         chosen = distribution(logits, Sampling(temperature, top_k, top_p))
-        ids = torch.sort(logits, descending=True, stable=True).indices[:k]
+        ids = chosen.order[:k]
         return pd.DataFrame(
             {
                 "rank": range(1, len(ids) + 1),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gptviz import forward
-from gptviz.forward import FORWARD_LOCK, Hook
+from gptviz.forward import Hook
 from gptviz.generate import generate
 from tests.conftest import random_lm
 
@@ -70,13 +70,53 @@ def test_a_pass_waits_until_the_lock_is_free(lm):
         forward.last_logits(lm.model, IDS)
         done.set()
 
-    with FORWARD_LOCK:
+    with forward.alone():
         thread = threading.Thread(target=other)
         thread.start()
         forward.last_logits(lm.model, IDS)  # the holder may go on
         assert not done.wait(0.2)
     thread.join(60)
     assert done.is_set()
+
+
+@pytest.fixture
+def threads_as_they_were():
+    threads, for_passes = torch.get_num_threads(), forward._pass_threads
+    yield threads
+    forward._pass_threads = for_passes
+    torch.set_num_threads(threads)
+
+
+def test_in_a_server_only_a_pass_has_all_threads(lm, threads_as_they_were):
+    torch.set_num_threads(3)
+    forward._pass_threads = None
+    forward.threads_for_passes_only()
+    forward.threads_for_passes_only()  # a second server in the process changes nothing
+    seen = []
+
+    def one_run() -> None:
+        seen.append(torch.get_num_threads())
+        look = Hook("final_norm", "output", lambda x: seen.append(torch.get_num_threads()))
+        forward.hidden(lm.model, IDS, [look])
+        with forward.alone(), forward.alone():
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+
+    for _ in range(2):
+        thread = threading.Thread(target=one_run)
+        thread.start()
+        thread.join(60)
+    assert seen == [1, 3, 3, 1] * 2
+
+
+def test_a_pass_takes_the_threads_there_are(lm, threads_as_they_were):
+    torch.set_num_threads(2)
+    forward._pass_threads = None
+    seen = []
+    forward.hidden(
+        lm.model, IDS, [Hook("final_norm", "output", lambda x: seen.append(torch.get_num_threads()))]
+    )
+    assert seen == [2] and torch.get_num_threads() == 2
 
 
 def test_a_hook_does_not_look_at_another_threads_pass(lm):

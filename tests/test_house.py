@@ -24,7 +24,7 @@ FLOORS = [
     {"run", "forward"},
     {"edits", "reduction", "sampling", "tokenizer"},
     {"sites"},
-    {"kernels"},
+    {"kernels", "blank"},
     {"config", "model", "digits", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -45,7 +45,6 @@ class Candidates:
 
     table: pd.DataFrame
     chosen: Distribution
-    rank: torch.Tensor  # (V,), of every token, from 0
     kept: int  # how many tokens of the vocabulary both filters left
     rest: int  # how many tokens are not in the table
     rest_kept: int  # and how many of them both filters left
@@ -71,13 +70,14 @@ def candidates(
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 row")
     chosen = distribution(logits, sampling)
-    model = torch.softmax(logits.double(), dim=0)  # (V,)
-    rank = ranks(logits)
-    ids = torch.argsort(rank)[:k]
+    rank, probabilities = chosen.rank, chosen.probabilities
+    ids = chosen.order[:k]
     if also is not None and rank[also] >= k:
         ids = torch.cat([ids, torch.tensor([also])])
-    shown = torch.zeros(len(logits), dtype=torch.bool)
-    shown[ids] = True
+    plain = sampling.changes_nothing
+    model = probabilities if plain else torch.softmax(logits.double(), dim=0)  # (V,)
+    spread = entropy(probabilities)
+    largest = chosen.order[0]
     table = pd.DataFrame(
         {
             "rank": (rank[ids] + 1).numpy(),
@@ -92,24 +92,22 @@ def candidates(
     return Candidates(
         table=table,
         chosen=chosen,
-        rank=rank,
         kept=int(chosen.kept.sum()),
-        rest=int((~shown).sum()),
-        rest_kept=int((chosen.kept & ~shown).sum()),
-        rest_probability=float(chosen.probabilities[~shown].sum()),
-        rest_model_probability=float(model[~shown].sum()),
-        log_sum=float(torch.logsumexp(chosen.scaled[chosen.kept].double(), dim=0)),
-        entropy=entropy(chosen.probabilities),
-        model_entropy=entropy(model),
+        rest=len(logits) - len(ids),
+        rest_kept=int(chosen.kept.sum() - chosen.kept[ids].sum()),
+        rest_probability=_rest(probabilities, ids),
+        rest_model_probability=_rest(model, ids),
+        log_sum=float(chosen.scaled[largest] - probabilities[largest].log()),
+        entropy=spread,
+        model_entropy=spread if plain else entropy(model),
     )
 
 
-def ranks(logits: torch.Tensor) -> torch.Tensor:
-    """(V,) logits -> (V,) places in falling order from 0; of equal logits the lower id comes first."""
-    order = torch.sort(logits.float(), descending=True, stable=True).indices
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order))
-    return rank
+def _rest(probabilities: torch.Tensor, ids: torch.Tensor) -> float:
+    """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
+    others = probabilities.clone()
+    others[ids] = 0
+    return float(others.sum())
 
 
 def filters(chosen: Distribution, ids: torch.Tensor) -> list[str]:
@@ -153,8 +151,7 @@ def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.Data
 
     `found` belongs to these (V,) logits. Columns: rank (from 1), id, model_probability, probability.
     """
-    order = torch.empty_like(found.rank)
-    order[found.rank] = torch.arange(len(order))  # (V,) ids
+    order = found.chosen.order  # (V,) ids
     places = np.unique(np.geomspace(1, len(order), points).round().astype(int)) - 1
     ids = order[torch.from_numpy(places)]
     return pd.DataFrame(

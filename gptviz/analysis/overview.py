@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
-from gptviz.analysis.norms import through_depth
 from gptviz.trace import Token, Trace
 
 # What the Overview reads of a trace, but for attention, of which it draws every head small.
@@ -34,14 +33,14 @@ class Glance:
 def glance(trace: Trace, position: int, k: int = 5) -> Glance:
     """Needs `SITES` in the trace. ValueError for a position that does not exist."""
     parts = embedding_parts(trace)
-    depth = through_depth(trace.norm_statistics(), position)
+    following, norms = trace.next_tokens(k=k, position=position), trace.norm_statistics()
     return Glance(
         parts=parts,
         limit=shared_scale(parts, share=0.95).limit,
-        norms=depth["norm"].tolist(),
-        before=np.sqrt(depth["variance"].to_numpy(dtype=np.float64)),
-        after=np.sqrt(depth["variance_after"].to_numpy(dtype=np.float64)),
-        following=trace.next_tokens(k=k, position=position),
+        norms=norms.names,
+        before=np.sqrt(norms.variance[:, position].astype(np.float64)),
+        after=np.sqrt(norms.variance_after[:, position].astype(np.float64)),
+        following=following,
     )
 
 

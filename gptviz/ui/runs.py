@@ -16,7 +16,7 @@ import cachetools
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from gptviz import LanguageModel, Run, Trace
+from gptviz import LanguageModel, Run, Trace, forward
 from gptviz.reduction import Reduction
 from gptviz.sites import SITES, Key, expand
 from gptviz.sizes import nbytes_of
@@ -231,6 +231,7 @@ _in_use = threading.local()
 @st.cache_resource(max_entries=1, show_spinner=False)
 def runs() -> Runs:
     """The process's one cache; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
+    forward.threads_for_passes_only()
     made = Runs(cache_bytes(SETTING, DEFAULT_MEGABYTES), model)
     models.model_cache().when_dropped(made.forget)
     return made

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.analysis.next_token import candidates, curve, entropy, ranks, surprises
-from gptviz.sampling import Sampling
+from gptviz.analysis.next_token import candidates, curve, entropy, surprises
+from gptviz.sampling import Sampling, distribution
 
 TEXT = "It was the best of times, it was the worst of times, and the cat sat."
 
@@ -125,7 +125,7 @@ def test_never_all_positions_at_once(monkeypatch):
 
 
 def test_ranks_fall_with_the_logit():
-    assert ranks(torch.tensor([1.0, 3.0, 1.0, 2.0])).tolist() == [2, 0, 3, 1]
+    assert distribution(torch.tensor([1.0, 3.0, 1.0, 2.0])).rank.tolist() == [2, 0, 3, 1]
 
 
 @pytest.mark.parametrize("size", [1, 5, 4000])

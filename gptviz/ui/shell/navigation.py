@@ -39,16 +39,17 @@ SECTIONS = {
 }
 PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}
 
-_NAVIGATED = "gptviz_navigated"  # app.py's mark in the session: this run's navigation exists
+_NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
+_TARGETS = "gptviz_targets"  # and its pages
 _STARTED_AGAIN = "gptviz_started_again"
 
 
 def navigate() -> st.Page:
     """Build the navigation and return the page that the address asks for, ready to run."""
-    st.session_state[_NAVIGATED] = True
+    pages = st.session_state[_NAVIGATED] = _pages()
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
     first = next(iter(PAGES))  # it has two addresses, "/" and its own name
-    return st.navigation([*_pages().values(), _page(first, url_path=first)], position="hidden")
+    return st.navigation([*pages.values(), _page(first, url_path=first)], position="hidden")
 
 
 def ensure_navigation() -> None:
@@ -58,33 +59,34 @@ def ensure_navigation() -> None:
     on it knows better, and starts again: widgets would have other ids in the next run, and the first
     click would be lost. AppTest never knows better, and is asked only once.
     """
-    if st.session_state.pop(_NAVIGATED, False):
-        return
-    navigate()
-    st.session_state.pop(_NAVIGATED)
-    if not st.session_state.get(_STARTED_AGAIN, False):
+    alone = _NAVIGATED not in st.session_state
+    if alone:
+        navigate()
+    st.session_state[_TARGETS] = st.session_state.pop(_NAVIGATED)
+    if alone and not st.session_state.get(_STARTED_AGAIN, False):
         st.session_state[_STARTED_AGAIN] = True
         st.rerun()
 
 
 def draw_links() -> None:
     """The pages by section, each a true link that carries prompt, model and selection with it."""
-    pages = _pages()
+    query = state.link()
     for section, names in SECTIONS.items():
         st.html(f'<p class="gv-section">{section}</p>')
         for name, (title, icon, _) in names.items():
             st.page_link(
-                pages[name],
+                page_target(name),
                 label=title,
                 icon=f":material/{icon}:",
-                query_params=state.link(),
+                query_params=query,
                 width="stretch",
             )
 
 
 def page_target(name: str) -> st.Page:
     """The st.Page called `name`, for st.page_link and st.switch_page."""
-    return _pages()[name]
+    page: st.Page = st.session_state[_TARGETS][name]  # made once a run: each looks its file up on the disk
+    return page
 
 
 def question_of(title: str) -> str:

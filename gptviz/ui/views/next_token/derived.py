@@ -6,16 +6,16 @@ from typing import Any
 import pandas as pd
 import torch
 
-from gptviz import Run
+from gptviz import Run, forward
 from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, surprises
 from gptviz.figures.candidates import candidate_rows
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import Mode
-from gptviz.forward import FORWARD_LOCK
-from gptviz.sampling import Sampling
+from gptviz.sampling import AS_IT_IS, Sampling
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
+from gptviz.ui.views.next_token.sampling import ROWS
 from gptviz.ui.words import is_whole, show_id
 
 
@@ -42,7 +42,7 @@ class Expected:
 @per_run
 def expected(run: Run, position: int) -> Expected:
     came = came_at(run, position)
-    found = candidates(logits_at(run, position), 1, also=came)
+    found = chosen(run, position, AS_IT_IS, ROWS[0])  # what the bars show, too, until a setting changes
     best, row = found.table.iloc[0], found.table[found.table["id"] == came]
     return Expected(
         id=int(best["id"]),
@@ -57,7 +57,7 @@ def expected(run: Run, position: int) -> Expected:
 def prompt_surprises(run: Run) -> pd.DataFrame:
     """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
     trace, head = runs.get(run, ("final",)), runs.model(run).model.out_head.weight.detach()
-    with FORWARD_LOCK:  # with GPT-2's vocabulary as much work as several forward passes
+    with forward.alone():  # with GPT-2's vocabulary as much work as several forward passes
         return surprises(trace["final"], head, run.ids)
 
 
@@ -92,8 +92,8 @@ def bar_rows(
 
 
 @per_run
-def vocabulary(run: Run, position: int, sampling: Sampling) -> tuple[pd.DataFrame, list[str]]:
+def vocabulary(run: Run, position: int, sampling: Sampling, count: int) -> tuple[pd.DataFrame, list[str]]:
     """The whole vocabulary in falling order, and the names of the tokens that stand for it."""
-    lm, found = runs.model(run), candidates(logits_at(run, position), 1, sampling)
+    lm, found = runs.model(run), chosen(run, position, sampling, count)
     line = curve(logits_at(run, position), found)
     return line, [show_id(lm, i) for i in line["id"]]

@@ -90,7 +90,7 @@ def _draw(scene: Scene) -> None:
         *("logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p"),
     )
     _surprise(scene)
-    _vocabulary(scene, found, sampling)
+    _vocabulary(scene, found, sampling, count)
     _details(scene, found, sampling, count, came=len(rows) > count)
 
 
@@ -112,10 +112,10 @@ def _surprise(scene: Scene) -> None:
     in_numbers(lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise")
 
 
-def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling) -> None:
-    line, names = vocabulary(scene.run, scene.position, sampling)
+def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling, count: int) -> None:
+    line, names = vocabulary(scene.run, scene.position, sampling, count)
     came = came_at(scene.run, scene.position)
-    arrived = None if came is None else (int(found.rank[came]) + 1, show_id(scene.lm, came))
+    arrived = None if came is None else (int(found.chosen.rank[came]) + 1, show_id(scene.lm, came))
     st.markdown("#### The whole vocabulary")
     scene.chart(
         vocabulary_curve(line, names, found.kept, scene.mode, arrived),

@@ -30,19 +30,15 @@ DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower 
 
 def doors(scene: Scene) -> None:
     """Draw the five doors; a click on one goes to its page."""
+    query = urlencode(state.link())
     cards = [
-        {**card, "title": PAGES[card["page"]][0], "href": _address(card["page"])}
+        {**card, "title": PAGES[card["page"]][0], "href": f"./{card['page']}{'?' if query else ''}{query}"}
         for card in pictures(scene.run, scene.position, scene.mode)
     ]
     saved = scene.saved("overview", "From a text to the next token, in five pictures")
     opened = draw_doors(cards, scene.mode, saved=saved)
     if opened is not None:
         st.switch_page(page_target(opened), query_params=state.link())
-
-
-def _address(name: str) -> str:
-    params = urlencode(state.link())
-    return f"./{name}?{params}" if params else f"./{name}"
 
 
 @per_run
