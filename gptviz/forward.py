@@ -43,6 +43,18 @@ def hidden(model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = ()) ->
         return _pass(model, in_idx)
 
 
+def hidden_from(
+    model: GPTModel, block: int, stream: torch.Tensor, hooks: Iterable[Hook] = ()
+) -> torch.Tensor:
+    """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm.
+
+    A hook may return more texts than it was given: the stream into the block is then that of each of them.
+    """
+    with running(model), _hooked(model, hooks):
+        after: torch.Tensor = model.final_norm(model.trf_blocks[block:](stream))
+        return after
+
+
 def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
     """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others."""
     with running(model), torch.inference_mode():
@@ -92,7 +104,7 @@ def threads_for_passes_only() -> None:
 
 
 def _pass(model: GPTModel, in_idx: torch.Tensor) -> torch.Tensor:
-    """The only line of gptviz that runs the blocks: keys and values of what came before belong here."""
+    """The only line of gptviz that runs all blocks: keys and values of what came before belong here."""
     return model.final_hidden(in_idx)
 
 

@@ -1,6 +1,7 @@
 """Pure functions from a Trace to numbers; those with a name that is fixed can be imported from here."""
 
 from gptviz.analysis.attribution import attribution, source_tokens
+from gptviz.analysis.knock_out import knock_out
 from gptviz.analysis.logit_lens import logit_lens
 
-__all__ = ["attribution", "logit_lens", "source_tokens"]
+__all__ = ["attribution", "knock_out", "logit_lens", "source_tokens"]

@@ -1,0 +1,196 @@
+"""Knock-out: what becomes of a prediction when one part of the model is muted, for every part in turn.
+
+A muted part changes nothing before it: its pass begins at its own block, with what came into that block, and
+the parts of a block go through the rest of the model together, as one batch. Positions after the one that is
+looked at are left out, since nothing of them reaches it.
+
+This is the total effect: later parts read a stream without the part and write something else, and the final
+LayerNorm divides by another number. What the part wrote for the word by itself is its direct share
+(`gptviz.analysis.attribution`); the two differ, and can even have different signs.
+
+Shapes: B parts of one batch, T tokens, H heads, D emb_dim, V vocabulary.
+
+Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Interpretability in the Wild,
+2022; McGrath et al., The Hydra Effect, 2023 (other heads stand in for a muted one).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from gptviz import kernels
+from gptviz.analysis.attribution import position_of
+from gptviz.edits import Edit
+from gptviz.forward import Hook, hidden_from, running
+from gptviz.language_model import LanguageModel
+from gptviz.trace import Trace
+
+BASELINES = ("zero", "mean")
+COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
+
+# numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
+BATCH_NUMBERS = 2**24
+
+Target = int | tuple[int, int]
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is muted: a head, a block's attention with its bias, or a block's feed-forward."""
+
+    kind: str
+    block: int
+    head: int | None = None
+
+    def edit(self, baseline: str) -> Edit:
+        """The same as an edit of one pass."""
+        site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[self.kind]
+        heads = None if self.head is None else [self.head]
+        return Edit.parse(str(Edit(site, self.block, "zero" if baseline == "zero" else "mean", heads)))
+
+
+def knock_out(
+    lm: LanguageModel,
+    text: str | Sequence[int],
+    target: Target,
+    baseline: str = "zero",
+    position: int = -1,
+    edits: Iterable[Edit] = (),
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Mute every part in turn: the logit of `target` at a position, its probability, and what changed.
+
+    `target` is a token id, or a pair of them: then `logit` is the difference of the two logits and
+    `probability` that of the first. A muted part gives "zero", or with `baseline` "mean" its mean over the
+    text's positions: what it gives to any token of this text alike. `effect` is `logit` less that of the
+    model as it is: below zero where the part spoke for the target.
+
+    Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
+    probability, effect; of every block its heads, its attention, its feed-forward. The rows are those of
+    `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
+
+    `edits` are made in every pass, the muted part being one more; the passes are then run one by one.
+    `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
+    Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
+    """
+    check(lm, target, baseline)
+    edits = tuple(edits)
+    sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
+    trace = lm.trace(text, keep=sites if not edits else [], edits=edits)
+    at = position_of(trace, position)
+    own, _ = _measured(trace.logits(at)[None], target)
+    parts = parts_of(lm)
+    rows = _one_by_one(lm, trace, at, edits, baseline) if edits else _batches(lm, trace, at, baseline)
+    found: list[tuple[float, float]] = []
+    for logits in rows:
+        found += zip(*_measured(logits, target), strict=True)
+        if progress is not None:
+            progress(len(found), len(parts))
+    return pd.DataFrame(
+        {
+            "kind": [part.kind for part in parts],
+            "block": pd.array([part.block for part in parts], dtype="Int64"),
+            "head": pd.array([part.head for part in parts], dtype="Int64"),
+            "logit": [logit for logit, _ in found],
+            "probability": [probability for _, probability in found],
+            "effect": [logit - own[0] for logit, _ in found],
+        },
+        columns=COLUMNS,
+    )
+
+
+def parts_of(lm: LanguageModel) -> list[Part]:
+    """All parts that can be muted, in the order of the rows: H + 2 a block."""
+    return [
+        part
+        for b in range(lm.config.n_layers)
+        for part in (
+            *(Part("head", b, h) for h in range(lm.config.n_heads)),
+            Part("attention", b),
+            Part("feed-forward", b),
+        )
+    ]
+
+
+def check(lm: LanguageModel, target: Target, baseline: str) -> None:
+    """Raise a ValueError for a target or baseline that there is not."""
+    pair = target if isinstance(target, tuple) else (target,)
+    wrong = [i for i in pair if isinstance(i, bool) or not hasattr(i, "__index__")]
+    if wrong or len(pair) > 2:
+        raise ValueError(f"target is {target!r}; give a token id, or a pair of them")
+    outside = [i for i in pair if not 0 <= i < lm.config.vocab_size]
+    if outside:
+        raise ValueError(f"target {outside[0]} given; {lm.name} has ids 0 to {lm.config.vocab_size - 1}")
+    if baseline not in BASELINES:
+        raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
+
+
+def _measured(logits: torch.Tensor, target: Target) -> tuple[list[float], list[float]]:
+    """(B, V) -> of each the target's logit, or the difference, and the probability."""
+    token, against = target if isinstance(target, tuple) else (target, None)
+    logits = logits.double()
+    wanted = logits[:, token] - (0 if against is None else logits[:, against])
+    return wanted.tolist(), logits.softmax(dim=-1)[:, token].tolist()
+
+
+def _one_by_one(
+    lm: LanguageModel, trace: Trace, at: int, edits: tuple[Edit, ...], baseline: str
+) -> Iterator[torch.Tensor]:
+    """The logits with each part muted, (1, V) each: a whole pass for every part."""
+    ids = [token.id for token in trace.tokens]
+    for part in parts_of(lm):
+        yield lm.trace(ids, keep=[], edits=(*edits, part.edit(baseline))).logits(at)[None]
+
+
+def _batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
+    """The same, (B, V) each: the parts of a block together, as many as fit into a batch."""
+    size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1)))
+    parts = parts_of(lm)
+    for b in range(lm.config.n_layers):
+        of_block = [part for part in parts if part.block == b]
+        for i in range(0, len(of_block), size):
+            yield _batch(lm, trace, at, b, of_block[i : i + size], baseline)
+
+
+def _batch(
+    lm: LanguageModel, trace: Trace, at: int, block: int, parts: list[Part], baseline: str
+) -> torch.Tensor:
+    """(B, V): the logits at a position with each of these parts of one block muted."""
+    model = lm.model
+    path, d = f"trf_blocks.{block}", lm.config.emb_dim // lm.config.n_heads
+    # the parts part ways before out_proj: until there one text is enough for all of them
+    instead = {
+        site: None if baseline == "zero" else trace[site, block].mean(dim=-2)
+        for site in ("z", "attn_out", "mlp_out")
+    }  # (H, d) or (D,)
+
+    def heads(z: torch.Tensor) -> torch.Tensor:
+        z = z.repeat(len(parts), 1, 1)  # (1, T, D) -> (B, T, D)
+        for row, part in zip(z, parts, strict=True):
+            if part.head is not None:
+                mean = instead["z"]
+                row[:, part.head * d : (part.head + 1) * d] = 0 if mean is None else mean[part.head].to(row)
+        return z
+
+    def whole(kind: str, site: str) -> Callable[[torch.Tensor], torch.Tensor]:
+        def replaced(output: torch.Tensor) -> torch.Tensor:
+            output, mean = output.clone(), instead[site]
+            for row, part in zip(output, parts, strict=True):
+                if part.kind == kind:
+                    row[:] = 0 if mean is None else mean.to(row)
+            return output
+
+        return replaced
+
+    hooks = [
+        Hook(f"{path}.att.out_proj", "input", heads),
+        Hook(f"{path}.att", "output", whole("attention", "attn_out")),
+        Hook(f"{path}.ff", "output", whole("feed-forward", "mlp_out")),
+    ]
+    stream = trace["resid_pre", block][None, : at + 1].to(model.out_head.weight)  # (1, T, D)
+    final = hidden_from(model, block, stream, hooks)[:, at]  # (B, D)
+    with running(model):
+        return kernels.linear(final, model.out_head.weight).float().cpu()  # (B, D) x (V, D) -> (B, V)

@@ -1,0 +1,165 @@
+"""Knock-out: a block's parts muted in one batch are what edits do one by one, and what missing weights do."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import gptviz
+from gptviz import Edit
+from gptviz.analysis import knock_out
+from gptviz.analysis.knock_out import parts_of
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.conftest import random_lm
+
+IDS = [5, 300, 17, 17, 4000, 8, 300]
+
+MODELS = {
+    "book": {},
+    "tied": {"tie_embeddings": True, "n_layers": 3},
+    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
+    "one head": {"n_heads": 1, "n_layers": 1},
+}
+
+
+def one_by_one(lm, text, token, against, baseline, position=-1, edits=()):
+    """The logits with an edit for each part, a pass each: (parts,) logits, (parts,) probabilities."""
+    found = []
+    for part in parts_of(lm):
+        site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[part.kind]
+        edit = Edit(site, part.block, baseline, None if part.head is None else [part.head])
+        logits = lm.trace(text, keep=[], edits=[*edits, edit]).logits(position).double()
+        wanted = logits[token] - (0 if against is None else logits[against])
+        found.append((float(wanted), float(logits.softmax(0)[token])))
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("baseline", ["zero", "mean"])
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_a_batch_is_one_edit_after_the_other(changes, baseline):
+    lm = random_lm(6, **changes)
+    for target, position in ((7, -1), ((8000, 12), 3), ((12, 7), 0)):
+        table = knock_out(lm, IDS, target, baseline, position)
+        token, against = target if isinstance(target, tuple) else (target, None)
+        logits, probabilities = one_by_one(lm, IDS, token, against, baseline, position)
+        assert np.allclose(table["logit"], logits, atol=1e-5, rtol=1e-6)
+        assert np.allclose(table["probability"], probabilities, atol=1e-5)
+        own = lm.trace(IDS, keep=[]).logits(position).double()
+        difference = own[token] - (0 if against is None else own[against])
+        assert np.allclose(table["effect"], logits - float(difference), atol=2e-5)
+    kinds = [*["head"] * lm.config.n_heads, "attention", "feed-forward"] * lm.config.n_layers
+    assert table["kind"].tolist() == kinds
+    assert table["head"].isna().tolist() == [kind != "head" for kind in kinds]
+    assert table.columns.tolist() == ["kind", "block", "head", "logit", "probability", "effect"]
+
+
+def test_the_bundled_models_48_heads(mini):
+    token, against = (mini.tokenizer.encode_single_token(word) for word in (b" mill", b" town"))
+    table = knock_out(mini, DEFAULT_TEXT, (token, against))
+    logits, probabilities = one_by_one(mini, DEFAULT_TEXT, token, against, "zero")
+    assert np.abs(table["logit"] - logits).max() < 1e-5
+    assert np.abs(table["probability"] - probabilities).max() < 1e-5
+    previous = table[(table["block"] == 4) & (table["head"] == 3)]  # the previous-token head
+    assert previous["probability"].item() == pytest.approx(0.184, abs=0.0005)
+    assert previous["effect"].item() == pytest.approx(-3.645, abs=0.001)
+
+
+def test_a_muted_part_is_a_model_without_its_weights():
+    """Nothing of ours: the plain forward of a copy whose output weights are 0."""
+    lm = random_lm(6)
+    d = lm.config.emb_dim // lm.config.n_heads
+    table = knock_out(lm, IDS, 99)
+    for row, part in zip(table.itertuples(), parts_of(lm), strict=True):
+        model = copy.deepcopy(lm.model)
+        block = model.trf_blocks[part.block]
+        with torch.no_grad():
+            if part.kind == "head":
+                block.att.out_proj.weight[:, part.head * d : (part.head + 1) * d] = 0
+            else:
+                last = block.att.out_proj if part.kind == "attention" else block.ff.layers[2]
+                last.weight.zero_(), last.bias.zero_()
+            logits = model(torch.tensor([IDS]))[0, -1]
+        assert row.logit == pytest.approx(logits[99].item(), abs=1e-4)
+        assert row.probability == pytest.approx(logits.softmax(0)[99].item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("numbers", [1, 4 * 32 * len(IDS) * 2])
+def test_small_batches_give_the_same(monkeypatch, numbers):
+    lm = random_lm(6)
+    whole = knock_out(lm, IDS, 99)
+    steps = []
+    monkeypatch.setattr(sys.modules[knock_out.__module__], "BATCH_NUMBERS", numbers)
+    parts = knock_out(lm, IDS, 99, progress=lambda done, of: steps.append((done, of)))
+    assert np.allclose(parts["logit"], whole["logit"], atol=1e-5)
+    size = max(1, numbers // (4 * 32 * len(IDS)))
+    assert steps == [(done, 12) for done in range(size, 13, size)]
+
+
+def test_the_pass_begins_where_the_change_does():
+    lm, blocks = random_lm(6, n_layers=3), []
+    handles = [
+        block.register_forward_hook(lambda _, args, out, b=b: blocks.append((b, len(args[0]), len(out))))
+        for b, block in enumerate(lm.model.trf_blocks)
+    ]
+    knock_out(lm, IDS, 99)
+    for handle in handles:
+        handle.remove()
+    parts = lm.config.n_heads + 2
+    of_the_pass = [(0, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert blocks == [
+        *of_the_pass,
+        *[(0, 1, parts), (1, parts, parts), (2, parts, parts)],
+        *[(1, 1, parts), (2, parts, parts)],
+        (2, 1, parts),
+    ]
+
+
+def test_an_edited_run_has_every_part_muted_on_top():
+    lm = random_lm(6)
+    edits = [Edit("z", 0, heads=[1]), Edit("resid_mid", 1, "mean", positions=[2])]
+    table = knock_out(lm, IDS, 99, edits=edits)
+    logits, _ = one_by_one(lm, IDS, 99, None, "zero", edits=edits)
+    assert np.allclose(table["logit"], logits, atol=1e-6)
+    assert table["effect"][1] == pytest.approx(0, abs=1e-6)  # muted already
+    assert np.abs(table["logit"] - knock_out(lm, IDS, 99)["logit"]).max() > 1e-2
+
+
+def test_it_can_be_stopped_and_leaves_nothing_behind():
+    lm = random_lm(6)
+    before = lm.trace(IDS, keep=[]).logits()
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, of):
+        raise Stop
+
+    with pytest.raises(Stop):
+        knock_out(lm, IDS, 99, progress=stop)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
+    assert torch.equal(lm.trace(IDS, keep=[]).logits(), before)
+
+
+def test_bfloat16():
+    lm = gptviz.load("mini", dtype="bfloat16")
+    table = knock_out(lm, "Seven green parrots sang", 2958, "mean")
+    logits, _ = one_by_one(lm, "Seven green parrots sang", 2958, None, "mean")
+    assert np.allclose(table["logit"], logits, atol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"target": 8192}, "target 8192 given; random has ids 0 to 8191"),
+        ({"target": (1, 2, 3)}, "give a token id, or a pair"),
+        ({"target": "mill"}, "give a token id, or a pair"),
+        ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean"),
+        ({"target": 1, "position": 9}, "no position 9"),
+        ({"target": 1, "text": ""}, "the text is empty"),
+    ],
+)
+def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
+    with pytest.raises(ValueError, match=says):
+        knock_out(lm, **{"text": IDS, **options})
