@@ -85,7 +85,7 @@ def norm_grids(
             "anchor": y[0],
             "range": [-0.5, tokens - 0.5],
             "labelalias": dict(zip(columns, shown, strict=True)),
-            **_column_labels(tokens),
+            **column_labels(tokens),
         }
         layout[y[1]] = common | {
             "range": [rows - 0.5, -0.5],
@@ -125,7 +125,7 @@ def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
     return {**scale, "colorbar": bar}
 
 
-def _column_labels(tokens: int) -> dict[str, object]:
+def column_labels(tokens: int) -> dict[str, object]:
     """Tokens below their columns, as many as there is room for; of more than a few, positions."""
     if tokens <= LABELLED_COLUMNS:
         return {"tickangle": -60 if tokens > 5 else 0}

@@ -15,11 +15,13 @@ STYLE = """<style>
 .gv-table td { border-top: 1px solid rgba(128, 128, 128, 0.3); overflow-wrap: anywhere; min-width: 4ch; }
 .gv-table .number { text-align: right; white-space: nowrap; }
 .gv-table .label { white-space: nowrap; }
+.gv-table .code { font-family: "Source Code Pro", monospace; font-size: 0.88rem; white-space: nowrap; }
 .gv-table i { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 2px; }
 @media (max-width: 640px) {
   .gv-table table { font-size: 0.85rem; }
   .gv-table th, .gv-table td { padding-right: 0.6rem; }
-  .gv-table .label { white-space: normal; }
+  .gv-table .label, .gv-table .code { white-space: normal; }
+  .gv-table .code { font-size: 0.75rem; }
 }
 </style>"""
 

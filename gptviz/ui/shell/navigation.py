@@ -32,7 +32,13 @@ SECTIONS = {
         "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
         "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
     },
-    "Take it apart": {},
+    "Take it apart": {
+        "residual_stream": (
+            "Residual stream",
+            "stacked_line_chart",
+            "What does each block add to a token's numbers?",
+        ),
+    },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
     },

@@ -12,6 +12,7 @@ from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import five_pictures
+from gptviz.ui.views.residual_stream.snippet import ladder
 from gptviz.ui.views.tokens.snippet import merge_rows
 from tests.pages.conftest import run_page
 
@@ -32,6 +33,7 @@ PROGRAMS = {
     "next_token": program(
         bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
     ),
+    "residual_stream": program(ladder, LOAD, text=TEXT, position=2),
 }
 
 

@@ -1,0 +1,246 @@
+"""The residual stream, write by write: what attention and feed-forward add to each token's row of numbers.
+
+Shapes: T tokens, D emb_dim, S = 2 * n_layers writes, in the order of the pass: block 0's attention, block 0's
+feed-forward, block 1's attention, ... Sizes are Euclidean lengths. Everything is worked out in float64 on the
+captured float32 values.
+
+He et al., Deep Residual Learning for Image Recognition, 2015 (shortcuts); Elhage et al., A Mathematical
+Framework for Transformer Circuits, 2021 (the stream as a sum of what is written); the book's sections 4.4
+(shortcut connections) and 4.5 (the transformer block).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.model import GPTModel
+from gptviz.trace import Trace
+
+Floats = NDArray[np.float64]
+
+SITES = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
+
+PARTS = ("attention", "feed-forward")
+
+# what a write does to the stream it joins, by the cosine between them: from this on, along it or against it
+# more than across (45 degrees), and up to this, as good as at right angles to it
+ALONG, ACROSS = 0.5**0.5, 0.1
+
+# The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output.
+BLOCK_LINES = (
+    ("shortcut = x", "resid_pre"),
+    ("x = self.norm1(x)", "norm1"),
+    ("x = self.att(x)", "attn_out"),
+    ("x = self.drop_shortcut(x)", "attn_out"),
+    ("x = x + shortcut", "resid_mid"),
+    ("shortcut = x", "resid_mid"),
+    ("x = self.norm2(x)", "norm2"),
+    ("x = self.ff(x)", "mlp_out"),
+    ("x = self.drop_shortcut(x)", "mlp_out"),
+    ("x = x + shortcut", "resid_post"),
+)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What every write does to every token's row.
+
+    `sizes` (S + 1, T): the stream as it enters block 0, then after each write. `writes`, `cosines`, `turns`
+    (S, T): each write's size, its cosine with the stream that it joins (0 where either has no length), and
+    by how many degrees it turns the stream. `shares` (S + 1, T): of the stream at the end, measured along its
+    own direction, what the embedding and each write gave; they sum to 1. `difference`: the largest
+    |before + write - after| of all numbers, which is what rounding leaves.
+    """
+
+    sizes: Floats
+    writes: Floats
+    cosines: Floats
+    turns: Floats
+    shares: Floats
+    difference: float
+
+    @property
+    def ratios(self) -> Floats:
+        """(S, T): each write's size in terms of the stream that it joins; infinite for a stream of zeros."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.writes / self.sizes[:-1]
+        return np.where(self.writes == 0, 0.0, found)
+
+    def most_changed(self, position: int) -> int:
+        """The block whose two writes together turn this token's row the most."""
+        turns = self.turns[:, position].reshape(-1, 2).sum(axis=1)  # (S,) -> (n_layers, 2) -> (n_layers,)
+        return int(turns.argmax())
+
+
+def stream(trace: Trace) -> Stream:
+    """Every write of every block. Needs `SITES` in the trace.
+
+    In a trace with edits the writes may not sum to the stream any more: `difference` says so.
+    """
+    layers = trace.config.n_layers
+    end = trace["resid_post", layers - 1].numpy().astype(np.float64)  # (T, D)
+    square = np.einsum("td,td->t", end, end)
+    before = trace["resid_pre", 0].numpy().astype(np.float64)
+    sizes, shares = [np.linalg.norm(before, axis=1)], [_share(before, end, square)]
+    writes, cosines, turns, difference = [], [], [], 0.0
+    for b in range(layers):
+        for site, start, after in (
+            ("attn_out", "resid_pre", "resid_mid"),
+            ("mlp_out", "resid_mid", "resid_post"),
+        ):
+            before, write, new = (trace[name, b].numpy().astype(np.float64) for name in (start, site, after))
+            sizes.append(np.linalg.norm(new, axis=1))
+            writes.append(np.linalg.norm(write, axis=1))
+            cosines.append(cosine(write, before))
+            turns.append(np.degrees(np.arccos(cosine(before, new, none=1.0))))
+            shares.append(_share(write, end, square))
+            difference = max(difference, float(np.abs(before + write - new).max()))
+    return Stream(
+        np.array(sizes), np.array(writes), np.array(cosines), np.array(turns), np.array(shares), difference
+    )
+
+
+def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
+    """Row by row, (T, D) each -> (T,); `none` where a row has no length and so no direction."""
+    lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
+    inner = np.einsum("...d,...d->...", one, other)
+    found = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
+    return np.clip(found, -1, 1)
+
+
+def _share(part: Floats, end: Floats, square: Floats) -> Floats:
+    inner = np.einsum("td,td->t", part, end)
+    return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
+
+
+def step_names(layers: int) -> list[str]:
+    """What the rows of `Stream.sizes` and `Stream.shares` are: the embedding, then every write."""
+    return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
+
+
+def does(cosine: float) -> str:
+    """In a word or two what a write of this cosine does to the stream that it joins.
+
+    It "adds" where it points along the stream more than across it (up to 45 degrees), "erases" where it
+    points against it so; it "turns" the stream where it is as good as at right angles to it, and between
+    these it does some of both.
+    """
+    if abs(cosine) <= ACROSS:
+        return "turns"
+    word = "adds" if cosine > 0 else "erases"
+    return word if abs(cosine) >= ALONG else f"turns, {word}"
+
+
+def ladder_table(found: Stream, position: int) -> pd.DataFrame:
+    """One token's way, a row a write, the embedding first.
+
+    Columns: step, stream (the size of what the write joins), write (its size), ratio, cosine, along (how much
+    of the write points along the stream: negative, against it), does, turn (degrees), after (the size then),
+    share (of the stream at the end). The embedding joins nothing: its cells are empty.
+    """
+    nothing = [np.nan]
+    sizes, writes = found.sizes[:, position], found.writes[:, position]
+    cosines = found.cosines[:, position]
+    return pd.DataFrame(
+        {
+            "step": step_names(len(writes) // 2),
+            "stream": [*nothing, *sizes[:-1]],
+            "write": [sizes[0], *writes],
+            "ratio": [*nothing, *found.ratios[:, position]],
+            "cosine": [*nothing, *cosines],
+            "along": [*nothing, *(writes * cosines)],
+            "does": ["", *map(does, cosines)],
+            "turn": [*nothing, *found.turns[:, position]],
+            "after": sizes,
+            "share": found.shares[:, position],
+        }
+    )
+
+
+def all_tokens_table(found: Stream, trace: Trace) -> pd.DataFrame:
+    """The map's numbers: a row a write and token, the embedding first.
+
+    Columns: step, position, token, write, ratio, cosine, turn, after.
+    """
+    names, tokens = step_names(trace.config.n_layers), len(trace)
+    empty = np.full((1, tokens), np.nan)
+    columns = {
+        "write": np.concatenate([found.sizes[:1], found.writes]),
+        "ratio": np.concatenate([empty, found.ratios]),
+        "cosine": np.concatenate([empty, found.cosines]),
+        "turn": np.concatenate([empty, found.turns]),
+        "after": found.sizes,
+    }
+    return pd.DataFrame(
+        {
+            "step": np.repeat(np.array(names, dtype=object), tokens),
+            "position": np.tile(np.arange(tokens), len(names)),
+            "token": [token.text for token in trace.tokens] * len(names),
+            **{name: values.ravel() for name, values in columns.items()},
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Addition:
+    """resid_pre + attn_out + mlp_out = resid_post, in one dimension of one token; `difference` of the two."""
+
+    dimension: int
+    before: float
+    attention: float
+    feed_forward: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return self.before + self.attention + self.feed_forward - self.after
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block at work on one token.
+
+    `lines`: the lines of its forward, each with the size of `x` and of `shortcut` after it. `additions`: the
+    sum in the dimensions that it changes most. `without`: for each shortcut, what would go on without it (the
+    part's write alone): its size and its cosine with what does go on. `share`: what all before this block
+    gave of the stream behind it, along that stream's own direction.
+    """
+
+    lines: list[tuple[str, float, float]]
+    additions: list[Addition]
+    difference: float
+    without: tuple[tuple[float, float, float], tuple[float, float, float]]
+    share: float
+
+
+def block_at_work(trace: Trace, model: GPTModel, block: int, position: int, most: int = 4) -> Block:
+    """Needs `SITES` of the block in the trace. `without` is (size alone, size with the shortcut, cosine)."""
+    rows = {site: trace[site, block][position].numpy().astype(np.float64) for site in SITES}
+    for norm, source in (("norm1", "resid_pre"), ("norm2", "resid_mid")):
+        rows[norm] = norm_steps(find_norm(model, f"block {block} · {norm}"), rows[source]).after
+    size = {name: float(np.linalg.norm(row)) for name, row in rows.items()}
+    lines, shortcut = [], 0.0
+    for line, name in BLOCK_LINES:
+        shortcut = size[name] if line == "shortcut = x" else shortcut
+        lines.append((line, size[name], shortcut))
+
+    change = np.abs(rows["attn_out"] + rows["mlp_out"])
+    largest = np.argsort(-change, kind="stable")[:most]
+    summed = ("resid_pre", "attn_out", "mlp_out", "resid_post")
+    additions = [Addition(int(d), *(float(rows[site][d]) for site in summed)) for d in largest]
+    gaps = rows["resid_pre"] + rows["attn_out"] + rows["mlp_out"] - rows["resid_post"]
+
+    def alone(write: str, whole: str) -> tuple[float, float, float]:
+        return size[write], size[whole], float(cosine(rows[write], rows[whole]))
+
+    square = size["resid_post"] ** 2
+    return Block(
+        lines=lines,
+        additions=additions,
+        difference=float(np.abs(gaps).max()),
+        without=(alone("attn_out", "resid_mid"), alone("mlp_out", "resid_post")),
+        share=float(rows["resid_pre"] @ rows["resid_post"]) / square if square else 0.0,
+    )

@@ -1,0 +1,188 @@
+"""The residual stream's numbers against plain torch on the captured sites, for random models."""
+
+import ast
+import inspect
+import math
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import Edit
+from gptviz.analysis.stream import (
+    BLOCK_LINES,
+    SITES,
+    all_tokens_table,
+    block_at_work,
+    cosine,
+    does,
+    ladder_table,
+    step_names,
+    stream,
+)
+from gptviz.model import TransformerBlock
+from gptviz.ui.views.residual_stream.snippet import ladder
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat, and the cat slept."
+
+MODELS = st.fixed_dictionaries(
+    {
+        "n_layers": st.integers(1, 4),
+        "n_heads": st.sampled_from([1, 4]),
+        "qkv_bias": st.booleans(),
+        "linear_bias": st.booleans(),
+        "norm_bias": st.booleans(),
+        "tie_embeddings": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=12)
+@given(MODELS, st.integers(0, 10**6), st.lists(st.integers(0, 8000), min_size=1, max_size=9))
+def test_the_writes_add_up_to_the_stream_of_any_model(changes, seed, ids):
+    lm = random_lm(seed, **changes)
+    t = lm.trace(ids)
+    found, layers = stream(lm.trace(ids, keep=SITES)), changes["n_layers"]
+    assert found.sizes.shape == found.shares.shape == (2 * layers + 1, len(ids))
+    assert found.writes.shape == found.cosines.shape == found.turns.shape == (2 * layers, len(ids))
+    assert np.allclose(found.shares.sum(axis=0), 1, atol=1e-4)
+    largest = max(t["resid_post", b].abs().max().item() for b in range(layers))
+    assert found.difference <= 1e-5 * largest
+    # the sizes follow from sizes, writes and cosines alone: the law of cosines
+    squares = found.sizes[:-1] ** 2 + found.writes**2 + 2 * found.sizes[:-1] * found.writes * found.cosines
+    assert np.allclose(squares, found.sizes[1:] ** 2, rtol=1e-4, atol=1e-4)
+    # and the turn from the same triangle
+    across = found.writes * np.sin(np.arccos(found.cosines))
+    assert np.allclose(np.sin(np.radians(found.turns)) * found.sizes[1:], across, rtol=1e-3, atol=1e-3)
+
+
+def test_every_row_is_that_of_torch(lm):
+    t = lm.trace(TEXT)
+    found = stream(t)
+    assert torch.allclose(torch.from_numpy(found.sizes[0]).float(), t["embed"].norm(dim=1))
+    for b in range(lm.config.n_layers):
+        for s, (start, write, end) in enumerate(
+            (("resid_pre", "attn_out", "resid_mid"), ("resid_mid", "mlp_out", "resid_post")), 2 * b
+        ):
+            x, w, y = t[start, b].double(), t[write, b].double(), t[end, b].double()
+            assert np.allclose(found.writes[s], w.norm(dim=1))
+            assert np.allclose(found.sizes[s + 1], y.norm(dim=1))
+            assert np.allclose(found.ratios[s], w.norm(dim=1) / x.norm(dim=1))
+            assert np.allclose(found.cosines[s], torch.cosine_similarity(x, w))
+            turned = torch.cosine_similarity(x, y).arccos().rad2deg()
+            assert np.allclose(found.turns[s], turned, atol=1e-3)
+    assert found.difference == max(
+        (t["resid_mid", b].double() - t["resid_pre", b] - t["attn_out", b]).abs().max().item()
+        if half == 0
+        else (t["resid_post", b].double() - t["resid_mid", b] - t["mlp_out", b]).abs().max().item()
+        for b in range(lm.config.n_layers)
+        for half in range(2)
+    )
+
+
+def test_what_is_changed_on_the_way_is_no_sum_any_more(lm):
+    """Behind an edited stream stands another stream than the sum, and that is said."""
+    changed = lm.trace(TEXT, keep=SITES, edits=[Edit("resid_mid", 0, "zero", positions=[2])])
+    found = stream(changed)
+    assert found.difference > 0.1 and found.sizes[1, 2] == 0
+    assert found.cosines[1, 2] == 0 and math.isinf(found.ratios[1, 2]) and found.turns[1, 2] == 0
+
+
+def test_nothing_written_is_nothing_in_terms_of_anything(lm):
+    """No write, a stream of zeros, and both: no division by zero gets out."""
+    edits = [Edit("attn_out", 0), Edit("mlp_out", 0), Edit("embed")]
+    found = stream(lm.trace(TEXT, keep=SITES, edits=edits))
+    assert (found.sizes[:3] == 0).all() and (found.ratios[:2] == 0).all()
+    assert np.isfinite(found.cosines).all() and np.isfinite(found.turns).all()
+    assert (found.sizes[3] == found.writes[2]).all() and np.isinf(found.ratios[2]).all()
+
+
+def test_tables_are_the_same_numbers(lm):
+    t = lm.trace(TEXT)
+    found = stream(t)
+    one, every = ladder_table(found, 3), all_tokens_table(found, t)
+    assert one["step"].tolist() == step_names(2) and one["step"][0] == "embedding"
+    assert one["step"][4] == "block 1 · feed-forward" and one["write"][4] == found.writes[3, 3]
+    assert np.allclose(one["stream"][1:], one["after"][:-1]) and np.allclose(one["share"].sum(), 1)
+    assert np.allclose(one["along"][1:] / one["write"][1:], one["cosine"][1:])
+    assert one.loc[0, ["stream", "ratio", "cosine", "turn"]].isna().all() and one["does"][0] == ""
+    same = every[every["position"] == 3].reset_index()
+    for column in ("write", "ratio", "cosine", "turn", "after"):
+        assert np.allclose(same[column], one[column], equal_nan=True)
+    assert same["token"].unique().tolist() == [t.tokens[3].text]
+
+
+ANGLES = {"adds": (0, 44), "turns, adds": (46, 84), "turns": (85, 90, 95)}
+ANGLES |= {"turns, erases": (96, 134), "erases": (136, 180)}
+
+
+@pytest.mark.parametrize(("word", "angle"), [(word, angle) for word in ANGLES for angle in ANGLES[word]])
+def test_what_a_write_does_follows_from_its_angle(word, angle):
+    assert does(math.cos(math.radians(angle))) == word
+    # what the words say is true: along the stream it grows, against it (a write that is no larger) it shrinks
+    after = math.hypot(1 + 0.3 * math.cos(math.radians(angle)), 0.3 * math.sin(math.radians(angle)))
+    assert word != "adds" or after > 1
+    assert word != "erases" or after < 1
+
+
+def test_cosines_of_rows_without_length():
+    rows = np.array([[0.0, 0.0], [1.0, 0.0]])
+    assert cosine(rows, rows).tolist() == [0, 1] and cosine(rows, rows, none=1.0).tolist() == [1, 1]
+
+
+# ---- a block at work ----
+
+
+def test_the_lines_of_a_block_are_the_models_own():
+    body = ast.parse(textwrap.dedent(inspect.getsource(TransformerBlock.forward))).body[0].body
+    assert [ast.unparse(line) for line in body] == [*(line for line, _ in BLOCK_LINES), "return x"]
+
+
+def test_their_sizes_are_those_of_the_lines_at_work(lm):
+    """TransformerBlock.forward, run here line by line with its own modules."""
+    t, position = lm.trace(TEXT), 4
+    for b, block in enumerate(lm.model.trf_blocks):
+        names = {"self": block, "x": t["resid_pre", b][None]}
+        found = block_at_work(t, lm.model, b, position)
+        assert len(found.lines) == len(BLOCK_LINES)
+        for line, x, shortcut in found.lines:
+            with torch.no_grad():
+                exec(line, names)
+            assert x == pytest.approx(names["x"][0, position].norm().item(), rel=1e-4)
+            assert shortcut == pytest.approx(names["shortcut"][0, position].norm().item(), rel=1e-4)
+
+
+def test_a_block_in_the_dimensions_that_it_changes_most(lm):
+    t, position = lm.trace(TEXT), 4
+    for b in range(2):
+        found = block_at_work(t, lm.model, b, position)
+        sites = ("resid_pre", "attn_out", "mlp_out", "resid_post")
+        pre, attention, feed_forward, post = (t[site, b][position] for site in sites)
+        order = (attention.double() + feed_forward.double()).abs().topk(4).indices.tolist()
+        assert [one.dimension for one in found.additions] == order
+        for one in found.additions:
+            d = one.dimension
+            assert (one.before, one.attention) == (pre[d].item(), attention[d].item())
+            assert (one.feed_forward, one.after) == (feed_forward[d].item(), post[d].item())
+            assert abs(one.difference) <= found.difference <= 1e-5
+        alone, whole, angle = found.without[1]
+        assert (alone, whole) == pytest.approx((feed_forward.norm().item(), post.norm().item()), rel=1e-5)
+        assert angle == pytest.approx(torch.cosine_similarity(feed_forward, post, dim=0).item(), abs=1e-5)
+        assert found.share == pytest.approx((pre @ post / (post @ post)).item(), abs=1e-5)
+
+
+def test_the_snippet_is_the_ladder(mini, capsys):
+    picture = ladder(mini, TEXT, 3)
+    expected = ladder_table(stream(mini.trace(TEXT)), 3)
+    assert picture["step"].tolist() == expected["step"].tolist()
+    for column in ("stream", "write", "cosine", "turn", "share"):
+        assert np.allclose(picture[column][1:], expected[column][1:], rtol=1e-4, atol=1e-2)
+    assert picture["write"][0] == pytest.approx(expected["write"][0])
+    work = block_at_work(mini.trace(TEXT), mini.model, 2, 3)
+    said = capsys.readouterr().out.splitlines()[2]
+    assert said.startswith("block 2") and f"{work.without[0][2]:.2f}, {work.without[1][2]:.2f}" in said
+    assert f"{work.share:.1%} was there" in said
