@@ -18,7 +18,6 @@ from gptviz.figures.norms import LABELLED_COLUMNS, column_labels
 from gptviz.figures.theme import Mode, figure, palette
 
 PARTS = ("attention", "feed-forward")
-NAMED_BLOCKS = 8  # blocks that have room for the word "block" below them, and for numbers on their bars
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 
 
@@ -69,13 +68,12 @@ def ladder(
             }
             traces.append(bar if row == 0 else bar | {"xaxis": "x2", "yaxis": "y2"})
     layers = count // 2
-    word = "block " if layers <= NAMED_BLOCKS else ""
     ticks = {
         "range": [-0.6, count + 0.5],
         "showgrid": False,
         "tickmode": "array",
         "tickvals": [*(2 * b + 0.5 for b in range(layers)), count - 0.2],
-        "ticktext": [*(f"{word}{b}" for b in range(layers)), "end"],
+        "ticktext": [*(str(b) for b in range(layers)), "end"],
         "tickangle": 0,
         "fixedrange": True,
     }
@@ -98,7 +96,7 @@ def ladder(
         "annotations": [heading(words, 0, 1)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
         "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}, "fixedrange": True},
-        "xaxis2": ticks | {"anchor": "y2", "matches": "x"} | ({} if word else {"title": {"text": "block"}}),
+        "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
         "yaxis2": {
             "anchor": "x2",
             "domain": [0, 0.34],
@@ -153,7 +151,7 @@ def stream_maps(
     traces: list[dict[str, Any]] = []
     for number, (z, title, says) in enumerate(
         (
-            (logs, "size of the stream", at + "has size %{customdata[0]:.3r}"),
+            (logs, "stream", at + "has size %{customdata[0]:.3r}"),
             (
                 np.concatenate([change[:1], ratio]),
                 "write / stream",
@@ -221,7 +219,6 @@ def end_shares(shares: Floats, names: Sequence[str], block: int, mode: Mode) -> 
         "hovertemplate": "%{customdata}: %{y:.3r} % of the stream at the end<extra></extra>",
     }
     layers = count // 2
-    word = "block " if layers <= NAMED_BLOCKS else ""
     layout = {
         "shapes": [
             band(2 * block + 0.5, 2 * block + 2.5, colors.panel),
@@ -232,9 +229,9 @@ def end_shares(shares: Floats, names: Sequence[str], block: int, mode: Mode) -> 
             "fixedrange": True,
             "tickmode": "array",
             "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],
-            "ticktext": ["emb.", *(f"{word}{b}" for b in range(layers))],
+            "ticktext": ["emb.", *(str(b) for b in range(layers))],
             "tickangle": 0,
-            **({} if word else {"title": {"text": "block"}}),
+            "title": {"text": "block"},
         },
         "yaxis": {"title": {"text": "% of the end"}, "fixedrange": True},
         "bargap": 0.35,
