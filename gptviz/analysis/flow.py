@@ -1,0 +1,194 @@
+"""The contribution graph: how much of each token's stream came from where, by how near the parts come to it.
+
+Ferrando et al., Measuring the Mixing of Contextual Information in the Transformer, 2022, as the LLM
+Transparency Tool has it (Tufanov et al., 2024; facebookresearch/llm-transparency-tool,
+routes/contributions.py and graph.py): of parts whose sum is `whole`, a part has the share
+
+    max(|whole| - |whole - part|, EPS), divided by the sum of that over all parts
+
+with |.| the sum of the absolute values. Parts after attention: the shortcut, and each head's weighted value
+of each token, without biases; after the feed-forward: the shortcut, and what it adds.
+
+Theirs makes all parts of a text at once, T * T * H * D numbers, 36 GiB for 1,024 tokens of GPT-2; here a
+head's rows are measured a few at a time, and only those that are asked for. What the causal mask hides is
+no part (theirs counts it with EPS). Shapes in comments: n positions, R rows, H heads, D dimensions.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from gptviz.analysis.attribution import position_of
+from gptviz.analysis.readings import rows_of_attention, tensor
+from gptviz.model import GPTModel
+from gptviz.trace import Trace
+
+EPS = 1e-5  # theirs: the least that a part counts
+SITES = ("q", "k", "v", "resid_pre", "resid_mid", "mlp_out", "resid_post")
+
+AT_ONCE = 2**18  # numbers of one (rows, positions, D) array, 1 MiB: it stays in the cache of a core
+MOST_ROWS = 64  # of a block's positions that are followed further down in a long text,
+MOST_NUMBERS = 2**32  # or as many as take about a second
+
+COLUMNS = ("block", "into", "via", "source", "target", "contribution", "head", "head_contribution")
+
+
+def proximity(parts: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+    """max(|whole| - |whole - part|, EPS): (..., D) -> (...), before it is divided by the sum."""
+    near = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
+    return near.clamp(min=EPS)
+
+
+def into_attention(
+    trace: Trace, model: GPTModel, block: int, positions: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The shares of the stream after attention at some positions, (R, H, n) by head and token, and the
+    shortcut's (R,): together 1 a row. n goes up to the last of the positions."""
+    weights = rows_of_attention(trace, block, positions)  # (H, R, n)
+    n = weights.shape[-1]
+    whole = trace["resid_mid", block][positions]  # (R, D)
+    values = trace["v", block][:, :n]  # (H, n, d)
+    heads, _, d = values.shape
+    out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
+    near = torch.zeros(len(positions), heads, n)
+    some = max(1, AT_ONCE // (n * whole.shape[-1]))
+    for head in range(heads):
+        written = values[head] @ out[:, head * d : (head + 1) * d].T  # (n, d) x (d, D) -> (n, D)
+        for start in range(0, len(positions), some):
+            rows = slice(start, start + some)
+            parts = weights[head, rows, :, None] * written  # (r, n, 1) x (n, D) -> (r, n, D)
+            near[rows, head] = proximity(parts, whole[rows, None])
+    later = torch.arange(n) > positions[:, None]  # (R, n)
+    near.masked_fill_(later[:, None], 0)
+    stays = proximity(trace["resid_pre", block][positions], whole)  # (R,)
+    total = near.sum(dim=(1, 2)) + stays
+    return near / total[:, None, None], stays / total
+
+
+def into_feed_forward(trace: Trace, block: int, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
+    whole = trace["resid_post", block][positions]  # (R, D)
+    adds = proximity(trace["mlp_out", block][positions], whole)
+    stays = proximity(trace["resid_mid", block][positions], whole)
+    return adds / (adds + stays), stays / (adds + stays)
+
+
+def renormalized(
+    parts: torch.Tensor, stays: torch.Tensor, threshold: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Shares of `threshold` and less erased, the others scaled to sum to 1 again: (R, ...) and (R,).
+
+    A row of which nothing is left stays empty (theirs divides by zero).
+    """
+    parts, stays = parts * (parts > threshold), stays * (stays > threshold)
+    total = parts.reshape(len(parts), -1).sum(dim=1) + stays
+    total = torch.where(total > 0, total, 1)
+    return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
+
+
+@dataclass(frozen=True)
+class ContributionGraph:
+    """What flows into the stream of one token, from the last block down, in edges above a threshold.
+
+    `edges` has a row an edge: block, into ("attention" or "feed-forward": which step made the node), via
+    ("attention", "feed-forward" or "shortcut"), source and target (positions), contribution, and the head
+    that gives most of it with its part. `left_out`: positions that were reached and not followed.
+    """
+
+    edges: pd.DataFrame
+    left_out: int
+
+
+def contribution_graph(
+    trace: Trace,
+    model: GPTModel,
+    position: int = -1,
+    threshold: float = 0.04,
+    renormalize: bool = False,
+    most: int = MOST_ROWS,
+) -> ContributionGraph:
+    """The graph below one token, as LLM-TT draws it: what reaches it over edges of more than `threshold`.
+
+    An edge between two tokens sums all heads, and from a token to itself the shortcut, too, before it is
+    compared. With `renormalize` each head's share is compared first, and what remains scaled up to 1.
+    At most `most` positions a block are followed, those with the largest shares. Needs `SITES`, or `attn`
+    in the place of q and k. ValueError for a position or a threshold that makes no sense.
+    """
+    if not 0 <= threshold < 1:
+        raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
+    cut = threshold if renormalize else -1.0
+    reached = {position_of(trace, position): 1.0}  # position -> the largest share on the way to it
+    edges: list[tuple[object, ...]] = []
+    left_out = 0
+    for block in range(trace.config.n_layers - 1, -1, -1):
+        positions = torch.tensor(sorted(reached))
+        mid: list[int] = []
+        adds, stays = renormalized(*into_feed_forward(trace, block, positions), cut)
+        for row, target in enumerate(positions.tolist()):
+            found = [("feed-forward", adds[row].item()), ("shortcut", stays[row].item())]
+            for via, share in found:
+                if share > threshold:
+                    edges.append((block, "feed-forward", via, target, target, share, None, None))
+            if max(share for _, share in found) > threshold:
+                mid.append(target)
+        if not mid:
+            break
+        follow: dict[int, float] = {}
+        by_head, stays = renormalized(*into_attention(trace, model, block, torch.tensor(mid)), cut)
+        for row, target in enumerate(mid):
+            shares = by_head[row].sum(dim=0)  # (n,)
+            together = shares.clone()
+            together[target] += stays[row]
+            for source in (together > threshold).nonzero()[:, 0].tolist():
+                head = int(by_head[row, :, source].argmax())
+                strongest = by_head[row, head, source].item()
+                via_head = (head, strongest) if strongest > 0 else (None, None)
+                edges.append(
+                    (block, "attention", "attention", source, target, shares[source].item(), *via_head)
+                )
+                if source == target:
+                    edges.append(
+                        (block, "attention", "shortcut", source, target, stays[row].item(), None, None)
+                    )
+                size = reached[target] * together[source].item()
+                follow[source] = max(size, follow.get(source, 0.0))
+        kept = sorted(follow, key=lambda p: -follow[p])[:most]
+        left_out += len(follow) - len(kept) if block else 0
+        reached = {p: follow[p] for p in kept}
+    return ContributionGraph(_table(edges), left_out)
+
+
+def _table(edges: list[tuple[object, ...]]) -> pd.DataFrame:
+    found = pd.DataFrame(edges, columns=list(COLUMNS))
+    return found.astype({"head": "Int64", "head_contribution": "float64"})
+
+
+def token_flow(
+    trace: Trace, model: GPTModel, position: int = -1, most: int | None = None
+) -> tuple[torch.Tensor, float]:
+    """(n_layers + 1, n): the contributions multiplied down to the embeddings, rows as in `rollout`.
+
+    The feed-forward moves nothing between tokens; after attention a token's share is divided by the shares
+    of what came into it. In each block the `most` largest shares are followed (None: as many as take about
+    a second, all of a text that is not long) and the others taken to stay where they are; the second number
+    is the least that was followed in any block, 1 where all was. Needs `SITES`, as `contribution_graph`.
+    """
+    n, config = position_of(trace, position) + 1, trace.config
+    if most is None:
+        most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
+    row = torch.zeros(n)
+    row[-1] = 1
+    rows, followed = [row], 1.0
+    for block in range(trace.config.n_layers - 1, -1, -1):
+        order = torch.sort(row, descending=True).indices
+        left = row[order[most:]].sum().item()
+        chosen = order[:most][row[order[:most]] > 0].sort().values
+        by_head, stays = into_attention(trace, model, block, chosen)
+        below = row.clone()
+        below[chosen] = row[chosen] * stays
+        below[: by_head.shape[-1]] += row[chosen] @ by_head.sum(dim=1)  # (R,) x (R, n)
+        followed = min(followed, 1 - left)
+        row = below
+        rows.append(row)
+    return torch.stack(rows[::-1]), followed

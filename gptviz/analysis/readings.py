@@ -1,0 +1,227 @@
+"""Readings: numbers that are linear in the residual stream, and what of them each part of the stream gives.
+
+A logit is one, with the final LayerNorm's mean and scale frozen at their position. So is what a head reads by
+its values, with norm1's frozen and the attention weights as they are; and, to first order, what it reads by
+its queries and keys. The stream is a sum (embedding, every head, every feed-forward, biases), and a
+linear number of a sum is the sum of the numbers of its parts: that is all that `parts` does.
+
+Elhage et al., A Mathematical Framework for Transformer Circuits, 2021 (Q-, K- and V-composition).
+
+Shapes in comments: T tokens, n positions up to the one that is looked at, D dimensions, H heads, d = D / H.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from gptviz.analysis.attribution import position_of, reader
+from gptviz.model import GPTModel, LayerNorm
+from gptviz.trace import Trace
+
+# What the readings need of a trace; `attn` may be left out for a float32 pass without edits: see `weights`.
+SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The sum over j of `factors[j]` * (stream before block `depth` at j · `direction`) + `constants[j]`.
+
+    factors and constants (n,), direction (D,), all float32. A depth of n_layers is the stream after the last
+    block. The direction's mean is 0: that is how a LayerNorm takes the stream's mean away.
+    """
+
+    depth: int
+    factors: torch.Tensor
+    direction: torch.Tensor
+    constants: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Part:
+    """A term of the residual stream: "embedding" (token and position), "head", "feed-forward" (its bias with
+    it), "biases" (those of out_proj, and what norm and projection of the reading add), or "rest" (what
+    rounding, or an edit of the pass, leaves between the stream and the sum of its parts)."""
+
+    kind: str
+    block: int | None = None
+    head: int | None = None
+
+
+def word_reading(
+    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+) -> Reading:
+    """The logit of `token` at a position, or by how much it is above that of `against`: exact.
+
+    The final LayerNorm is frozen: see `gptviz.analysis.attribution`. Needs the last `resid_post`.
+    ValueError for a position or a token that does not exist.
+    """
+    here = torch.zeros(position_of(trace, position) + 1)
+    here[-1] = 1
+    read = reader(trace, model, token, against, position)
+    return Reading(trace.config.n_layers, here, read.direction.float(), here * read.constant)
+
+
+@dataclass(frozen=True)
+class HeadReading:
+    """What one head at one position writes into a reading: `total`; key j gives weights[j] * values[j].
+
+    weights (n,), attention; values (n,): what the reading makes of each key's value.
+    """
+
+    weights: torch.Tensor
+    values: torch.Tensor
+
+    @property
+    def total(self) -> torch.Tensor:
+        return self.weights @ self.values
+
+    @property
+    def slope(self) -> torch.Tensor:
+        """(n,): by how much `total` grows with each scaled score, d total / d score = w (value - total)."""
+        return self.weights * (self.values - self.total)
+
+
+def head_reading(
+    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
+) -> HeadReading:
+    """One head's part of a reading, at one of its positions, split by the keys that it attends to."""
+    taken = _taken(model, reading, block, head)  # (d,)
+    v = trace["v", block][head, : position + 1]  # (n, d)
+    return HeadReading(weights(trace, block, head, position), reading.factors[position] * (v @ taken))
+
+
+def by_value(
+    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
+) -> Reading:
+    """What that head's part reads through its values, at every key: exact, and it sums to the part."""
+    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
+    given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
+    taken = _taken(model, reading, block, head)  # (d,)
+    return _behind(trace, block, norm, att.W_value, head, taken, given)
+
+
+def by_query(
+    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
+) -> Reading:
+    """What that head's part reads through its query, to first order: the gradient of the part with respect to
+    the query, times the query; norm1's mean and scale, keys and values as they are. Read at `position` only.
+    """
+    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
+    slope = head_reading(trace, model, reading, block, head, position).slope
+    keys = trace["k", block][head, : position + 1]  # (n, d)
+    gradient = slope @ keys / keys.shape[-1] ** 0.5  # (n,) x (n, d) -> (d,)
+    here = torch.zeros(position + 1)
+    here[position] = 1
+    return _behind(trace, block, norm, att.W_query, head, gradient, here)
+
+
+def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int) -> Reading:
+    """What that head's part reads through its keys, to first order: gradients times keys as in `by_query`."""
+    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
+    slope = head_reading(trace, model, reading, block, head, position).slope
+    query = trace["q", block][head, position]  # (d,)
+    return _behind(trace, block, norm, att.W_key, head, query, slope / len(query) ** 0.5)
+
+
+def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
+    """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
+    n, direction = len(reading.factors), reading.direction
+    names, rows = [Part("embedding")], [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
+    biases = torch.zeros(())
+    for b in range(reading.depth):
+        att = model.trf_blocks[b].att
+        z = trace["z", b][:, :n]  # (H, n, d)
+        heads, _, d = z.shape
+        taken = (direction @ tensor(att.out_proj.weight)).view(heads, d, 1)  # (D,) x (D, H d) -> (H, d, 1)
+        names += [Part("head", b, h) for h in range(heads)]
+        rows += list((z @ taken)[:, :, 0])  # (H, n, d) x (H, d, 1) -> H of (n,)
+        names.append(Part("feed-forward", b))
+        rows.append(trace["mlp_out", b][:n] @ direction)
+        if att.out_proj.bias is not None:
+            biases = biases + tensor(att.out_proj.bias) @ direction
+    found = torch.stack([*rows, biases.expand(n)])  # (P - 1, n)
+    rest = stream(trace, reading.depth)[:n] @ direction - found.sum(dim=0)
+    found = torch.cat([found, rest[None]]) * reading.factors  # (P, n)
+    found[-2] += reading.constants
+    return [*names, Part("biases"), Part("rest")], found
+
+
+def stream(trace: Trace, depth: int) -> torch.Tensor:
+    """The residual stream before block `depth`, (T, D); after the last block for depth n_layers."""
+    last = trace.config.n_layers
+    return trace["resid_post", last - 1] if depth == last else trace["resid_pre", depth]
+
+
+def weights(trace: Trace, block: int, head: int, position: int) -> torch.Tensor:
+    """One head's attention weights at one position, (n,): those of the pass where the trace has `attn`.
+
+    Where it does not they are worked out from queries and keys, a row and not T of them; of a pass with
+    edits that would not be what was passed on, so `attn` has to be kept: ValueError.
+    """
+    return rows_of_attention(trace, block, torch.tensor([position]), slice(head, head + 1))[
+        0, 0, : position + 1
+    ]
+
+
+def rows_of_attention(
+    trace: Trace, block: int, positions: torch.Tensor, heads: slice = slice(None)
+) -> torch.Tensor:
+    """The attention weights of some queries, (H, R, n), n up to the last of them: see `weights`."""
+    n = int(positions.max()) + 1
+    if trace.holds([("attn", block)]):
+        return trace["attn", block][heads][:, positions, :n]
+    if trace.edits:
+        raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
+    q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
+    later = torch.arange(n) > positions[:, None]  # (R, n)
+    return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
+
+
+def tensor(weight: torch.Tensor) -> torch.Tensor:
+    """A model's weight as the analysis computes with it: CPU float32, detached; no copy of one that is."""
+    return weight.detach().float().cpu()
+
+
+def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Tensor:
+    """What a reading takes of a head's z: W_O of the head, transposed, times the direction; (d,)."""
+    att = model.trf_blocks[block].att
+    d = att.head_dim
+    return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])  # (D,) x (D, d)
+
+
+def _behind(
+    trace: Trace,
+    block: int,
+    norm: LayerNorm,
+    projection: torch.nn.Linear,
+    head: int,
+    taken: torch.Tensor,
+    given: torch.Tensor,
+) -> Reading:
+    """The reading of the stream before a block that is given[j] * (projection(norm1(x_j))[head] · taken)."""
+    d = len(taken)
+    rows = slice(head * d, (head + 1) * d)
+    direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale
+    bias = 0.0 if projection.bias is None else tensor(projection.bias[rows]) @ taken
+    x = trace["resid_pre", block][: len(given)]  # (n, D)
+    return Reading(
+        block,
+        given / _spread(x, norm),
+        _centred(direction * tensor(norm.scale)),
+        given * (_shift(norm, direction) + bias),
+    )
+
+
+def _spread(x: torch.Tensor, norm: LayerNorm) -> torch.Tensor:
+    """What a LayerNorm divides each row by: (n, D) -> (n,)."""
+    return (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()
+
+
+def _shift(norm: LayerNorm, direction: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(()) if norm.shift is None else tensor(norm.shift) @ direction
+
+
+def _centred(direction: torch.Tensor) -> torch.Tensor:
+    """x · this = (x - mean(x)) · direction."""
+    return direction - direction.mean()

@@ -1,0 +1,233 @@
+"""The contribution graph against the published formula, all at once; rollout against a literal loop."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import Edit
+from gptviz.analysis import flow
+from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, token_flow
+from gptviz.analysis.rollout import MEANS, rollout
+from tests.conftest import random_lm
+
+IDS = [5, 300, 17, 17, 4000, 8, 300]
+PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
+
+
+def published(parts, whole):
+    """The formula as LLM-TT's code has it: parts (P, T, D), whole (T, D) -> (P, T), each column sums to 1."""
+    distance = F.pairwise_distance(parts, whole.expand(parts.shape), p=1)
+    near = (torch.norm(whole, p=1, dim=-1) - distance).clip(min=1e-5)
+    return near / near.sum(dim=0, keepdim=True)
+
+
+def all_at_once(lm, trace, block):
+    """Shares after attention, (T, H, T) and (T,), from all T * T * H * D numbers; and after feed-forward."""
+    weights = trace["attn", block]  # (H, T, T)
+    out = lm.model.trf_blocks[block].att.out_proj.weight.detach()
+    slices = torch.stack(out.chunk(len(weights), dim=1))  # (H, D, d)
+    decomposed = torch.einsum("hij,hjd,hed->ijhe", weights, trace["v", block], slices)
+    parts = decomposed.permute(1, 2, 0, 3).flatten(0, 1)  # (T H, T, D): key and head, query
+    parts = torch.cat([parts, trace["resid_pre", block][None]])
+    found = published(parts, trace["resid_mid", block])
+    attention = found[:-1].unflatten(0, (weights.shape[-1], len(weights))).permute(2, 1, 0)
+    both = torch.stack([trace["mlp_out", block], trace["resid_mid", block]])
+    return attention, found[-1], published(both, trace["resid_post", block])
+
+
+@pytest.mark.parametrize("at_once", [1, 100, flow.AT_ONCE])
+@pytest.mark.parametrize("changes", [{}, PLAIN, {"n_heads": 1}], ids=["biases", "none", "one head"])
+def test_streamed_they_are_the_published_formula_all_at_once(monkeypatch, changes, at_once):
+    monkeypatch.setattr(flow, "AT_ONCE", at_once)
+    lm = random_lm(7, n_layers=3, **changes)
+    trace = lm.trace(IDS)
+    everywhere = torch.arange(len(IDS))
+    for block in range(3):
+        wanted, stays, both = all_at_once(lm, trace, block)
+        by_head, kept = into_attention(trace, lm.model, block, everywhere)
+        # theirs gives each pair that the mask hides 1e-5 of a norm of about 10, and adds 1e-6 a number
+        torch.testing.assert_close(by_head, wanted, rtol=1e-3, atol=2e-5)
+        torch.testing.assert_close(kept, stays, rtol=1e-3, atol=2e-5)
+        adds, kept = into_feed_forward(trace, block, everywhere)
+        torch.testing.assert_close(torch.stack([adds, kept]), both, rtol=1e-3, atol=2e-5)
+        some = torch.tensor([1, 4])
+        torch.testing.assert_close(
+            into_attention(trace, lm.model, block, some)[0],
+            into_attention(trace, lm.model, block, everywhere)[0][some, :, :5],
+        )
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    biases=st.booleans(),
+    ids=st.lists(st.integers(0, 199), min_size=1, max_size=8),
+    data=st.data(),
+)
+def test_shares_sum_to_one(seed, heads, layers, biases, ids, data):
+    sizes = {"n_heads": heads, "n_layers": layers, "vocab_size": 200, "emb_dim": 16}
+    lm = random_lm(seed, **sizes, **({} if biases else PLAIN))
+    position = data.draw(st.integers(0, len(ids) - 1))
+    trace = lm.trace(ids, keep=flow.SITES)  # without attn: rows from q and k
+    for block in range(layers):
+        by_head, stays = into_attention(trace, lm.model, block, torch.arange(len(ids)))
+        assert (by_head >= 0).all() and (stays > 0).all()
+        assert torch.allclose(by_head.sum(dim=(1, 2)) + stays, torch.ones(len(ids)), atol=1e-5)
+        assert not by_head.permute(1, 0, 2).triu(1).any()  # nothing of what comes later
+        adds, stays = into_feed_forward(trace, block, torch.arange(len(ids)))
+        assert torch.allclose(adds + stays, torch.ones(len(ids)), atol=1e-5)
+    shares, followed = token_flow(trace, lm.model, position)
+    assert followed == 1 and shares.shape == (layers + 1, position + 1)
+    assert (shares >= 0).all() and torch.allclose(shares.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
+    rolled = rollout(lm.trace(ids, keep=["attn"]), position)
+    assert (rolled >= 0).all() and torch.allclose(rolled.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
+
+
+def test_the_flow_is_the_product_of_the_contributions():
+    lm, position = random_lm(8, n_layers=3), 5
+    trace = lm.trace(IDS)
+    product = torch.eye(len(IDS))
+    rows = [product[position]]
+    for block in (2, 1, 0):
+        attention, stays, _ = all_at_once(lm, trace, block)
+        product = product @ (attention.sum(dim=1) + torch.diag(stays))
+        rows.append(product[position])
+    got, _ = token_flow(trace, lm.model, position)
+    torch.testing.assert_close(got, torch.stack(rows[::-1])[:, : position + 1], rtol=1e-3, atol=1e-4)
+
+
+def test_a_long_texts_smallest_shares_stay_where_they_are():
+    lm = random_lm(8, n_layers=3)
+    trace = lm.trace(list(range(40)))
+    whole, all_of_it = token_flow(trace, lm.model)
+    some, followed = token_flow(trace, lm.model, most=20)
+    assert all_of_it == 1 and 0.5 < followed < 1
+    assert torch.allclose(some.sum(dim=1), torch.ones(4), atol=1e-5)
+    torch.testing.assert_close(some[2:], whole[2:])  # one token, then all that it reached: a row of each
+    assert 0 < (some[0] - whole[0]).abs().sum() < 2 * 2 * (1 - followed)
+
+
+def literal_graph(lm, trace, position, threshold):
+    """LLM-TT's build_full_graph and build_paths_to_predictions: all edges, then what is reached backwards."""
+    weights = {}
+    for block in range(lm.config.n_layers):
+        attention, stays, (adds, shortcut) = all_at_once(lm, trace, block)
+        for target in range(len(trace)):
+            for source in range(target + 1):
+                weights[("I", block, source), ("A", block, target)] = (
+                    attention[target, :, source].sum().item()
+                )
+            weights[("I", block, target), ("A", block, target)] += stays[target].item()
+            weights[("A", block, target), ("M", block, target)] = adds[target].item()
+            weights[("M", block, target), ("I", block + 1, target)] = adds[target].item()
+            weights[("A", block, target), ("I", block + 1, target)] = shortcut[target].item()
+    reached, edges = {("I", lm.config.n_layers, position)}, set()
+    while True:
+        new = {(a, b) for (a, b), w in weights.items() if w > threshold and b in reached} - edges
+        if not new:
+            return {edge: weights[edge] for edge in edges}
+        edges |= new
+        reached |= {a for a, _ in new}
+
+
+@pytest.mark.parametrize("threshold", [0.005, 0.04, 0.2])
+def test_the_graph_is_theirs(threshold):
+    lm, position = random_lm(9, n_layers=3), 5
+    trace = lm.trace(IDS)
+    wanted = literal_graph(lm, trace, position, threshold)
+    found = contribution_graph(trace, lm.model, position, threshold)
+    assert found.left_out == 0
+    got = {}
+    for row in found.edges.itertuples():
+        if row.into == "attention":
+            edge = ("I", row.block, row.source), ("A", row.block, row.target)
+            got[edge] = got.get(edge, 0) + row.contribution
+        elif row.via == "shortcut":
+            got[("A", row.block, row.target), ("I", row.block + 1, row.target)] = row.contribution
+        else:  # they draw the feed-forward as a node between two edges of the same weight
+            got[("A", row.block, row.target), ("M", row.block, row.target)] = row.contribution
+            got[("M", row.block, row.target), ("I", row.block + 1, row.target)] = row.contribution
+    assert got.keys() == wanted.keys()
+    for edge, share in wanted.items():
+        assert got[edge] == pytest.approx(share, abs=1e-4)
+
+
+def test_renormalized_shares_above_the_threshold_sum_to_one_again():
+    lm = random_lm(9, n_layers=2)
+    trace = lm.trace(IDS)
+    attention, stays, _ = all_at_once(lm, trace, 1)
+    parts, kept = attention * (attention > 0.03), stays * (stays > 0.03)
+    total = parts.sum(dim=(1, 2)) + kept
+    found, own = flow.renormalized(*into_attention(trace, lm.model, 1, torch.arange(len(IDS))), 0.03)
+    torch.testing.assert_close(found, parts / total[:, None, None], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(own, kept / total, rtol=1e-3, atol=1e-4)
+    nothing = flow.renormalized(torch.full((1, 2), 0.3), torch.tensor([0.4]), 0.5)
+    assert not nothing[0].any() and not nothing[1].any()
+    edges = contribution_graph(trace, lm.model, -1, 0.03, renormalize=True).edges
+    top = edges[(edges["block"] == 1) & (edges["into"] == "feed-forward")]
+    assert top["contribution"].sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_strongest_head_of_an_edge_and_few_rows():
+    lm = random_lm(9, n_layers=2)
+    trace = lm.trace(IDS)
+    edges = contribution_graph(trace, lm.model, -1, 0.01).edges
+    attention, _, _ = all_at_once(lm, trace, 1)
+    rows = edges[(edges["block"] == 1) & (edges["via"] == "attention")]
+    assert len(rows) > 2
+    for row in rows.itertuples():
+        assert row.head == attention[row.target, :, row.source].argmax().item()
+        best = attention[row.target, row.head, row.source].item()
+        assert row.head_contribution == pytest.approx(best, abs=1e-4)
+    narrow = contribution_graph(trace, lm.model, -1, 0.01, most=2)
+    assert narrow.left_out > 0
+    assert narrow.edges[narrow.edges["block"] == 0]["target"].nunique() == 2
+
+
+@pytest.mark.parametrize(("tokens", "position"), [([7], 0), (IDS, 4), (IDS, -1)])
+def test_rollout_is_the_product_that_the_paper_writes(tokens, position):
+    lm = random_lm(3, n_layers=3)
+    trace = lm.trace(tokens)
+    size = len(tokens)
+    joint = np.eye(size)
+    rows = [joint[position]]
+    for block in range(3):
+        mean = np.zeros((size, size))
+        for head in range(4):
+            mean += trace["attn", block][head].numpy() / 4
+        with_identity = mean + np.eye(size)
+        with_identity /= with_identity.sum(axis=1, keepdims=True)
+        joint = with_identity @ joint
+    assert np.allclose(rollout(trace, position)[0], joint[position][: position % size + 1], atol=1e-6)
+    assert rollout(trace, position)[-1].tolist() == rows[0][: position % size + 1].tolist()
+    streamed = lm.trace(tokens, keep=[], reduce=[MEANS])
+    assert torch.equal(rollout(streamed, position), rollout(trace, position))
+
+
+def test_what_makes_no_sense_is_refused(lm):
+    trace = lm.trace(IDS)
+    for call in (contribution_graph, token_flow):
+        with pytest.raises(ValueError, match="no position 7"):
+            call(trace, lm.model, 7)
+    with pytest.raises(ValueError, match="no position -8"):
+        rollout(trace, -8)
+    with pytest.raises(ValueError, match="threshold is 1"):
+        contribution_graph(trace, lm.model, 0, 1.0)
+
+
+def test_edited_and_in_bfloat16():
+    lm = random_lm(3)
+    edited = lm.trace(IDS, edits=[Edit("attn", 0, "uniform"), Edit("mlp_out", 1, "zero")])
+    adds, _ = into_feed_forward(edited, 1, torch.arange(len(IDS)))
+    assert (adds < 1e-5).all()
+    shares, _ = token_flow(edited, lm.model)
+    assert torch.allclose(shares.sum(dim=1), torch.ones(3), atol=1e-5)
+    before, _ = token_flow(lm.trace(IDS), lm.model)
+    lm.model.bfloat16()
+    after, _ = token_flow(lm.trace(IDS, keep=flow.SITES), lm.model)
+    assert torch.allclose(after, before, atol=0.02)

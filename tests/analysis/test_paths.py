@@ -1,0 +1,208 @@
+"""Paths: what a head read, split by who wrote it. Values sum to the head's source tokens; queries and keys
+are what torch's autograd says of the head with the norm frozen."""
+
+import math
+
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import Edit
+from gptviz.analysis import attribution, source_tokens
+from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, composition, paths
+from gptviz.analysis.readings import by_value, head_reading, parts, word_reading
+from tests.conftest import random_lm
+
+IDS = [5, 300, 17, 17, 4000, 8, 300]
+PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
+
+
+def near(got, wanted, scale):
+    assert abs(float(got) - float(wanted)) <= 1e-4 * max(1.0, float(scale))
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    tied=st.booleans(),
+    biases=st.booleans(),
+    ids=st.lists(st.integers(0, 199), min_size=1, max_size=8),
+    against=st.none() | st.integers(0, 199),
+    data=st.data(),
+)
+def test_the_values_of_a_head_sum_to_its_source_tokens(seed, heads, layers, tied, biases, ids, against, data):
+    changes = {"n_heads": heads, "n_layers": layers, "tie_embeddings": tied, "vocab_size": 200}
+    lm = random_lm(seed, emb_dim=16, **changes, **({} if biases else PLAIN))
+    position = data.draw(st.integers(0, len(ids) - 1))
+    trace = lm.trace(ids)
+    sources = source_tokens(trace, lm.model, 7, against, position)  # (L, H, T)
+    word = word_reading(trace, lm.model, 7, against, position)
+    for b in range(layers):
+        for h in range(heads):
+            reading = by_value(trace, lm.model, word, b, h, position)
+            names, found = parts(trace, lm.model, reading)  # (P, n)
+            scale = found.abs().sum()
+            assert found.shape == (len(names), position + 1)
+            for j in range(position + 1):
+                near(found[:, j].sum(), sources[b, h, j], scale)
+            assert found[-1].abs().max() <= 1e-4 * max(1.0, scale)  # nothing is left over
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), ids=st.lists(st.integers(0, 199), min_size=2, max_size=7))
+def test_what_a_head_wrote_is_split_once_more_and_sums_to_it(seed, ids):
+    lm, at = random_lm(seed, n_layers=3, emb_dim=16, vocab_size=200), len(ids) - 1
+    trace = lm.trace(ids)
+    top = by_value(trace, lm.model, word_reading(trace, lm.model, 3, 9, at), 2, 1, at)
+    names, found = parts(trace, lm.model, top)
+    for i, part in enumerate(names):
+        if part.kind != "head":
+            continue
+        for j in range(at + 1):
+            assert part.block < 2
+            once_more = parts(trace, lm.model, by_value(trace, lm.model, top, part.block, part.head, j))[1]
+            assert once_more.shape[1] == j + 1
+            near(once_more.sum(), found[i, j], found.abs().sum())
+
+
+def frozen_head(lm, trace, block, head, position, direction):
+    """One head's part of `direction` · its write, written out as the module computes it in float64, with the
+    norm's mean and scale of each position frozen. Gives the part, and the three streams that it reads, as
+    leaves: for the query, for the keys and for the values."""
+    model = lm.model.trf_blocks[block]
+    att, norm, d = model.att, model.norm1, model.att.head_dim
+    rows = slice(head * d, (head + 1) * d)
+    x = trace["resid_pre", block][: position + 1].double()  # (n, D)
+    leaves = [x.clone().requires_grad_() for _ in range(3)]
+    std = (x.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
+    made = []
+    for leaf, layer in zip(leaves, (att.W_query, att.W_key, att.W_value), strict=True):
+        # the mean is that of the leaf: a LayerNorm takes it off whatever stands there
+        after = (leaf - leaf.mean(-1, keepdim=True)) / std * norm.scale.detach().double()
+        if norm.shift is not None:
+            after = after + norm.shift.detach().double()
+        layer_bias = 0 if layer.bias is None else layer.bias.detach().double()[rows]
+        made.append(after @ layer.weight.detach().double()[rows].T + layer_bias)
+    q, k, v = made
+    weights = torch.softmax(k @ q[position] / math.sqrt(d), dim=0)  # (n,)
+    out = att.out_proj.weight.detach().double()[:, rows]  # (D, d)
+    return (weights @ v) @ (out.T @ direction), dict(zip("QKV", leaves, strict=True))
+
+
+@pytest.mark.parametrize("changes", [{}, PLAIN, {"n_heads": 1}], ids=["biases", "none", "one head"])
+def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(changes):
+    lm, block, position = random_lm(4, n_layers=3, **changes), 2, 5
+    trace = lm.trace(IDS)
+    for head in range(lm.config.n_heads):
+        word = word_reading(trace, lm.model, 123, 77, position)
+        part, leaves = frozen_head(lm, trace, block, head, position, word.direction.double())
+        part.backward()
+        table = composition(trace, lm.model, block, head, 123, 77, position)
+        direct = attribution(trace, lm.model, 123, 77, position)
+        own = direct[(direct["part"] == "head") & (direct["block"] == block) & (direct["head"] == head)]
+        near(part.item(), own["contribution"].item(), part.abs().item())
+        for by, leaf in leaves.items():
+            mine = table[table["by"] == by]
+            scale = mine["logits"].abs().sum()
+            for j in range(position + 1):
+                here = mine[mine["position"] == j].set_index(["part", "block", "head"])["logits"]
+                gradient = leaf.grad[j]
+                if by == "Q" and j != position:
+                    assert here.empty and not gradient.any()
+                    continue
+                near(here["embedding", pd.NA, pd.NA], gradient @ trace["embed"][j].double(), scale)
+                for b in range(block):
+                    mlp = gradient @ trace["mlp_out", b][j].double()
+                    near(here["feed-forward", b, pd.NA], mlp, scale)
+                    columns = lm.model.trf_blocks[b].att.out_proj.weight.detach().double()
+                    for h, w in enumerate(columns.chunk(lm.config.n_heads, dim=1)):
+                        write = w @ trace["z", b][h, j].double()
+                        near(here["head", b, h], gradient @ write, scale)
+        near(table[table["by"] == "V"]["logits"].sum(), part.item(), 1.0)
+        scores = head_reading(trace, lm.model, word, block, head, position).slope
+        q, k = trace["q", block][head, position], trace["k", block][head, : position + 1]
+        wanted = (scores * (k @ q) / math.sqrt(len(q))).sum()
+        for by in "QK":  # the score is a product of the two: both ways give the same number in sum
+            near(table[table["by"] == by]["logits"].sum(), wanted, table["logits"].abs().sum())
+
+
+def test_the_graph_is_bounded_and_hangs_together():
+    lm = random_lm(1, n_layers=4)
+    trace = lm.trace([3, 9, 27, 81, 3, 9, 27, 81] * 4, keep=SITES)  # without attn: rows from q and k
+    found = paths(trace, lm.model, 50, least=0.0)
+    edges, whole = found.edges, paths(lm.trace(trace_ids(trace)), lm.model, 50, least=0.0)
+    assert found.total == pytest.approx(trace.logits()[50].item(), abs=1e-3)
+    assert found.total == pytest.approx(whole.total, abs=1e-4)
+    assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
+    assert (edges["share"] * found.scale).tolist() == pytest.approx(edges["logits"].abs().tolist())
+    by_number = edges.set_index("edge")
+    for row in edges[edges["level"] > 0].itertuples():
+        parent = by_number.loc[row.parent]
+        assert (parent["level"], parent["part"]) == (row.level - 1, "head")
+        assert (parent["block"], parent["head"], parent["position"]) == (
+            row.to_block,
+            row.to_head,
+            row.to_position,
+        )
+        assert row.position <= row.to_position and (pd.isna(row.block) or row.block < row.to_block)
+        assert row.exact == (row.by == "V" and bool(parent["exact"]))
+    for threshold in (0.0, 0.01, 0.05, 0.5):
+        kept = found.above(threshold)
+        assert (kept["share"] >= threshold).all()
+        assert set(kept["parent"].dropna()) <= set(kept["edge"])
+    assert len(found.above(0.0)) == len(edges) and found.above(2.0).empty
+
+
+def trace_ids(trace):
+    return [token.id for token in trace.tokens]
+
+
+def test_one_token_and_one_block():
+    lm = random_lm(2, n_layers=1)
+    found = paths(lm.trace([7], keep=SITES), lm.model, 5)
+    assert set(found.edges["position"]) == {0}
+    assert not set(found.edges["by"]) & {"Q", "K"}  # with one key no score changes anything
+    assert found.edges["part"].isin(["embedding", "head", "feed-forward"]).all()
+
+
+def test_an_edited_pass_says_what_its_parts_are():
+    lm = random_lm(3)
+    edits = [Edit("attn", 1, "uniform"), Edit("z", 0, "zero", heads=[2])]
+    trace = lm.trace(IDS, edits=edits)
+    for head in range(4):
+        sources = source_tokens(trace, lm.model, 5, None, -1)[1, head].sum()
+        table = composition(trace, lm.model, 1, head, 5)
+        near(table[table["by"] == "V"]["logits"].sum(), sources, table["logits"].abs().max())
+        muted = table[(table["part"] == "head") & (table["head"] == 2)]
+        assert len(muted) and not muted["logits"].any()
+    with pytest.raises(ValueError, match="edited pass needs attn of block 1"):
+        composition(lm.trace(IDS, keep=SITES, edits=edits), lm.model, 1, 0, 5)
+
+
+def test_bfloat16_is_near():
+    lm = random_lm(3)
+    exact = paths(lm.trace(IDS), lm.model, 5).total
+    lm.model.bfloat16()
+    trace = lm.trace(IDS, keep=SITES)
+    table = composition(trace, lm.model, 1, 2, 5)
+    sources = source_tokens(lm.trace(IDS), lm.model, 5)[1, 2].sum().item()
+    assert table[table["by"] == "V"]["logits"].sum() == pytest.approx(sources, abs=0.05)
+    assert paths(trace, lm.model, 5).total == pytest.approx(exact, rel=0.05, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda t, m: composition(t, m, 2, 0, 5), "no head 0 of block 2"),
+        (lambda t, m: composition(t, m, 0, 4, 5), "no head 4 of block 0"),
+        (lambda t, m: paths(t, m, 10**6), "token is 1000000"),
+        (lambda t, m: paths(t, m, 5, position=7), "no position 7"),
+    ],
+)
+def test_what_does_not_exist_is_refused(lm, call, said):
+    with pytest.raises(ValueError, match=said):
+        call(lm.trace(IDS), lm.model)
