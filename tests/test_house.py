@@ -31,11 +31,11 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # the rooms of `ui`, in the same way: views -> shell -> runs -> models, components -> what all may use
 UI_FLOORS = [
-    {"views"},
+    {"views", "serving"},
     {"shell"},
     {"runs"},
     {"models", "components"},
-    {"words", "tables", "glossary", "settings", "serving"},
+    {"words", "tables", "glossary", "settings"},
 ]
 UI_FLOOR = {room: floor for floor, rooms in enumerate(UI_FLOORS) for room in rooms}
 

@@ -1,9 +1,9 @@
-"""What the server does to Streamlit's own files on their way out: JavaScript and CSS go compressed.
+"""What our server does beside Streamlit's: it compresses JavaScript and CSS, and has the components' code.
 
 A first visit takes 3 to 8 MB of them, a third of that as gzip. Streamlit leaves its `/static/` alone
 because Starlette's middleware would compress every file anew for every visitor; here a file is
 compressed once a process and kept, so that a class that opens the app at once costs no more than one.
-`app.py` hands `MIDDLEWARE` to `st.App`; what else is served Streamlit compresses itself.
+`app.py` hands `MIDDLEWARE` and `ROUTES` to `st.App`; what else is served Streamlit compresses itself.
 """
 
 import gzip
@@ -13,9 +13,15 @@ from anyio.to_thread import run_sync
 from cachetools import LRUCache
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gptviz.ui.components.code import PATH, served
+
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
+FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
 SMALL = 1000  # bytes from which it pays
 TYPES = ("text/javascript", "application/javascript", "text/css", "application/json", "image/svg+xml")
 
@@ -24,7 +30,7 @@ _NOT_PLAIN = ("range", "if-none-match", "if-modified-since")
 
 
 class CompressedStatic:
-    """ASGI middleware: plain GETs below `/static/` are answered with gzip where the browser takes it."""
+    """ASGI middleware: plain GETs of such files are answered with gzip where the browser takes it."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -73,7 +79,7 @@ class CompressedStatic:
 
 
 def _wants_gzip(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].startswith("/static/"):
+    if scope["type"] != "http" or scope["method"] != "GET" or not any(f in scope["path"] for f in FOLDERS):
         return False
     headers = Headers(scope=scope)
     plain = not any(name in headers for name in _NOT_PLAIN)
@@ -84,4 +90,13 @@ def _size(kept: tuple[Headers, bytes] | tuple[()]) -> int:
     return 1000 + (len(kept[1]) if kept else 0)
 
 
+async def _component_code(request: Request) -> Response:
+    text = served(request.path_params["file"])
+    if text is None:
+        return PlainTextResponse("There is no such file.", 404)
+    for_ever = {"Cache-Control": "public, max-age=31536000, immutable"}  # another text has another name
+    return Response(text, media_type="text/javascript", headers=for_ever)
+
+
 MIDDLEWARE = [Middleware(CompressedStatic)]
+ROUTES = [Route(f"/{{base:path}}{PATH}/{{file}}", _component_code)]

@@ -18,6 +18,7 @@ if str(ROOT) not in sys.path:  # Streamlit puts this file's own folder there
 
 from gptviz.figures.theme import Mode  # noqa: E402
 from gptviz.ui import components  # noqa: E402
+from gptviz.ui.serving import ROUTES  # noqa: E402
 
 
 def with_examples() -> list[str]:
@@ -43,3 +44,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+else:  # as in app.py: the components' code is served beside Streamlit
+    app = st.App(__file__, routes=ROUTES)

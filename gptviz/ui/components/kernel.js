@@ -1,5 +1,5 @@
-// What every component stands on: elements, colours, digits. Python puts this file, saving.js and the
-// component's own file into one ES module (see kernel.py); `gv` is all that they have in common.
+// What every component stands on: elements, colours, digits. Python makes one ES module of this file and
+// saving.js, which the component's own file finds imported (see code.py); `gv` is all that they have in common.
 //
 // A component says what it looks like as a pure function of its data:
 //

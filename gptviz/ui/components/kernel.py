@@ -1,23 +1,20 @@
 """What every component stands on: its files, what it is given, and what it may send back.
 
-A component is a folder with `name.js` and `name.css`; kernel.js and saving.js stand before its own file in
-one ES module. What the browser sends is checked here, once, against what the component was last drawn with:
-anybody can send anything, and a late click may follow a shorter text. What does not fit is ignored.
+A component is a folder with `name.js` and `name.css`; its own file finds kernel.js and saving.js imported as
+`gv` (`code.py`). What the browser sends is checked here, once, against what the component was last drawn
+with: anybody can send anything, and a late click may follow a shorter text. What does not fit is ignored.
 """
 
-import json
 from collections.abc import Callable, Container, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
-from gptviz.figures.theme import PALETTES, Mode
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.code import javascript, stylesheet
 from gptviz.ui.components.saved import Saved, stem
-
-_HERE = Path(__file__).parent
 
 Limits = Mapping[str, Container[Any]]  # what may come, by the names that the checks use
 Check = Callable[[Any, Limits], Any]  # (what came, the limits of the last drawing) -> the value, or Refused
@@ -121,21 +118,5 @@ class Component:
 
 def component(name: str, **events: Check) -> Component:
     """Declare the component of components/`name`, and how each event that it sends is checked."""
-    renderer = st.components.v2.component(
-        f"gptviz.{name}", css=source(name, ".css"), js=source(name, ".js", "kernel.js", "saving.js")
-    )
+    renderer = st.components.v2.component(f"gptviz.{name}", css=stylesheet(name), js=javascript(name))
     return Component(name, events, renderer)
-
-
-def source(name: str, ending: str, *before: str) -> str:
-    """The text of a component's files after the kernel's, as the browser gets it; JS after the palettes.
-
-    Of several files in its folder the one with the component's own name is the last.
-    """
-    own = sorted((_HERE / name).glob(f"*{ending}"), key=lambda file: (file.stem == name, file.name))
-    files = [_HERE / file for file in before or [f"kernel{ending}"]] + own
-    texts = [file.read_text("utf-8") for file in files]
-    if ending == ".js":
-        palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
-        texts.insert(0, f"const gvPalettes = {json.dumps(palettes)};")
-    return "\n".join(texts)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from gptviz.ui.components.kernel import source
+from gptviz.ui.components.code import kernel, own
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
 
 NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
@@ -22,12 +22,10 @@ def test_the_pure_parts_do_what_python_does(tmp_path):
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
-    kernel = "".join((COMPONENTS / file).read_text("utf-8") for file in ("kernel.js", "saving.js"))
-    (folder / "kernel.mjs").write_text(
-        f"const gvPalettes = {{}};{kernel}export default gv;", encoding="utf-8"
-    )
+    (folder / "kernel.mjs").write_text(kernel(), encoding="utf-8")
     for name in NAMES:
-        (folder / f"{name}.mjs").write_text(source(name, ".js", "kernel.js", "saving.js"), encoding="utf-8")
+        text = f"import {{ gv }} from './kernel.mjs';\n{own(name, '.js')}"
+        (folder / f"{name}.mjs").write_text(text, encoding="utf-8")
     return folder
 
 
@@ -38,7 +36,7 @@ def test_a_component_is_a_module_that_parses(modules, name):
 
 
 def test_no_module_uses_what_is_not_there(modules):
-    """oxlint over what the browser gets: kernel, saving and the component in one scope."""
+    """oxlint over what the browser gets: the kernel, and each component that imports it."""
     oxlint = shutil.which("oxlint")
     if oxlint is None:
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
