@@ -114,8 +114,8 @@ class Visitor:
     def _heard(self, message: ForwardMsg) -> bool:
         """Take note of a message; whether it ends the run."""
         kind = message.WhichOneof("type")
-        if kind == "new_session":
-            self._hash = message.new_session.page_script_hash
+        if kind == "navigation":  # new_session names app.py, whose default page is the Overview
+            self._hash = message.navigation.page_script_hash
         elif kind == "page_info_changed":
             self._query = message.page_info_changed.query_string
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
