@@ -181,7 +181,7 @@ def through_depth(found: NormStatistics, position: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Step:
+class Line:
     """One line of the arithmetic: the formula, the same with this token's numbers, and what they give."""
 
     name: str
@@ -190,7 +190,7 @@ class Step:
     value: float
 
 
-def arithmetic(steps: Steps, dimension: int) -> list[Step]:
+def arithmetic(steps: Steps, dimension: int) -> list[Line]:
     """LayerNorm of one dimension, line by line. ValueError for a dimension that does not exist.
 
     Each value is worked out from unrounded numbers; only the writing is rounded.
@@ -209,26 +209,26 @@ def arithmetic(steps: Steps, dimension: int) -> list[Step]:
     )
     scale, shift, scaled = (significant(float(v[i]), 4) for v in (steps.scale, steps.shift, steps.scaled))
     lines = [
-        Step("mean", f"sum of the {size} values / {size}", f"{total} / {size}", steps.mean),
-        Step("variance", f"sum of (x − mean)² / {size}", f"{squares} / {size}", steps.variance),
-        Step("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
-        Step(
+        Line("mean", f"sum of the {size} values / {size}", f"{total} / {size}", steps.mean),
+        Line("variance", f"sum of (x − mean)² / {size}", f"{squares} / {size}", steps.variance),
+        Line("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
+        Line(
             f"x[{i}] − mean",
             "how far this value is from the mean",
             f"{x} − ({mean})",
             float(steps.centred[i]),
         ),
-        Step(
+        Line(
             "normalised",
             "(x − mean) / √(variance + eps)",
             f"{centred} / {deviation}",
             float(steps.normalised[i]),
         ),
-        Step("times scale", f"normalised × scale[{i}]", f"{normalised} × {scale}", float(steps.scaled[i])),
+        Line("times scale", f"normalised × scale[{i}]", f"{normalised} × {scale}", float(steps.scaled[i])),
     ]
     if steps.has_shift:
         lines.append(
-            Step("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
+            Line("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
         )
     return lines
 

@@ -10,11 +10,11 @@ from gptviz.ui.words import as_code
 
 MOST_SHOWN = 5
 
-_READ, _SAID = "gptviz_last_reading", "gptviz_switch_notice"
+_READ, _SAID = "gptviz_last_pieces", "gptviz_switch_notice"
 
 
 @dataclass(frozen=True)
-class Reading:
+class Pieces:
     """How a model cut the prompt: its tokens' bytes."""
 
     key: str
@@ -30,8 +30,8 @@ def follow(
 
     `raws` are the tokens' bytes, as the model of this key and name cuts `text`, with special tokens or not.
     """
-    now = Reading(key, name, (text, special), raws)
-    before: Reading | None = st.session_state.get(_READ)
+    now = Pieces(key, name, (text, special), raws)
+    before: Pieces | None = st.session_state.get(_READ)
     st.session_state[_READ] = now
     if before is not None and before.key != now.key and before.prompt == now.prompt and before.raws and raws:
         if token is not None and token < len(before.raws):
@@ -41,7 +41,7 @@ def follow(
     return token, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
 
 
-def sentence(before: Reading, now: Reading) -> str | None:
+def sentence(before: Pieces, now: Pieces) -> str | None:
     """Where two models cut the same text differently; nothing of one that only computes differently."""
     try:
         found = differences(before.raws, now.raws)

@@ -113,6 +113,7 @@ def _three_rows(scene: Scene) -> None:
         scene.chart(
             embedding_sum(parts[:, position], label, position, dimension, window, cells, limit, scene.mode),
             key="embedding_sum",
+            which=(f"dimension{dimension}",),
             alt=f"{label} at position {position}, dimension {dimension}: {first} + {term(second)} = {total}",
         )
         cell_clicks("embedding_sum", 3, size, _pick_dimension)
@@ -171,6 +172,7 @@ def _neighbors(scene: Scene) -> None:
     scene.chart(
         neighbor_bars(names, ids, near[measure].to_numpy(), measure, label, scene.mode),
         key="embedding_neighbors",
+        which=(measure,),
         alt=f"The tokens nearest to {label}: " + ", ".join(names),
     )
 

@@ -111,6 +111,7 @@ def _grids(scene: Scene, quantity: str, name: str) -> None:
             before, after, found.names, _labels(scene), quantity, limit, row, scene.position, scene.mode
         ),
         key="layernorm_grids",
+        which=(quantity,),
         alt=f"The {quantity} of every token's values before and after each of the {len(found.names)} norms",
     )
 
@@ -124,6 +125,7 @@ def _depth(scene: Scene, quantity: str, name: str) -> None:
             numbers.through_depth(found, position), quantity, label, found.names.index(name), scene.mode
         ),
         key="layernorm_depth",
+        which=(quantity,),
         alt=f"The {quantity} of {label} (position {position}) before and after each norm",
     )
 
@@ -140,11 +142,12 @@ def _inside(scene: Scene, name: str) -> None:
         "A click on a bar of scale or shift chooses it, too.",
     )
     dimension = numbers.largest_dimension(steps) if picked is None else picked
-    _histograms(scene, steps, dimension, f"before {name}, normalised, and after it")
+    _histograms(scene, steps, dimension, name)
     prose(words.why_not_one(steps, numbers.variance_parts(steps)), "variance", "dimension")
     scene.chart(
         scale_and_shift(steps.scale, steps.shift if steps.has_shift else None, dimension, scene.mode),
         key="layernorm_weights",
+        which=(*_named(name), f"dimension{dimension}"),
         alt=f"Scale and shift of {name}: one learned number of each for every dimension",
         on_select=_pick_dimension,
     )
@@ -153,7 +156,12 @@ def _inside(scene: Scene, name: str) -> None:
     st.html(tables.worked_out(steps, dimension))
 
 
-def _histograms(scene: Scene, steps: Steps, dimension: int, where: str) -> None:
+def _named(norm: str) -> list[str]:
+    """ "block 2 · norm1" as parts of a file's name."""
+    return norm.replace("block ", "block").split(" · ")
+
+
+def _histograms(scene: Scene, steps: Steps, dimension: int, name: str) -> None:
     values = {stage: steps.stage(stage) for stage in STAGES}
     scene.chart(
         norm_histograms(
@@ -164,7 +172,9 @@ def _histograms(scene: Scene, steps: Steps, dimension: int, where: str) -> None:
             scene.mode,
         ),
         key="layernorm_histograms",
-        alt=f"How the {len(steps.before)} values of {_labels(scene)[scene.position]} are spread {where}",
+        which=(*_named(name), f"dimension{dimension}"),
+        alt=f"How the {len(steps.before)} values of {_labels(scene)[scene.position]} are spread "
+        f"before {name}, normalised, and after it",
     )
     st.caption(words.histograms(dimension))
     st.html(tables.stages(steps))
