@@ -36,6 +36,11 @@ GLOSSARY = {
     "mean": "The average: the sum of the numbers divided by how many they are.",
     "variance": "How far numbers spread: the average of the squared distance from their mean.",
     "feed-forward": "The two matrices in a block that work on each token by itself, after attention.",
+    "unit": "One of the numbers in the middle of a feed-forward: made by one row of its first matrix, it "
+    "writes along one column of its second.",
+    "GELU": "The function between the two matrices of a feed-forward: it lets what is above 0 through and "
+    "leaves little of what is below.",
+    "shortcut": "The way around attention or feed-forward: what went in is added to what comes out.",
     "logit": "The score that the model gives a token as the next one, before softmax makes it a probability.",
     "temperature": "What logits are divided by: below 1 the favourites win more often, above 1 less often.",
     "top-k": "Only the k most probable tokens may be drawn.",

@@ -17,6 +17,11 @@ STYLE = """<style>
 .gv-table .label { white-space: nowrap; }
 .gv-table .code { font-family: "Source Code Pro", monospace; font-size: 0.88rem; white-space: nowrap; }
 .gv-table i { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 2px; }
+.gv-table mark {
+  color: inherit; background: rgba(217, 105, 15, 0.3); font-weight: 650;
+  padding: 0 0.15em; border-radius: 3px;
+}
+.gv-table .chosen td { font-weight: 650; }
 @media (max-width: 640px) {
   .gv-table table { font-size: 0.85rem; }
   .gv-table th, .gv-table td { padding-right: 0.6rem; }
@@ -28,12 +33,17 @@ STYLE = """<style>
 
 @dataclass(frozen=True)
 class Cell:
-    """A text and its class ("number", "label", ...); `color` is that of a mark before it, `indent` in em."""
+    """A text and its class ("number", "label", ...); `color` is that of a mark before it, `indent` in em.
+
+    `marked` goes on with the text on a coloured ground, `rest` goes on after that.
+    """
 
     text: str
     kind: str = ""
     color: str | None = None
     indent: float = 0
+    marked: str = ""
+    rest: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,4 +78,7 @@ def _cell(cell: Cell | str) -> str:
         cell = Cell(cell)
     mark = f'<i style="background:{html.escape(cell.color)}"></i>' if cell.color else ""
     style = f' style="padding-left:{cell.indent:.1f}em"' if cell.indent else ""
-    return f'<td class="{cell.kind}"{style}>{mark}{html.escape(cell.text)}</td>'
+    text = html.escape(cell.text)
+    if cell.marked:
+        text += f"<mark>{html.escape(cell.marked)}</mark>{html.escape(cell.rest)}"
+    return f'<td class="{cell.kind}"{style}>{mark}{text}</td>'

@@ -15,7 +15,9 @@ def saved(at):
     ]
 
 
-@pytest.mark.parametrize("name", ["attention", "embeddings", "layernorm", "next_token", "residual_stream"])
+@pytest.mark.parametrize(
+    "name", ["attention", "embeddings", "layernorm", "next_token", "residual_stream", "feed_forward"]
+)
 def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
     at = run_page(name, text=TEXT, token=4)
     files = saved(at)

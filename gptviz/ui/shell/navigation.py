@@ -38,6 +38,7 @@ SECTIONS = {
             "stacked_line_chart",
             "What does each block add to a token's numbers?",
         ),
+        "feed_forward": ("Feed-forward", "bolt", "Which units fire for a token, and what do they write?"),
     },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),

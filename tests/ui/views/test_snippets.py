@@ -9,6 +9,7 @@ from gptviz.ui.shell.details import program
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.embeddings.snippet import embedding_rows
+from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import five_pictures
@@ -33,6 +34,7 @@ PROGRAMS = {
     "next_token": program(
         bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
     ),
+    "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
     "residual_stream": program(ladder, LOAD, text=TEXT, position=2),
 }
 

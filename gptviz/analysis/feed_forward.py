@@ -1,0 +1,221 @@
+"""The feed-forward of a block, unit by unit: what it is given, what fires, and what each unit writes.
+
+A unit is one of the 4D numbers between the two matrices: it reads a row of the first, and writes along a
+column of the second. Shapes: T tokens, D emb_dim, U = 4D units, V vocabulary. Worked out in float64 on
+the captured float32 values.
+
+Geva et al., Transformer Feed-Forward Layers Are Key-Value Memories, 2021, and Transformer Feed-Forward Layers
+Build Predictions by Promoting Concepts in the Vocabulary Space, 2022; the book's section 4.3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from gptviz import kernels
+from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.model import GELU, GPTModel
+from gptviz.reduction import Reduction
+from gptviz.trace import Trace
+
+Floats = NDArray[np.float64]
+
+SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
+
+
+def sites(block: int) -> list[tuple[str, int]]:
+    """What `units` needs in a trace."""
+    return [(site, block) for site in SITES]
+
+
+@dataclass(frozen=True)
+class Units:
+    """All units of one block at one token.
+
+    `given` (D,): what norm2 hands over. `before`, `after` (U,): each unit's number before and after GELU.
+    `columns` (U,): the size of each unit's output column; `writes` (U,): |after| * columns, the size of what
+    it writes. `written` (D,): what comes out. `shares` (U,): what each unit gave of that, along its own
+    direction; with `bias_share` they sum to 1. `quiet`: the size of what the units that do not fire write
+    together. `difference`: the largest |sum of all writes + bias - written|, which is what rounding leaves.
+    """
+
+    given: Floats
+    before: Floats
+    after: Floats
+    columns: Floats
+    writes: Floats
+    written: Floats
+    shares: Floats
+    bias_share: float
+    quiet: float
+    difference: float
+
+    @property
+    def fires(self) -> NDArray[np.bool_]:
+        """(U,): a unit fires if its number before GELU is above 0."""
+        return self.before > 0
+
+    @property
+    def size(self) -> float:
+        """Of what comes out."""
+        return float(np.linalg.norm(self.written))
+
+    def largest(self, count: int) -> list[int]:
+        """The units that write most, the largest first; of equal ones that with the lower number."""
+        return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
+
+    def half(self) -> int:
+        """How many units, the largest first, make up half of the sum of all sizes; 0 if none writes."""
+        total = np.cumsum(np.sort(self.writes)[::-1])
+        return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
+
+
+def units(trace: Trace, model: GPTModel, block: int, position: int) -> Units:
+    """Needs `sites(block)` in the trace. In a trace with edits the sum may not hold: see `difference`."""
+    middle, before, after, written = (
+        trace[site, block][position].numpy().astype(np.float64) for site in SITES
+    )
+    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    matrix = _numbers(second.weight)  # (D, U): a column a unit
+    bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
+    columns = np.linalg.norm(matrix, axis=0)
+    square = float(written @ written)
+    shares = after * (written @ matrix) / square if square else np.zeros_like(after)
+    return Units(
+        given=norm_steps(find_norm(model, f"block {block} · norm2"), middle).after,
+        before=before,
+        after=after,
+        columns=columns,
+        writes=np.abs(after) * columns,
+        written=written,
+        shares=shares,
+        bias_share=float(bias @ written) / square if square else 0.0,
+        quiet=float(np.linalg.norm(matrix @ np.where(before > 0, 0, after))),
+        difference=float(np.abs(matrix @ after + bias - written).max()),
+    )
+
+
+def unit_table(found: Units) -> pd.DataFrame:
+    """A row a unit, the one that writes most first.
+
+    Columns: unit, before, after, fires, column (the size of its output column), writes, share (of what comes
+    out, along its own direction; with the bias's they sum to 1).
+    """
+    order = found.largest(len(found.writes))
+    return pd.DataFrame(
+        {
+            "unit": order,
+            "before": found.before[order],
+            "after": found.after[order],
+            "fires": found.fires[order],
+            "column": found.columns[order],
+            "writes": found.writes[order],
+            "share": found.shares[order],
+        }
+    )
+
+
+# ---- what a unit's column says in tokens ----
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The tokens that a row raises and lowers most: (id, what it adds to the logit), the largest first."""
+
+    raises: list[tuple[int, float]]
+    lowers: list[tuple[int, float]]
+
+
+def readings(
+    model: GPTModel, block: int, chosen: Sequence[int], activations: Sequence[float], k: int
+) -> list[Reading]:
+    """What units write, times their activations, read by the output head as if nothing stood between.
+
+    No later block and no final LayerNorm: these are dot products of the unit's column with the head's
+    rows, (n, D) x (V, D) -> (n, V). ValueError for k < 1.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; ask for at least 1 token")
+    if not len(chosen):
+        return []
+    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    head = model.out_head.weight.detach()
+    columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
+    with torch.no_grad():
+        logits = kernels.linear(columns.to(head), head).float().cpu()  # (n, V)
+    logits = logits * torch.tensor(list(activations), dtype=torch.float32)[:, None]
+    k = min(k, logits.shape[1])
+    found = []
+    for row in logits:
+        high, low = torch.topk(row, k), torch.topk(row, k, largest=False)
+        found.append(
+            Reading(
+                *(list(zip(top.indices.tolist(), top.values.tolist(), strict=True)) for top in (high, low))
+            )
+        )
+    return found
+
+
+# ---- GELU ----
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The model's own activation function at some points: `x`, `y` (P,); `tanh`: it is the book's GELU."""
+
+    x: Floats
+    y: Floats
+    tanh: bool
+
+
+def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
+    """The block's activation from `low` to `high`, closely about 0, where it differs from ReLU."""
+    layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
+    x = np.unique(np.concatenate([np.linspace(low, high, points), np.linspace(-4, 4, points)]))
+    with torch.no_grad():
+        y = layer(torch.from_numpy(x).float()).double().numpy()
+    return Curve(x, y, isinstance(layer, GELU))
+
+
+# ---- what excites a unit ----
+
+
+def excites(trace: Trace, block: int, unit: int) -> NDArray[np.float32]:
+    """A unit's activation at every token: (T,). Needs `mlp_act` of the block."""
+    column: NDArray[np.float32] = trace["mlp_act", block][:, unit].numpy()
+    return column
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Every unit of a block in one text: its largest activation, where that is, how often it fires; (U,)."""
+
+    value: NDArray[np.float32]
+    position: NDArray[np.int16]
+    fired: NDArray[np.int16]
+
+
+def peaks_of(act: torch.Tensor) -> Peaks:
+    """(T, U) -> `Peaks`, without the first token: nothing stands before it, and many models treat it apart.
+
+    ValueError for a text of a single token.
+    """
+    if len(act) < 2:
+        raise ValueError("a text of one token has no token with another before it")
+    value, position = act[1:].max(dim=0)
+    fired = (act[1:] > 0).sum(dim=0)
+    return Peaks(
+        value.numpy().copy(), (position + 1).numpy().astype(np.int16), fired.numpy().astype(np.int16)
+    )
+
+
+PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
+
+
+def _numbers(weight: torch.Tensor) -> Floats:
+    return weight.detach().cpu().double().numpy()

@@ -1,0 +1,206 @@
+"""The feed-forward as pictures: GELU with a token's numbers on it, D -> 4D -> D, one unit over the text.
+
+Shapes: D emb_dim, U = 4D units, T tokens. A unit that fires is orange, one that does not grey.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.digits import significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.heatmaps import Floats, axis_names
+from gptviz.figures.marks import across, frame, heading, line
+from gptviz.figures.norms import LABELLED_COLUMNS
+from gptviz.figures.theme import Mode, figure, palette
+
+NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
+ACROSS = 128  # units side by side in the picture of D -> 4D -> D
+
+
+def gelu_dots(
+    before: Floats, after: Floats, writes: Floats, unit: int, curve: tuple[Floats, Floats], mode: Mode
+) -> Figure:
+    """Every unit of a token as a dot, its number before GELU across and after it up; (U,) each.
+
+    Left all of them, right what lies about 0. `curve` is the model's activation (x, y), ReLU is dashed;
+    a dot's area is what its unit writes. Curves 0 to 2 are the left panel's ReLU, GELU and dots, 3 to 5 the
+    right one's; a ring stands around `unit`.
+    """
+    colors = palette(mode)
+    largest = float(writes.max(initial=0.0)) or 1.0
+    sizes = 5 + 13 * np.sqrt(writes / largest)
+    order = np.argsort(writes == writes[unit], kind="stable")  # the chosen one on top
+    fills = np.where(before > 0, colors.positive, colors.quiet)
+    x, y = curve
+    traces: list[dict[str, Any]] = []
+    for number in (1, 2):
+        axes = {"xaxis": axis_names(number, "x")[0], "yaxis": axis_names(number, "y")[0]}
+        inside = order if number == 1 else order[np.abs(before[order]) <= NEAR]
+        flat = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | axes
+        traces += [
+            flat | {"x": x, "y": np.maximum(x, 0), "name": "ReLU", "line": line(colors.quiet, 1.5, "dash")},
+            flat | {"x": x, "y": y, "name": "GELU", "line": line(colors.accent, 1.5)},
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": before[inside],
+                "y": after[inside],
+                "name": "units",
+                "customdata": inside.astype(np.int32),
+                "text": writes[inside],
+                "marker": {
+                    "size": sizes[inside],
+                    "color": fills[inside],
+                    "opacity": 0.6,
+                    "line": {
+                        "width": np.where(inside == unit, 3.0, 0.0),
+                        "color": colors.ink,
+                    },
+                },
+                "selected": {"marker": {"opacity": 0.6}},
+                "unselected": {"marker": {"opacity": 0.6}},
+                "hovertemplate": "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>"
+                "it writes a row of size %{text:.3r}<extra></extra>",
+            }
+            | axes,
+        ]
+    words = (
+        f"<span style='color:{colors.positive}'>● fires</span>   "
+        f"<span style='color:{colors.quiet}'>● does not</span>   "
+        f"<span style='color:{colors.accent}'>— GELU</span>   "
+        f"<span style='color:{colors.quiet}'>- - ReLU</span>"
+    )
+    top = float(after.max(initial=0.0))
+    layout = {
+        "clickmode": "event+select",
+        "annotations": [heading(words, 0, 1)],
+        "xaxis": {
+            "domain": [0, 0.6],
+            "anchor": "y",
+            "title": {"text": "before GELU"},
+            "range": _padded(x[0], x[-1]),
+        },
+        "yaxis": {"anchor": "x", "title": {"text": "after"}, "range": _padded(min(-0.4, -top / 20), top)},
+        "xaxis2": {
+            "domain": [0.68, 1],
+            "anchor": "y2",
+            "title": {"text": "about 0"},
+            "range": [-NEAR, NEAR],
+        },
+        "yaxis2": {"anchor": "x2", "range": [-0.35, 1.2]},
+        "shapes": [
+            across(0, line(colors.grid, 1)),
+            across(0, line(colors.grid, 1), ("x2", "y2")),
+        ],
+    }
+    return figure(traces, layout, mode, height=310)
+
+
+def _padded(low: float, high: float) -> list[float]:
+    gap = 0.04 * max(high - low, 1e-6)
+    return [float(low - gap), float(high + gap)]
+
+
+def expansion(given: Floats, before: Floats, after: Floats, written: Floats, unit: int, mode: Mode) -> Figure:
+    """D numbers become 4D, pass GELU, and become D again: four strips of real values, one below the other.
+
+    A number is a cell, row after row from the left; blue below 0, orange above, each strip on a scale of its
+    own but for the two of the units, which share one. The unit's cells are framed.
+    """
+    colors, u = palette(mode), len(before)
+    rows = max(1, math.ceil(u / ACROSS))
+    wide = math.ceil(u / rows)
+    limits = [_limit(given), *(2 * [_limit(np.concatenate([before, after]))]), _limit(written)]
+    heads = ("what norm2 gives", "units before GELU", "units after GELU", "what comes out")
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"annotations": [], "shapes": []}
+    tall, gap = 0.19, 0.08
+    for number, (values, limit, head) in enumerate(
+        zip((given, before, after, written), limits, heads, strict=True), start=1
+    ):
+        x, y = axis_names(number, "x"), axis_names(number, "y")
+        across_it = math.ceil(len(values) / rows)
+        cells = np.full(rows * across_it, np.nan)
+        cells[: len(values)] = values
+        which = np.arange(rows * across_it)
+        what = "unit" if number in (2, 3) else "dimension"
+        known = np.stack([which, cells], axis=1).reshape(rows, across_it, 2)  # (rows * n, 2) -> (rows, n, 2)
+        traces.append(
+            {
+                "type": "heatmap",
+                "z": (cells / limit).reshape(rows, across_it).astype(np.float32),  # (rows * n,) -> (rows, n)
+                "customdata": known,
+                "hovertemplate": f"{head}: {what} %{{customdata[0]}} is %{{customdata[1]:.3r}}"
+                "<extra></extra>",
+                "hoverongaps": False,
+                "zmin": -1,
+                "zmax": 1,
+                "colorscale": colors.signed,
+                "showscale": False,
+                "xaxis": x[0],
+                "yaxis": y[0],
+            }
+        )
+        half = across_it / wide / 2
+        top = 1 - (number - 1) * (tall + gap)
+        bare = {"showgrid": False, "showticklabels": False, "ticks": "", "fixedrange": True}
+        bare |= {"showline": True, "mirror": True}
+        layout[x[1]] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": y[0]}
+        layout[y[1]] = bare | {"domain": [top - tall, top], "anchor": x[0], "autorange": "reversed"}
+        words = f"<b>{head}</b>: {len(values):,} numbers, full colour at ±{significant(limit, 2)}"
+        layout["annotations"].append(heading(words, 0.5, top, xanchor="center"))
+        if number in (2, 3):
+            row, column = divmod(unit, across_it)
+            layout["shapes"].append(
+                frame(
+                    (column - 0.5, column + 0.5),
+                    (row - 0.5, row + 0.5),
+                    line(colors.accent, 2),
+                    (x[0], y[0]),
+                )
+            )
+    return figure(traces, layout, mode, height=380)
+
+
+def _limit(values: Floats) -> float:
+    """The largest magnitude of all but the outermost hundredth, so that a few do not pale the rest."""
+    return float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max()) or 1.0
+
+
+def unit_over_text(
+    activations: NDArray[np.float32], labels: Sequence[str], unit: int, position: int, mode: Mode
+) -> Figure:
+    """One unit's activation at every token, (T,): a bar each; the selected token's is outlined."""
+    colors, tokens = palette(mode), len(activations)
+    places = np.arange(tokens)
+    shown = [html.escape(label, quote=False) for label in labels]
+    bars = {
+        "type": "bar",
+        "x": places,
+        "y": activations,
+        "customdata": shown,
+        "marker": {
+            "color": np.where(activations > 0, colors.positive, colors.quiet),
+            "line": {"color": colors.accent, "width": np.where(places == position, 2.5, 0.0)},
+        },
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+        "hovertemplate": f"unit {unit} at `%{{customdata}}` (position %{{x}}): %{{y:.3r}}<extra></extra>",
+    }
+    if tokens <= LABELLED_COLUMNS:
+        ticks: dict[str, Any] = {"tickvals": places, "ticktext": shown, "tickangle": -60 if tokens > 5 else 0}
+    else:
+        ticks = {"title": {"text": "position"}}
+    layout = {
+        "clickmode": "event+select",
+        "bargap": 0.25 if tokens <= LABELLED_COLUMNS else 0,
+        "xaxis": {"showgrid": False, "range": [-0.6, tokens - 0.4], "fixedrange": True} | ticks,
+        "yaxis": {"title": {"text": "activation"}, "fixedrange": True},
+        "shapes": [across(0, line(colors.quiet, 1))],
+    }
+    return figure([bars], layout, mode, height=250)

@@ -1,0 +1,55 @@
+"""What excites a unit in other texts: the model reads a small sample, window by window, when asked to."""
+
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.feed_forward import PEAKS, Peaks
+from gptviz.analysis.sample import Window, passages, windows
+from gptviz.tokenizer import show_token
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.feed_forward import tables, words
+
+SAMPLE = Param("ff_sample", bool, False)
+SHOWN = 6  # windows, those with the largest activations
+
+
+@per_run
+def peaks(run: Run) -> list[Peaks]:
+    """Every block's units in one text, in one pass that keeps nothing else."""
+    return runs.get(run, (), (PEAKS,)).reduced(PEAKS.name)
+
+
+def draw(scene: Scene, block: int, unit: int) -> None:
+    """The switch, and behind it what the sample says of the unit."""
+    if not SAMPLE.widget(st.toggle, "In other texts: read the sample", help=words.SAMPLE_HELP):
+        return
+    lm = scene.lm
+    found, tokens = windows(lm.encode, lm.config.context_length)
+    if any(max(window.ids) >= lm.config.vocab_size for window in found):
+        st.info(words.no_sample(lm.name))  # a character model knows only the characters it was shown
+        return
+    read = _read(scene, found)
+    value = [float(of[block].value[unit]) for of in read]
+    fired = sum(int(of[block].fired[unit]) for of in read)
+    looked_at = sum(len(window.ids) - 1 for window in found)
+    prose(words.sample(unit, fired, looked_at, tokens, len(passages())))
+    rows = []
+    for i in sorted(range(len(found)), key=lambda i: -value[i])[:SHOWN]:
+        shown = [show_token(token.raw) for token in lm.tokens(found[i].ids)]
+        rows.append((value[i], shown, int(read[i][block].position[unit]), found[i].title))
+    st.html(tables.excerpts(rows))
+
+
+def _read(scene: Scene, found: list[Window]) -> list[list[Peaks]]:
+    """All windows: each is kept by itself, so that what was read before a stop need not be read again."""
+    bar = st.progress(0.0)
+    read = []
+    for number, window in enumerate(found):
+        bar.progress(number / len(found), words.progress(number + 1, len(found)))
+        read.append(peaks(Run(scene.run.model, window.ids)))
+    bar.empty()
+    return read

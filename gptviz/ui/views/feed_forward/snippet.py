@@ -1,0 +1,53 @@
+"""The Feed-forward page in Python: which units fire, how much each writes, and what one says in tokens."""
+
+import torch
+
+import gptviz
+
+
+def writes(
+    lm: gptviz.LanguageModel,
+    text: str,
+    block: int,
+    position: int,
+    unit: int | None = None,
+    special_tokens: bool = False,
+) -> torch.Tensor:
+    """The size of what each unit writes for one token, (4 * emb_dim,): the areas of the dots.
+
+    `unit` None: the one that writes most.
+    """
+    ids = lm.encode(text, special_tokens)[: lm.config.context_length]
+    t = lm.trace(ids, keep=[("mlp_pre", block), ("mlp_act", block), ("mlp_out", block)])
+    before, after = t["mlp_pre", block][position], t["mlp_act", block][position]  # (4 * emb_dim,) each
+    written = t["mlp_out", block][position]  # (emb_dim,)
+
+    second = lm.model.trf_blocks[block].ff.layers[2]
+    columns = second.weight.detach().float().cpu()  # (emb_dim, 4 * emb_dim): a column a unit
+    bias = 0 if second.bias is None else second.bias.detach().float().cpu()
+    near = (1e-4 if lm.dtype == "float32" else 0.05) * written.abs().max().item()
+    torch.testing.assert_close(columns @ after + bias, written, rtol=0, atol=near)
+
+    sizes = after.abs() * columns.norm(dim=0)
+    fires = before > 0
+    ordered = sizes.sort(descending=True).values.cumsum(0)
+    half = int((ordered < ordered[-1] / 2).sum()) + 1
+    print(f"{int(fires.sum())} of {len(before)} units fire; {half} make up half of what is written")
+    quiet = columns @ torch.where(fires, 0, after)
+    print(f"those that do not fire write {quiet.norm():.3g} together, all {written.norm():.3g}")
+
+    unit = int(sizes.argmax()) if unit is None else unit
+    share = after[unit] * (columns[:, unit] @ written) / (written @ written)
+    print(f"unit {unit}: {before[unit]:.3g} before GELU, {after[unit]:.3g} after, writes {sizes[unit]:.3g}")
+    print(f"that is {share:.2%} of what the feed-forward writes")
+    act = t["mlp_act", block][:, unit]
+    print(
+        f"it fires at {int((act > 0).sum())} of {len(act)} tokens; "
+        f"most, {act.max():.3g}, at position {int(act.argmax())}"
+    )
+
+    head = lm.model.out_head.weight.detach().float().cpu()  # (vocab_size, emb_dim)
+    logits = head @ columns[:, unit]  # what 1 of its activation adds, without the LayerNorm
+    for name, ids in ("raises", logits.topk(6).indices), ("lowers", (-logits).topk(6).indices):
+        print(name, [(lm.tokens([i])[0].raw, round(logits[i].item(), 2)) for i in ids.tolist()])
+    return sizes

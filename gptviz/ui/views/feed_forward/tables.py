@@ -1,0 +1,69 @@
+"""The Feed-forward page's tables: the units that write most, a unit's column in tokens, what excites it."""
+
+from collections.abc import Callable, Sequence
+
+from gptviz.analysis.feed_forward import Reading, Units
+from gptviz.digits import fixed, significant
+from gptviz.ui.tables import Cell, Row, number, table
+
+Show = Callable[[int], str]  # a token's id -> the token as the screen shows it
+
+BESIDE = 8  # tokens to each side of the one that excites a unit
+
+
+def largest(found: Units, chosen: Sequence[int], read: Sequence[Reading], unit: int, show: Show) -> str:
+    """The units that write most, with the tokens that each raises and lowers, as HTML."""
+    rows = []
+    for u, reading in zip(chosen, read, strict=True):
+        cells: list[Cell | str] = [
+            number(str(u)),
+            number(significant(float(found.before[u]))),
+            number(significant(float(found.after[u]))),
+            number(significant(float(found.columns[u]))),
+            number(significant(float(found.writes[u]))),
+            " ".join(show(token) for token, _ in reading.raises),
+            " ".join(show(token) for token, _ in reading.lowers),
+        ]
+        rows.append(Row(cells, "line chosen" if u == unit else "line"))
+    heads = ["#unit", "#before", "#after", "#column", "#writes", "raises", "lowers"]
+    return table("largest units", heads, rows)
+
+
+def reading(read: Reading, show: Show) -> str:
+    """The tokens that a unit's column raises most, beside those that it lowers most, as HTML."""
+    rows = [
+        Row(
+            [
+                Cell(show(high[0]), "label"),
+                number(_signed(high[1])),
+                Cell(show(low[0]), "label"),
+                number(_signed(low[1])),
+            ]
+        )
+        for high, low in zip(read.raises, read.lowers, strict=True)
+    ]
+    return table("reading", ["raises", "#by", "lowers", "#by"], rows)
+
+
+def excerpts(found: Sequence[tuple[float, Sequence[str], int, str]]) -> str:
+    """Each (activation, tokens as shown, which of them, where they come from), as HTML."""
+    rows = []
+    for value, tokens, at, source in found:
+        start, end = max(0, at - BESIDE), at + 1 + BESIDE
+        before, after = "".join(tokens[start:at]), "".join(tokens[at + 1 : end])
+        text = Cell(
+            ("… " if start else "") + _plain(before),
+            marked=_plain(tokens[at]),
+            rest=_plain(after) + (" …" if end < len(tokens) else ""),
+        )
+        rows.append(Row([number(significant(value)), text, source]))
+    return table("excerpts", ["#activation", "text", "from"], rows)
+
+
+def _plain(shown: str) -> str:
+    """Read as a text, a space is a space again."""
+    return shown.replace("·", " ")
+
+
+def _signed(value: float) -> str:
+    return f"+{fixed(value, 2)}" if value > 0 else fixed(value, 2)

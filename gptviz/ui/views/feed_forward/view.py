@@ -1,0 +1,205 @@
+"""A block's feed-forward on the selected token: GELU with its 4D numbers, and the units one by one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from gptviz import LanguageModel, Run
+from gptviz.analysis import feed_forward as numbers
+from gptviz.analysis.feed_forward import Curve, Reading, Units
+from gptviz.analysis.shapes import run_first_block
+from gptviz.figures.feed_forward import expansion, gelu_dots, unit_over_text
+from gptviz.figures.norms import LABELLED_COLUMNS
+from gptviz.model import GELU, FeedForward
+from gptviz.reduction import Reduction
+from gptviz.tokenizer import show_token
+from gptviz.trace import Token
+from gptviz.ui import runs
+from gptviz.ui.runs import Keep, per_run
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import BLOCK
+from gptviz.ui.tables import STYLE
+from gptviz.ui.views.block import block_input
+from gptviz.ui.views.feed_forward import sample, tables, words
+from gptviz.ui.views.feed_forward.snippet import writes
+from gptviz.ui.words import as_code, show_id
+
+UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
+PARAMS = (UNIT, sample.SAMPLE)
+
+LARGEST = 10  # units in the table of those that write most
+TOKENS = 3  # that each of them raises and lowers
+READ = 6  # tokens that the chosen unit raises and lowers
+HERE = 5  # places of the text that excite it most
+
+
+def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What the page reads of a pass: the chosen block's feed-forward; the last one's, if none is chosen."""
+    chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
+    return numbers.sites(last if chosen is None else chosen), ()
+
+
+@per_run
+def units_of(run: Run, block: int, position: int) -> Units:
+    return numbers.units(runs.get(run, numbers.sites(block)), runs.model(run).model, block, position)
+
+
+@per_run
+def read_largest(run: Run, block: int, position: int) -> list[Reading]:
+    """What the units that write most raise and lower, by what they write here."""
+    found = units_of(run, block, position)
+    chosen = found.largest(LARGEST)
+    return numbers.readings(runs.model(run).model, block, chosen, found.after[chosen].tolist(), TOKENS)
+
+
+def draw(scene: Scene) -> None:
+    """The page under the strip of chips."""
+    sentences = st.container()
+    last = scene.lm.config.n_layers - 1
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        block = block_input(last + 1, last, "the last", width=170)
+        found = units_of(scene.run, block, scene.position)
+        unit = _unit_input(found)
+    label = _label(scene)
+    with sentences:
+        count, fired = len(found.before), int(found.fires.sum())
+        said = words.what_to_see(block, label, count, fired, found.half(), found.size)
+        prose(said, "block", "feed-forward")
+    _dots(scene, found, block, unit)
+    _largest(scene, found, block, unit)
+    _one_unit(scene, found, block, unit)
+    _expansion(scene, found, block, unit)
+    _details(scene, found, block, unit)
+
+
+def _label(scene: Scene) -> str:
+    return show_token(scene.tokens[scene.position].raw)
+
+
+def _unit_input(found: Units) -> int:
+    count, largest = len(found.before), found.largest(1)[0]
+    UNIT.within(count)
+    chosen = UNIT.widget(
+        st.number_input,
+        f"Unit, 0 to {count - 1:,}",
+        min_value=0,
+        max_value=count - 1,
+        value=None,
+        step=1,
+        placeholder=f"{largest}, which writes most",
+        help="A click on a dot chooses it, too.",
+        width=260,
+    )
+    return largest if chosen is None else chosen
+
+
+def _dots(scene: Scene, found: Units, block: int, unit: int) -> None:
+    low, high = float(found.before.min()), float(found.before.max())
+    curve: Curve = numbers.activation_curve(scene.lm.model, block, min(low, -1.0), max(high, 1.0))
+    scene.chart(
+        gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode),
+        key="gelu_dots",
+        alt=words.dots_alt(block, _label(scene), len(found.before)),
+        on_select=_pick_unit,
+        which=(f"block{block}",),
+    )
+    quiet = int((~found.fires).sum())
+    prose(words.relu(curve.tanh, quiet, found.quiet, found.size), "GELU")
+
+
+def _pick_unit() -> None:
+    """A click on a dot chooses its unit."""
+    points = st.session_state["gelu_dots"].selection.points
+    if points:
+        UNIT.set(int(points[0]["customdata"]))
+
+
+def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
+    chosen = found.largest(LARGEST)
+    read = read_largest(scene.run, block, scene.position)
+    lm = scene.lm
+    st.subheader("The units that write most", anchor=False)
+    prose(words.largest(len(chosen)), "logit")
+    st.html(STYLE)
+    st.html(tables.largest(found, chosen, read, unit, lambda token: show_id(lm, token)))
+    st.caption(words.READING)
+
+
+def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
+    lm, label = scene.lm, _label(scene)
+    st.subheader(f"Unit {unit} of block {block}", anchor=False)
+    figures = (found.before, found.after, found.columns, found.shares)
+    prose(words.unit(unit, label, *(float(values[unit]) for values in figures)))
+    left, right = st.columns([3, 5], gap="large")
+    with left:
+        prose(words.column(unit), "logit")
+        (read,) = numbers.readings(lm.model, block, [unit], [1.0], READ)
+        st.html(tables.reading(read, lambda token: show_id(lm, token)))
+    with right:
+        _over_text(scene, block, unit)
+
+    @st.fragment
+    def in_the_sample() -> None:
+        """What excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
+        sample.draw(scene, block, unit)
+
+    in_the_sample()
+
+
+def _over_text(scene: Scene, block: int, unit: int) -> None:
+    activations = numbers.excites(scene.get(numbers.sites(block)), block, unit)
+    labels = [show_token(token.raw) for token in scene.tokens]
+    best, fired = int(activations.argmax()), int((activations > 0).sum())
+    prose(words.over_text(unit, fired, len(labels), labels[best], best, float(activations[best])), "token")
+    scene.chart(
+        unit_over_text(activations, labels, unit, scene.position, scene.mode),
+        key="unit_over_text",
+        alt=f"Unit {unit} of block {block} at every token of the text",
+        on_select=lambda: _pick_token(scene),
+        which=(f"block{block}", f"unit{unit}"),
+    )
+    if len(labels) > LABELLED_COLUMNS:  # a shorter text stands under the bars as it is
+        places = np.argsort(-activations, kind="stable")[:HERE].tolist()
+        st.html(tables.excerpts([(float(activations[i]), labels, i, f"position {i}") for i in places]))
+
+
+def _pick_token(scene: Scene) -> None:
+    """A click on a bar selects its token."""
+    points = st.session_state["unit_over_text"].selection.points
+    if points:
+        scene.select(int(points[0]["x"]))
+
+
+def _expansion(scene: Scene, found: Units, block: int, unit: int) -> None:
+    size, count = len(found.given), len(found.before)
+    st.subheader(f"From {size:,} to {count:,} and back", anchor=False)
+    prose(words.expansion(size, count, float(found.after.min())), "GELU")
+    scene.chart(
+        expansion(found.given, found.before, found.after, found.written, unit, scene.mode),
+        key="expansion",
+        alt=f"{size} numbers of {_label(scene)} become {count} units of block {block}, and {size} again",
+        which=(f"block{block}",),
+    )
+    prose(words.adds_up(found.difference, scene.lm.dtype, bool(scene.run.edits)), "bias")
+
+
+def _details(scene: Scene, found: Units, block: int, unit: int) -> None:
+    what = f"the units of block {block} at {as_code(_label(scene))}"
+    in_numbers(lambda: numbers.unit_table(found), f"feed-forward-block{block}", words.TABLE, what)
+    in_code(
+        [FeedForward.forward, GELU.forward, GELU.formula],
+        program(
+            writes,
+            scene.load,
+            text=scene.text,
+            block=block,
+            position=scene.position,
+            unit=unit,
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )

@@ -1,0 +1,138 @@
+"""The Feed-forward page's sentences, with the numbers of the prompt in them."""
+
+from gptviz.digits import significant
+from gptviz.ui.words import as_code
+
+
+def what_to_see(block: int, label: str, units: int, fired: int, half: int, size: float) -> str:
+    """Above the dots: how many units fire, and how few write most. `size` is that of what comes out."""
+    text = (
+        f"In block {block} the feed-forward turns {as_code(label)} into {units:,} numbers, one a unit. "
+        f"**{fired:,} of them fire{'s' if fired == 1 else ''}** ({_percent(fired / units)}), with numbers "
+        "above 0, which GELU lets through; of the others it leaves little. "
+    )
+    if half == 0:
+        return text + "None of them writes anything."
+    make = "1 unit makes" if half == 1 else f"{half:,} units make"
+    return text + (
+        f"{make} up half of all that is written, size by size. All together write a row of size "
+        f"{significant(size)}."
+    )
+
+
+def relu(tanh: bool, quiet: int, left: float, size: float) -> str:
+    """Below the dots: GELU against ReLU, and what the units below 0 still write."""
+    which = "the book's GELU, GPT-2's with a tanh in it" if tanh else "the exact GELU"
+    text = f"The line is {which}; the dashed one is ReLU, which makes 0 of all that is below 0. "
+    if quiet == 0:
+        return text + "Here no unit is below 0."
+    who, them, write = (
+        ("the one unit that does", "it", "it writes")
+        if quiet == 1
+        else (f"the {quiet:,} units that do", "them", "they write")
+    )
+    return text + (
+        f"ReLU would silence {who} not fire. GELU leaves {them} a little, and what {write} with it is a row "
+        f"of size {significant(left)}, where the feed-forward writes {significant(size)}. A dot's area is "
+        "what its unit writes; a click chooses the unit."
+    )
+
+
+def largest(count: int) -> str:
+    """Above the table of the units that write most."""
+    return (
+        "How active a unit is does not say how much it writes: that is its activation times the size of its "
+        f"column in the second matrix. The {count} that write most, with the tokens that they raise and "
+        "lower most when the output head reads what they write by itself."
+    )
+
+
+READING = (
+    "A reading, and no more: no later block and no LayerNorm stands between unit and head in it, as they do "
+    "in the pass."
+)
+
+
+def unit(number: int, label: str, before: float, after: float, column: float, share: float) -> str:
+    """What the chosen unit does for the selected token."""
+    fires = "it fires" if before > 0 else "it does not fire"
+    return (
+        f"For {as_code(label)} unit {number} is {significant(before)} before GELU, so {fires}, and "
+        f"**{significant(after)}** after. It writes that many times its column, which has size "
+        f"{significant(column)}: a row of size {significant(abs(after) * column)}. Of what the feed-forward "
+        f"writes, measured along it, that is {_percent(share)}."
+    )
+
+
+def column(number: int) -> str:
+    return (
+        f"Whatever the text, unit {number} writes along one and the same column. Read by the output head, "
+        "each 1 of its activation adds to these tokens' logits:"
+    )
+
+
+def over_text(number: int, fired: int, tokens: int, label: str, position: int, value: float) -> str:
+    """Above the bars of one unit over the text."""
+    counted = "the one token" if tokens == 1 == fired else f"{fired:,} of {tokens:,} tokens"
+    return (
+        f"In this text unit {number} fires at {counted}. It is largest at {as_code(label)} "
+        f"(position {position}): {significant(value)}."
+    )
+
+
+SAMPLE_HELP = (
+    "The beginnings of five books that the bundled model was never trained on, 13 kB. The model reads them "
+    "in windows of 256 tokens; switch off to stop."
+)
+
+
+def progress(read: int, windows: int) -> str:
+    return f"window {read} of {windows}"
+
+
+def sample(number: int, fired: int, read: int, tokens: int, books: int) -> str:
+    """Above what excites the unit in the sample: `read` of its `tokens` were looked at."""
+    counted = f"{read:,} tokens" if read == tokens else f"{read:,} of {tokens:,} tokens"
+    return (
+        f"In the sample ({counted} of {books} books, without each window's first) unit {number} fires at "
+        f"{_percent(fired / read if read else 0)} of the tokens. What excites it most in each window, the "
+        "largest first:"
+    )
+
+
+def no_sample(name: str) -> str:
+    return f"{name} cannot read the sample: there are characters in it that it has no tokens for."
+
+
+def expansion(size: int, units: int, least: float) -> str:
+    """`least`: the lowest number after GELU."""
+    return (
+        f"The first matrix makes {units:,} numbers of {size:,}, the second {size:,} of {units:,} again. What "
+        f"GELU does to the units stands between: after it nothing is below {significant(least, 2)}. The "
+        "chosen unit is framed."
+    )
+
+
+def adds_up(difference: float, dtype: str, edited: bool) -> str:
+    """What the sum of all writes lacks to what comes out."""
+    gap = "0" if difference == 0 else significant(difference, 2)
+    why = "this pass was edited" if edited else f"that is what rounding to {dtype} leaves"
+    return (
+        "All units' activations times their columns, and the bias, add up to what the feed-forward writes: "
+        f"the largest difference of any number is {gap}; {why}."
+    )
+
+
+def dots_alt(block: int, label: str, units: int) -> str:
+    return f"GELU with the {units} units of block {block} at {label}"
+
+
+TABLE = (
+    "A row a unit, the one that writes most first: its number before and after GELU, whether it fires, the "
+    "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
+    "that; with the bias's the shares add up to 1."
+)
+
+
+def _percent(share: float) -> str:
+    return f"{significant(100 * share, 2)} %"

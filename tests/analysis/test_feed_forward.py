@@ -1,0 +1,194 @@
+"""The feed-forward's numbers against plain torch and einsum, for random models."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import Edit
+from gptviz.analysis import feed_forward as numbers
+from gptviz.analysis.feed_forward import PEAKS, activation_curve, peaks_of, readings, unit_table, units
+from gptviz.analysis.sample import MOST_WINDOWS, WINDOW, passages, windows
+from gptviz.model import GELU, GPT_CONFIG_124M, FeedForward, TransformerBlock
+from gptviz.training.corpus import HELD_OUT
+from gptviz.ui.views.feed_forward.snippet import writes
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat, and the cat slept."
+
+MODELS = st.fixed_dictionaries(
+    {
+        "n_layers": st.integers(1, 3),
+        "linear_bias": st.booleans(),
+        "norm_bias": st.booleans(),
+        "tie_embeddings": st.booleans(),
+        "activation": st.sampled_from(["gelu_tanh", "gelu"]),
+    }
+)
+
+
+@settings(max_examples=12)
+@given(MODELS, st.integers(0, 10**6), st.lists(st.integers(0, 8000), min_size=1, max_size=6), st.data())
+def test_what_the_units_write_is_what_comes_out_of_any_model(changes, seed, ids, data):
+    lm = random_lm(seed, **changes)
+    block, position = (
+        data.draw(st.integers(0, changes["n_layers"] - 1)),
+        data.draw(st.integers(0, len(ids) - 1)),
+    )
+    t = lm.trace(ids, keep=numbers.sites(block))
+    found = units(t, lm.model, block, position)
+    first, _, second = lm.model.trf_blocks[block].ff.layers
+    columns = second.weight.detach().double()  # (D, U)
+    bias = torch.zeros(32).double() if second.bias is None else second.bias.detach().double()
+    each = columns.T * torch.from_numpy(found.after)[:, None]  # (U, D): what every unit writes
+    assert torch.allclose(each.sum(0) + bias, t["mlp_out", block][position].double(), atol=1e-4)
+    assert np.allclose(found.writes, each.norm(dim=1)) and found.difference <= 1e-4
+    assert np.isclose(found.shares.sum() + found.bias_share, 1, atol=1e-5)
+    assert np.isclose(found.quiet, each[torch.from_numpy(found.before <= 0)].sum(0).norm())
+    # from the row that norm2 gives to the units, and through the model's own GELU
+    given_ = torch.from_numpy(found.given).float()
+    assert torch.allclose(
+        F.linear(given_, first.weight, first.bias), torch.from_numpy(found.before).float(), atol=1e-4
+    )
+    gelu = F.gelu(
+        torch.from_numpy(found.before), approximate="tanh" if "tanh" in changes["activation"] else "none"
+    )
+    assert np.allclose(found.after, gelu, atol=1e-5)
+
+
+def test_the_table_and_the_half_are_the_same_numbers(lm):
+    found = units(lm.trace(TEXT), lm.model, 1, 3)
+    table = unit_table(found)
+    assert table["writes"].is_monotonic_decreasing and sorted(table["unit"]) == list(range(128))
+    for row in table.head(5).itertuples():
+        assert row.writes == pytest.approx(abs(row.after) * row.column)
+        assert row.fires == (row.before > 0) and row.before == found.before[row.unit]
+    half = found.half()
+    assert (
+        table["writes"][: half - 1].sum() < table["writes"].sum() / 2 <= table["writes"][:half].sum() + 1e-12
+    )
+    assert found.largest(3) == table["unit"][:3].tolist()
+
+
+def test_nothing_written_is_no_half_and_no_share(lm):
+    edits = [Edit("mlp_pre", 1), Edit("mlp_out", 1)]  # GELU(0) is 0
+    found = units(lm.trace(TEXT, edits=edits), lm.model, 1, 3)
+    assert found.half() == 0 and not found.fires.any() and not found.writes.any()
+    assert not found.shares.any() and found.bias_share == 0 and found.size == 0
+    bias = lm.model.trf_blocks[1].ff.layers[2].bias
+    assert found.difference == pytest.approx(bias.abs().max().item())  # an edited pass need not add up
+
+
+def test_a_reading_is_a_row_of_dot_products():
+    for changes in ({}, {"tie_embeddings": True}):
+        lm = random_lm(3, **changes)
+        second, head = lm.model.trf_blocks[1].ff.layers[2], lm.model.out_head
+        found = readings(lm.model, 1, [5, 70], [2.0, -0.5], k=4)
+        for unit, times, reading in ((5, 2.0, found[0]), (70, -0.5, found[1])):
+            logits = times * torch.einsum("vd,d->v", head.weight, second.weight[:, unit]).detach()
+            assert [i for i, _ in reading.raises] == logits.topk(4).indices.tolist()
+            assert [i for i, _ in reading.lowers] == (-logits).topk(4).indices.tolist()
+            assert np.allclose([v for _, v in reading.raises], logits.topk(4).values, atol=1e-4)
+            assert np.allclose([v for _, v in reading.lowers], -(-logits).topk(4).values, atol=1e-4)
+    assert readings(lm.model, 1, [], [], k=4) == []
+    with pytest.raises(ValueError, match="at least 1"):
+        readings(lm.model, 1, [5], [1.0], k=0)
+
+
+def test_a_unit_s_write_changes_the_logits_by_its_reading_without_the_norm(lm):
+    """With the final LayerNorm out of the way, logits are linear in the stream behind the last block."""
+    t = lm.trace(TEXT)
+    stream, head = t["resid_post", 1][3], lm.model.out_head.weight.detach()
+    found = units(t, lm.model, 1, 3)
+    unit = found.largest(1)[0]
+    column = lm.model.trf_blocks[1].ff.layers[2].weight.detach()[:, unit]
+    without = stream - float(found.after[unit]) * column
+    (reading,) = readings(lm.model, 1, [unit], [float(found.after[unit])], k=5)
+    change = head @ stream - head @ without
+    for token, value in (*reading.raises, *reading.lowers):
+        assert change[token].item() == pytest.approx(value, abs=1e-3)
+
+
+# ---- GELU ----
+
+
+@pytest.mark.parametrize("name", ["gelu_tanh", "gelu"])
+def test_the_curve_is_torchs(name):
+    lm = random_lm(activation=name)
+    found = activation_curve(lm.model, 0, -9.0, 12.0)
+    assert found.x[0] == -9 and found.x[-1] == 12 and (np.diff(found.x) > 0).all()
+    assert ((found.x > -4) & (found.x < 4)).sum() > 190
+    x = torch.from_numpy(found.x)
+    assert np.allclose(found.y, F.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none"), atol=1e-6)
+    assert found.tanh == (name == "gelu_tanh")
+
+
+@given(st.floats(-50, 50))
+def test_the_books_gelu_is_x_times_about_the_normal_distribution(x):
+    """The formula as printed, torch's tanh kernel, and the exact one, which they are near to."""
+    value = torch.tensor(x, dtype=torch.float64)
+    book = GELU().formula(value).item()
+    assert book == pytest.approx(F.gelu(value, approximate="tanh").item(), abs=1e-6)  # a float32 constant
+    assert book == pytest.approx(x * (1 + math.erf(x / math.sqrt(2))) / 2, abs=6e-4)
+    assert book >= -0.1701 and abs(book - max(x, 0)) <= 0.1701  # nowhere far from ReLU
+
+
+def test_the_books_shapes():
+    """As the seeds print them: (2, 3, 768) through a feed-forward, (2, 4, 768) through a block."""
+    torch.manual_seed(123)
+    assert FeedForward(GPT_CONFIG_124M)(torch.rand(2, 3, 768)).shape == (2, 3, 768)
+    assert TransformerBlock(GPT_CONFIG_124M)(torch.rand(2, 4, 768)).shape == (2, 4, 768)
+
+
+# ---- what excites a unit ----
+
+
+def test_peaks_are_those_of_every_token_but_the_first(lm):
+    t = lm.trace(TEXT)
+    found = lm.trace(TEXT, keep=(), reduce=(PEAKS,)).reduced(PEAKS.name)
+    assert len(found) == 2
+    for b, peaks in enumerate(found):
+        act = t["mlp_act", b]
+        assert np.array_equal(numbers.excites(t, b, 9), act[:, 9])
+        for unit in (0, 9, 127):
+            later = act[1:, unit]
+            assert peaks.value[unit] == later.max() and act[peaks.position[unit], unit] == later.max()
+            assert peaks.position[unit] > 0 and peaks.fired[unit] == (later > 0).sum()
+    with pytest.raises(ValueError, match="one token"):
+        peaks_of(torch.zeros(1, 8))
+
+
+def test_the_sample_is_what_it_says():
+    assert sorted(passage.title for passage in passages()) == sorted(HELD_OUT)
+    assert all(2000 < len(passage.text) < 3000 and passage.year < 1930 for passage in passages())
+
+
+def test_windows_are_the_sample_in_pieces(mini):
+    found, tokens = windows(mini.encode, 1024)
+    assert sum(len(window.ids) for window in found) == tokens <= 24 * WINDOW
+    for passage in passages():
+        own = [window.ids for window in found if window.title == passage.title]
+        assert mini.decode([i for ids in own for i in ids]) == passage.text
+        assert all(len(ids) == WINDOW for ids in own[:-1])
+    few, again = windows(mini.encode, 2)
+    assert len(few) == MOST_WINDOWS and again == tokens and {len(window.ids) for window in few} == {2}
+    assert windows(lambda text: [1], 8) == ([], 5)  # nothing stands before a single token
+
+
+def test_the_snippet_is_what_the_page_says(mini, capsys):
+    sizes = writes(mini, TEXT, 3, 2)
+    found = units(mini.trace(TEXT), mini.model, 3, 2)
+    assert np.allclose(sizes, found.writes, rtol=1e-4, atol=1e-5)
+    said = capsys.readouterr().out
+    unit, fired = found.largest(1)[0], int(found.fires.sum())
+    assert f"{fired} of 1024 units fire; {found.half()} make up half" in said
+    assert f"write {found.quiet:.3g} together, all {found.size:.3g}" in said
+    assert f"unit {unit}: " in said and f"{found.shares[unit]:.2%} of what" in said
+    (reading,) = readings(mini.model, 3, [unit], [1.0], 6)
+    assert all(repr(mini.tokens([i])[0].raw) in said for i, _ in (*reading.raises, *reading.lowers))
+    writes(mini, TEXT, 3, 2, unit=9)
+    assert "unit 9: " in capsys.readouterr().out

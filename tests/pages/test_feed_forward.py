@@ -1,0 +1,123 @@
+"""The Feed-forward page through AppTest: its numbers are those of the pass and of the model's matrices."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.analysis import feed_forward as numbers
+from gptviz.ui.views.feed_forward import sample
+from tests.checkpoints import makers
+from tests.specs import charts
+
+TEXT = "Sam and the dog and the cat"
+
+
+@pytest.fixture(scope="module")
+def trace(mini):
+    return mini.trace(TEXT)
+
+
+def table(at, name):
+    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
+
+
+def test_the_dots_are_every_unit_of_the_selected_token(run_page, mini, trace):
+    figure = charts(run_page("feed_forward", text=TEXT, token=3, block=2))[0]
+    dots = figure["data"][2]
+    order = dots["customdata"].copy()
+    assert sorted(order) == list(range(1024))
+    assert np.allclose(dots["x"], trace["mlp_pre", 2][3][order], atol=1e-5)
+    assert np.allclose(dots["y"], trace["mlp_act", 2][3][order], atol=1e-5)
+    columns = mini.model.trf_blocks[2].ff.layers[2].weight.detach().norm(dim=0)
+    expected = trace["mlp_act", 2][3].abs() * columns
+    assert np.allclose(dots["text"], expected[order], atol=1e-4)
+    curve = figure["data"][1]
+    gelu = torch.nn.functional.gelu(torch.tensor(curve["x"]), approximate="tanh")
+    assert np.allclose(curve["y"], gelu, atol=1e-5)
+    assert np.array_equal(figure["data"][0]["y"], np.maximum(curve["x"], 0))
+
+
+def test_the_sentence_counts_what_fires(run_page, trace):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2)
+    fired = int((trace["mlp_pre", 2][3] > 0).sum())
+    assert any(f"**{fired} of them fire" in element.value for element in at.markdown)
+
+
+def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
+    largest = numbers.units(trace, mini.model, 5, 3).largest(1)[0]
+    at = run_page("feed_forward", text=TEXT, token=3)
+    assert any(element.value == f"Unit {largest} of block 5" for element in at.subheader)
+    at = run_page("feed_forward", text=TEXT, token=3, block=99, ff_unit=5)
+    assert any(element.value == "Unit 5 of block 5" for element in at.subheader)
+    at = run_page("feed_forward", text=TEXT, token=3, ff_unit=9999)  # of a larger model
+    assert any(element.value == f"Unit {largest} of block 5" for element in at.subheader)
+
+
+def test_the_tables_are_the_matrices(run_page, mini, trace):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
+    rows = table(at, "largest units")
+    found = numbers.units(trace, mini.model, 2, 3)
+    assert [int(row[0]) for row in rows] == found.largest(10)
+    assert float(rows[0][4]) == pytest.approx(found.writes.max(), rel=1e-2)
+    column = mini.model.trf_blocks[2].ff.layers[2].weight.detach()[:, 7]
+    logits = mini.model.out_head.weight.detach() @ column
+    read = table(at, "reading")
+    assert [float(row[1]) for row in read] == pytest.approx(logits.topk(6).values.tolist(), abs=0.0051)
+    lowest = (-logits).topk(6).values
+    assert [-float(row[3].replace("−", "-")) for row in read] == pytest.approx(lowest.tolist(), abs=0.0051)
+
+
+def test_the_unit_over_the_text_and_the_strips_are_the_pass(run_page, trace):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
+    bars, strips = charts(at)[1:]
+    assert np.allclose(bars["data"][0]["y"], trace["mlp_act", 2][:, 7], atol=1e-5)
+    sites = (None, "mlp_pre", "mlp_act", "mlp_out")
+    for strip, site in zip(strips["data"], sites, strict=True):
+        values = strip["customdata"][..., 1].ravel()
+        if site is not None:
+            assert np.allclose(values, trace[site, 2][3], atol=1e-5)
+        assert strip["z"].shape == ((8, 128) if len(values) == 1024 else (8, 32))
+
+
+def test_the_sample_is_read_when_it_is_asked_for(run_page, mini):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
+    assert not any('data-testid="excerpts"' in e.proto.body for e in at.get("html"))
+    at.toggle(key=sample.SAMPLE.name).set_value(True).run()
+    assert not at.exception
+    rows = table(at, "excerpts")
+    windows, _ = sample.windows(mini.encode, 256)
+    peaks = []
+    for window in windows:
+        act = mini.trace(window.ids, keep=[("mlp_act", 2)])["mlp_act", 2][1:, 7]
+        peaks.append((act.max().item(), mini.tokens([window.ids[int(act.argmax()) + 1]])[0].text))
+    best = sorted(peaks, reverse=True)[:6]
+    assert [float(row[0]) for row in rows] == pytest.approx([value for value, _ in best], rel=1e-2)
+    for row, (_, token) in zip(rows, best, strict=True):
+        assert re.search("<mark>(.*)</mark>", row[1])[1].strip() == token.strip()
+
+
+def test_a_model_that_cannot_read_the_sample_says_so(run_page, monkeypatch, tmp_path):
+    """A vocabulary of characters lacks some of the sample's."""
+    monkeypatch.setenv("GPTVIZ_ALLOW_PATHS", "1")
+    torch.save(makers.nanogpt_checkpoint(makers.hf_model(), bias=False), tmp_path / "ckpt.pt")
+    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    at = run_page("feed_forward", model=f"path:{tmp_path}", text="ABBA!", ff_sample="on")
+    assert any("cannot read the sample" in element.value for element in at.info)
+
+
+def test_in_numbers_is_every_unit(run_page, trace):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2)
+    at.session_state["numbers_feed-forward-block2"] = True
+    at.run()
+    frame = at.dataframe[0].value.sort_values("unit")
+    assert np.allclose(frame["after"], trace["mlp_act", 2][3], atol=1e-5) and len(frame) == 1024
+
+
+@pytest.mark.parametrize("text", ["a", "once upon a time " * 100])
+def test_one_token_and_a_full_context(run_page, text):
+    at = run_page("feed_forward", text=text, token=0)
+    assert len(charts(at)) == 3
+    assert any('data-testid="excerpts"' in e.proto.body for e in at.get("html")) == (len(text) > 1)
