@@ -47,11 +47,13 @@ def sites(config: GPTConfig) -> list[str | tuple[str, int]]:
 class Reader:
     """What reads the stream at one position: `direction` (D,), and `constant`, which no part wrote.
 
-    For any part of the stream (D,), `direction @ part` is its share of the logit, or of the difference.
+    `spread` is what the final LayerNorm divides by there, sqrt(variance + eps). For any part of the stream
+    (D,), `direction @ part` is its share of the logit, or of the difference.
     """
 
     direction: torch.Tensor
     constant: float
+    spread: float
 
 
 def reader(
@@ -67,7 +69,7 @@ def reader(
     spread = torch.sqrt(x.var(unbiased=False) + norm.eps)
     towards = head * _double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ _double(norm.shift))
-    return Reader((towards - towards.mean()) / spread, constant)
+    return Reader((towards - towards.mean()) / spread, constant, float(spread))
 
 
 def attribution(

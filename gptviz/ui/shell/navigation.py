@@ -39,6 +39,11 @@ SECTIONS = {
             "What does each block add to a token's numbers?",
         ),
         "feed_forward": ("Feed-forward", "bolt", "Which units fire for a token, and what do they write?"),
+        "why": (
+            "Why this token?",
+            "contact_support",
+            "Which parts of the model spoke for this token, and what had they read?",
+        ),
     },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),

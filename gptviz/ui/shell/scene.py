@@ -114,11 +114,17 @@ class Scene(Frame):
         if refusal:
             st.toast(refusal)
 
-    def strip(self, weights: Sequence[float | None] | None = None, coloured: bool = False) -> None:
+    def strip(
+        self,
+        weights: Sequence[float | None] | None = None,
+        coloured: bool = False,
+        shares: Sequence[float] | None = None,
+    ) -> None:
         """The prompt's tokens, under the prompt: once a page, by `page()` unless it leaves that to the page.
 
         `weights` colour the chips, a number from 0 to 1 each, None for what is masked: attention drawn on the
-        text itself. `coloured` gives each position its own colour, where the page uses the same ones.
+        text itself. `shares` are signed, of the tokens up to the selected one: what each gave. `coloured`
+        gives each position its own colour, where the page uses the same ones.
         """
         with self.place:
             chips(
@@ -127,6 +133,7 @@ class Scene(Frame):
                 self.mode,
                 self.select,
                 weights=weights,
+                shares=shares,
                 coloured=coloured,
                 following=None if self.truncated else most_probable(self.run),
                 on_append=self.append,

@@ -15,6 +15,7 @@ from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import five_pictures
 from gptviz.ui.views.residual_stream.snippet import ladder
 from gptviz.ui.views.tokens.snippet import merge_rows
+from gptviz.ui.views.why.snippet import shares
 from tests.pages.conftest import run_page
 
 LOAD, TEXT = "'mini', dtype='bfloat16'", "Seven green parrots"
@@ -36,6 +37,7 @@ PROGRAMS = {
     ),
     "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
     "residual_stream": program(ladder, LOAD, text=TEXT, position=2),
+    "why": program(shares, LOAD, text=TEXT, position=2, token=300, against=17, block=1, head=5, muted=True),
 }
 
 

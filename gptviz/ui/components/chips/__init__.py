@@ -3,10 +3,12 @@
 A click, or Enter on a focused chip, selects its token; arrow keys walk along the strip. The strip wraps,
 scrolls to the selection when it is higher than a few lines, and says how many chips are out of sight.
 
-A chip's colour means something: with `weights` it is the attention that the token gets, with `coloured` it
-is the position's own, for pages that show the same token a second time; else all chips are alike.
+A chip's colour means something: with `weights` it is the attention that the token gets, with `shares` what
+it gave, blue below zero and orange above, with `coloured` it is the position's own, for pages that show
+the same token a second time; else all chips are alike.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -30,6 +32,7 @@ def chips(
     key: str = "chips",
     highlight: Mapping[int, str] | None = None,
     weights: Sequence[float | None] | None = None,
+    shares: Sequence[float] | None = None,
     following: Mapping[str, Any] | None = None,
     on_append: Callable[[int], Any] | None = None,
     coloured: bool = False,
@@ -37,9 +40,10 @@ def chips(
     """Draw the strip; `on_select(position)` runs before the rerun that a click causes.
 
     `highlight` underlines positions by their `Role`. `weights` are numbers from 0 to 1, one a token, and
-    None for what the causal mask hides. `following` is a token shown after the last one, not part of
-    the text: {"shown", "id", "probability"}; `on_append(id)` runs when it is clicked. ValueError if there
-    are not as many weights as tokens.
+    None for what the causal mask hides. `shares` are signed numbers, of the first tokens as many as there
+    are: what each gave; later ones are masked, as is a NaN. `following` is a token shown after the last
+    one, not part of the text: {"shown", "id", "probability"}; `on_append(id)` runs when it is clicked.
+    ValueError if there are not as many weights as tokens.
     """
     if weights is not None and len(weights) != len(tokens):
         raise ValueError(f"there are {len(weights)} weights for {len(tokens)} tokens; give one for each")
@@ -51,6 +55,7 @@ def chips(
             "selected": selected,
             "highlight": {str(position): role for position, role in (highlight or {}).items()},
             "weights": None if weights is None else list(weights),
+            "shares": None if shares is None else _drawn(shares, len(tokens)),
             "coloured": coloured,
             "next": None if following is None else dict(following),
             "appends": on_append is not None,
@@ -62,6 +67,13 @@ def chips(
         },
         on={"position": on_select} | ({} if on_append is None else {"append": on_append}),
     )
+
+
+def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]:
+    """Each share, and where it lies from -1 to 1 of the largest; None for what is masked."""
+    limit = max((abs(share) for share in shares if math.isfinite(share)), default=0) or 1.0
+    seen = [{"share": s, "at": s / limit} if math.isfinite(s) else None for s in shares[:count]]
+    return [*seen, *[None] * (count - len(seen))]
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
@@ -77,3 +89,5 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
     chips(tokens, 6, mode, lambda position: sent("position", position), key="chips_weights", weights=weights)
     long = [Token(i, i, f" word{i}", f" word{i}".encode()) for i in range(225)]
     chips(long, 180, mode, lambda position: sent("position", position), key="chips_long", coloured=True)
+    shares = [0.4, -0.2, 0.001, 0.0, -0.8, 1.6]
+    chips(tokens, 5, mode, lambda position: sent("position", position), key="chips_shares", shares=shares)

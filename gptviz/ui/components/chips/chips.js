@@ -3,19 +3,21 @@
 const name = (token, position) => `“${token.shown}” (position ${position}), token id ${token.id}`;
 
 function chip({ data, send }, position) {
-  const token = data.tokens[position], selected = position === data.selected, weight = data.weights?.[position] ?? null;
+  const token = data.tokens[position], selected = position === data.selected, weight = data.weights?.[position] ?? null, gave = data.shares?.[position] ?? null;
   const style = {};
-  if (weight !== null) {
-    const color = gv.colorAt(gv.palette(data.mode).attention, weight);
+  if (weight !== null || gave !== null) {
+    const { attention, signed } = gv.palette(data.mode);
+    const color = gave === null ? gv.colorAt(attention, weight) : gv.colorAt(signed, (gave.at + 1) / 2);
     Object.assign(style, { '--chip': `rgb(${color})`, '--on-chip': gv.textOn(color) });
   } else if (data.coloured) style['--chip'] = `var(--position-${position % gv.palette(data.mode).positions.length})`;
-  const gets = weight === null ? '' : `; attention weight ${gv.weight(weight)}`;
+  const gets = weight !== null ? `; attention weight ${gv.weight(weight)}` : gave !== null ? `; gave ${gv.significant(gave.share)}` : '';
+  const masked = (data.weights ?? data.shares) && weight === null && gave === null;
   return gv.h('button', {
     key: `${position}-${token.id}`, type: 'button', style,
-    class: ['chip', data.highlight[position], data.weights && weight === null && 'masked'].filter(Boolean).join(' '),
+    class: ['chip', data.highlight[position], masked && 'masked'].filter(Boolean).join(' '),
     title: name(token, position) + gets, 'aria-label': name(token, position) + gets,
     'aria-pressed': selected, tabindex: selected ? 0 : -1,
-    data: { testid: 'chip', position, id: token.id, weight: weight ?? undefined },
+    data: { testid: 'chip', position, id: token.id, weight: weight ?? undefined, share: gave?.share },
     onclick: () => send('position', position),
   }, token.shown);
 }

@@ -1,0 +1,44 @@
+"""What the page explains, and which head is opened: all that its panels need beside the Scene."""
+
+from dataclasses import dataclass
+
+from gptviz.config import GPTConfig
+from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views.target import Target
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The target, and the opened head: the app's block and head, or the one with the largest share."""
+
+    target: Target
+    block: int
+    head: int
+    n_heads: int
+
+    @property
+    def said(self) -> str:
+        """What is explained, for a picture's title."""
+        target = self.target
+        if target.against_shown is None:
+            return f"the logit of {target.shown}"
+        return f"the logit of {target.shown} less that of {target.against_shown}"
+
+    def open(self, block: int, column: int) -> None:
+        """Callback: open a head; a column of the grid after the heads' is no head, and opens nothing."""
+        if column < self.n_heads:
+            BLOCK.set(block)
+            HEAD.set(column)
+
+
+def choose(config: GPTConfig, target: Target, strongest: tuple[int, int]) -> Chosen:
+    """`strongest` is the head that is opened as long as nobody has chosen block and head."""
+    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+    if block is None and head is None:
+        block, head = strongest
+    elif block is None:
+        block = strongest[0]
+    elif head is None:
+        head = strongest[1]
+    assert block is not None and head is not None
+    return Chosen(target, block, head, config.n_heads)

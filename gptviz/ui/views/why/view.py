@@ -1,0 +1,241 @@
+"""Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis import shares as numbers
+from gptviz.analysis.shapes import run_first_block
+from gptviz.analysis.shares import source_table
+from gptviz.figures import shares as figures
+from gptviz.model import LayerNorm, TransformerBlock
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views import target
+from gptviz.ui.views.why import derived, muting, words
+from gptviz.ui.views.why.chosen import Chosen, choose
+from gptviz.ui.views.why.derived import Shares, Sources
+from gptviz.ui.views.why.snippet import shares as shares_in_python
+from gptviz.ui.views.why.words import Source
+
+PARAMS = (*target.PARAMS, muting.MUTE)
+
+# more pictures of the same thing, below: each is drawn from the scene, and what is chosen
+PANELS: tuple[Callable[[Scene, Chosen], None], ...] = ()
+
+
+def draw(scene: Scene) -> None:
+    """The page under the prompt."""
+    found, chosen = _choice(scene)
+    sources = _sources(scene, chosen)
+    scene.strip(shares=sources.given[chosen.block, chosen.head, : scene.position + 1].tolist())
+    prose(_sentence(scene, chosen, found, sources), "logit", "block", "head", "feed-forward")
+    left, right = st.columns([5, 4], gap="medium")
+    with left:
+        _waterfall(scene, chosen, found)
+    with right:
+        _grid(scene, chosen, found)
+    prose(
+        words.look_for(found.spread, scene.lm.model.final_norm.shift is not None),
+        "residual stream",
+        "LayerNorm",
+    )
+    _notes(found)
+    _head(scene, chosen, found, sources)
+    muting.draw(scene, chosen, found.table)
+    for panel in PANELS:
+        panel(scene, chosen)
+    _details(scene, chosen, found, sources)
+
+
+def labels(scene: Scene) -> list[str]:
+    """The tokens as the screen shows them."""
+    return [show_token(token.raw) for token in scene.tokens]
+
+
+# ---- choosing ----
+
+
+def _choice(scene: Scene) -> tuple[Shares, Chosen]:
+    explained = target.target_input(scene)
+    found = derived.shares(scene.run, scene.position, explained.token, explained.against)
+    return found, choose(scene.lm.config, explained, numbers.strongest_head(found.table))
+
+
+def _sources(scene: Scene, chosen: Chosen) -> Sources:
+    return derived.sources(scene.run, scene.position, chosen.target.token, chosen.target.against)
+
+
+def _open_bar() -> None:
+    """A click on a bar of the waterfall opens its head."""
+    points = st.session_state["why_waterfall"].selection.points
+    _, block, head = points[0]["customdata"] if points else (None, -1, -1)
+    if block >= 0 <= head:
+        BLOCK.set(int(block))
+        HEAD.set(int(head))
+
+
+# ---- the sum ----
+
+
+def _sentence(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> str:
+    largest, source = found.groups[:2], None
+    heads = next((group for group in largest if group.heads), None)
+    if heads is not None:
+        together = sources.given[heads.block].sum(axis=0)  # (T,): through all heads of that block
+        if np.isfinite(together).all() and together.any():
+            at = int(np.abs(together).argmax())
+            source = Source(labels(scene)[at], at, float(together[at]))
+    return words.sentence(
+        labels(scene)[scene.position],
+        scene.position,
+        chosen.target.shown,
+        chosen.target.against_shown,
+        found.logit,
+        largest,
+        source,
+    )
+
+
+def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
+    said = words.summed(len(found.table), found.total, found.logit, chosen.target.against is not None)
+    st.html(
+        f'<div data-testid="why_sum" data-parts="{len(found.table)}" data-sum="{found.total}" '
+        f'data-logit="{found.logit}">{said}</div>'
+    )
+    scene.chart(
+        figures.waterfall(
+            numbers.waterfall(found.table), found.total, (chosen.block, chosen.head), scene.mode
+        ),
+        key="why_waterfall",
+        alt=f"The largest parts of {chosen.said}, and their sum",
+        on_select=_open_bar,
+    )
+
+
+def _grid(scene: Scene, chosen: Chosen, found: Shares) -> None:
+    config = scene.lm.config
+    grid, columns = numbers.grid(found.table, config.n_layers, config.n_heads)
+    st.caption(words.GRID)
+    scene.chart(
+        figures.share_grid(grid, columns, (chosen.block, chosen.head), "its share is", scene.mode),
+        key="why_grid",
+        alt=f"What every head and feed-forward wrote to {chosen.said}",
+    )
+    cell_clicks("why_grid", len(grid), len(columns), chosen.open, scene.mode)
+
+
+def _notes(found: Shares) -> None:
+    parts = set(found.table["part"])
+    for part, said in (("edit", words.EDITED), ("rounding", words.ROUNDED)):
+        if part in parts:
+            st.markdown(said)
+
+
+# ---- a head, opened ----
+
+
+def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None:
+    block, head, explained = chosen.block, chosen.head, chosen.target
+    st.subheader(f"What block {block}, head {head} read", anchor=False)
+    _head_controls(scene, chosen)
+    own = sources.given[block, head]
+    rows = found.table[(found.table["block"] == block) & (found.table["head"] == head)]
+    share = float(rows["contribution"].iloc[0])
+    read = _read(scene, chosen, own)
+    prose(words.head(block, head, share, explained.shown, explained.against_shown, read[:1]))
+    if not read:
+        st.markdown(words.no_sources(muted=bool(np.isfinite(own).all())))
+        return
+    if read[-1].position != read[0].position:
+        st.markdown(words.rests(read[-1]))
+    scene.chart(
+        figures.source_map(sources.given[block], labels(scene), block, head, scene.position, scene.mode),
+        key="why_sources",
+        alt=f"What each token gave to {chosen.said} through the heads of block {block}",
+        which=(f"block{block}", f"head{head}"),
+    )
+    cell_clicks(
+        "why_sources",
+        scene.lm.config.n_heads,
+        scene.position + 1,
+        lambda row, _column: chosen.open(block, row),
+        scene.mode,
+    )
+    prose(words.SOURCES, "attention weight", "value")
+    if sources.bias[block, head]:
+        st.markdown(words.value_bias(float(sources.bias[block, head])))
+
+
+def _read(scene: Scene, chosen: Chosen, own: np.ndarray) -> list[Source]:
+    """The token that gave most, and the one that got most attention; none where no token gave anything."""
+    if not np.isfinite(own).all() or not own.any():
+        return []
+    attention = derived.attention_row(scene.run, scene.position, chosen.block)[chosen.head]
+    return [
+        Source(labels(scene)[i], i, float(own[i]), float(attention[i]))
+        for i in (int(np.abs(own).argmax()), int(attention.argmax()))
+    ]
+
+
+def _head_controls(scene: Scene, chosen: Chosen) -> None:
+    config = scene.lm.config
+    with st.container(horizontal=True, gap="small"):
+        for param, label, count, own in (
+            (BLOCK, "Block", config.n_layers, chosen.block),
+            (HEAD, "Head", config.n_heads, chosen.head),
+        ):
+            param.widget(
+                st.number_input,
+                f"{label}, 0 to {count - 1}",
+                min_value=0,
+                max_value=count - 1,
+                value=None,
+                step=1,
+                width=110,
+                placeholder=str(own),
+            )
+
+
+# ---- the details ----
+
+
+def _details(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None:
+    block, explained = chosen.block, chosen.target
+    in_numbers(lambda: _table(found), "why", words.NUMBERS, "every part")
+    in_numbers(
+        lambda: source_table(sources.given[block], labels(scene), block),
+        f"why-block{block}",
+        words.SOURCE_NUMBERS,
+        "what was read",
+    )
+    in_code(
+        [TransformerBlock.forward, LayerNorm.formula],
+        program(
+            shares_in_python,
+            scene.load,
+            text=scene.text,
+            position=scene.position,
+            token=explained.token,
+            against=explained.against,
+            block=block,
+            head=chosen.head,
+            muted=muting.MUTE.value,
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )
+
+
+def _table(found: Shares) -> pd.DataFrame:
+    ends = [
+        {"part": "sum", "contribution": found.total},
+        {"part": "the model's own", "contribution": found.logit},
+    ]
+    return pd.concat([found.table, pd.DataFrame(ends)], ignore_index=True)
