@@ -7,8 +7,9 @@ turn, so that a machine that slows down slows all of them; a figure is the media
 the ratio of CPU time (of all threads: what other programs do counts little) to transformers' plain
 eager forward pass of the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads
 that wait for each other from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh
-process gained over its loaded model. TransformerLens is measured where it is installed
-(`pip install transformer_lens==4.3.0`, in an environment of its own: it brings a lot along).
+process gained over its loaded model. The last row is what no full trace can be below. TransformerLens is
+measured where it is installed (`pip install transformer_lens==4.3.0`, in an environment of its own: it
+brings a lot along).
 """
 
 import argparse
@@ -36,6 +37,7 @@ from tests.test_model import to_hugging_face
 
 PLAIN = "transformers, plain forward"
 TRACE = "gptviz, full trace"
+FLOOR = "the blocks' matrix products and nothing else"
 WAYS = [
     PLAIN,
     "transformers, output_attentions + output_hidden_states",
@@ -44,6 +46,7 @@ WAYS = [
     "gptviz, forward without the head",
     TRACE,
     "the book's code as printed",
+    FLOOR,
 ]
 
 
@@ -56,6 +59,8 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
         theirs = to_hugging_face(model, config)
         options = {"output_attentions": True, "output_hidden_states": True} if "output" in way else {}
         return lambda ids: theirs(ids, use_cache=False, **options)
+    if way == FLOOR:
+        return lambda ids: products(model, ids.shape[1])
     if way.startswith("TransformerLens"):
         lens = to_transformer_lens(model, config)
         return lambda ids: lens.run_with_cache(ids)
@@ -71,6 +76,25 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
 
         return trace
     return model if way == "gptviz, plain forward" else model.final_hidden
+
+
+def products(model: GPTModel, n_tokens: int) -> None:
+    """The linear layers through oneDNN, and scores and weighted values of as much as the causal mask leaves.
+
+    Nothing is added, divided, normalised, copied or kept: no pass in float32 can be faster on a machine
+    whose products are no faster than these.
+    """
+    layers = [layer for layer in model.trf_blocks.modules() if isinstance(layer, torch.nn.Linear)]
+    inputs = {size: torch.ones(n_tokens, size) for size in {layer.in_features for layer in layers}}
+    for layer in layers:
+        x = inputs[layer.in_features]
+        torch.ops.mkldnn._linear_pointwise(x, layer.weight, layer.bias, "none", [], "")
+    att = model.trf_blocks[0].att
+    queries = torch.ones(att.num_heads, n_tokens, att.head_dim)
+    half = queries[:, : n_tokens // 2]
+    for _ in model.trf_blocks:
+        scores = queries @ half.transpose(1, 2)  # (H, T, T/2)
+        scores @ half
 
 
 def to_transformer_lens(model: GPTModel, config: dict) -> Any:
