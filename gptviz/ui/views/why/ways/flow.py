@@ -1,0 +1,127 @@
+"""The panel on flow: LLM-TT's contribution graph, and attention rollout, of the selected token's stream."""
+
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz.figures.flow import depth_map, flow_graph
+from gptviz.model import TransformerBlock
+from gptviz.tokenizer import show_token
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.why.chosen import Chosen
+from gptviz.ui.views.why.ways import derived, words
+from gptviz.ui.views.why.ways.flow_snippet import shares as shares_in_python
+from gptviz.ui.views.why.ways.sideways import sideways
+from gptviz.ui.views.why.ways.words import CONTRIBUTIONS, ROLLOUT, Place
+
+FROM, TO = 1.0, 30.0
+
+WAY = Param("flow_way", str, CONTRIBUTIONS, if_there)
+THRESHOLD = Param("flow_from", float, 4.0, between)  # percent; 4 is LLM-TT's own
+PARAMS = (WAY, THRESHOLD)
+
+
+def draw(scene: Scene, chosen: Chosen) -> None:
+    """The panel, for the page's selected token; closed it costs nothing."""
+    box = st.expander(
+        "Flow: which tokens the stream is made of",
+        icon=":material/account_tree:",
+        on_change="rerun",
+        key="why_flow_box",
+    )
+    if box.open:
+        with box:
+            _draw(scene)
+
+
+@st.fragment
+def _draw(scene: Scene) -> None:
+    labels = [show_token(token.raw) for token in scene.tokens]
+    sentence = st.container()
+    WAY.within((CONTRIBUTIONS, ROLLOUT))
+    with st.container(horizontal=True, vertical_alignment="top"):
+        way = WAY.widget(st.segmented_control, "Picture", options=(CONTRIBUTIONS, ROLLOUT), required=True)
+        threshold = None
+        if way == CONTRIBUTIONS:
+            THRESHOLD.within((FROM, TO))
+            threshold = (
+                THRESHOLD.widget(
+                    st.slider,
+                    "Follow edges of more than … %",
+                    min_value=FROM,
+                    max_value=TO,
+                    step=0.5,
+                    format="%.1f %%",
+                    width=320,
+                )
+                / 100
+            )
+    found = (derived.contributions if way == CONTRIBUTIONS else derived.rolled)(scene.run, scene.position)
+    with sentence:
+        _say(way, labels, scene.position, found.rows[0])
+    if threshold is not None:
+        _graph(scene, labels, threshold)
+    sideways("why_depth")
+    scene.chart(
+        depth_map(found.rows.numpy(), labels, scene.position, words.DEPTH[way], scene.mode),
+        key="why_depth",
+        alt=f"Where the stream of {labels[scene.position]} comes from at each depth, by {way.lower()}",
+    )
+    if found.followed < 1:
+        st.caption(words.followed(found.followed))
+    prose(words.ASSUMES[way], "residual stream", "block", "head", "attention", "feed-forward")
+    in_numbers(
+        lambda: _depth_table(found.rows, labels), "why-flow.csv", words.DEPTH_TABLE, "shares at each depth"
+    )
+    in_code(
+        [TransformerBlock.forward],
+        program(
+            shares_in_python,
+            scene.load,
+            text=scene.text,
+            position=scene.position,
+            way=way,
+            special_tokens=scene.special,
+        ),
+        key="in_code_flow",
+    )
+
+
+def _graph(scene: Scene, labels: list[str], threshold: float) -> None:
+    graph = derived.graph(scene.run, scene.position, threshold)
+    layers = scene.lm.config.n_layers
+    sideways("why_flow")
+    scene.chart(
+        flow_graph(graph.edges, labels, scene.position, layers, scene.mode),
+        key="why_flow",
+        alt=f"What flows into the stream of {labels[scene.position]}, edges of more than "
+        f"{words.percent(threshold)}",
+        which=(f"from{threshold:g}",),
+    )
+    st.caption(words.graph_counted(len(graph.edges), threshold, graph.left_out))
+    in_numbers(graph.edges, "why-graph.csv", words.GRAPH_TABLE, "the graph's edges", missing="–")
+
+
+def _say(way: str, labels: list[str], position: int, row: torch.Tensor) -> None:
+    others, other, share = row[:position], None, 0.0
+    if position:
+        best = int(others.argmax())
+        other, share = Place(labels[best], best), float(others[best])
+    selected = Place(labels[position], position)
+    prose(words.flow(way, selected, float(row[position]), other, share), "residual stream")
+
+
+def _depth_table(rows: torch.Tensor, labels: list[str]) -> pd.DataFrame:
+    """depth (0 the embeddings, then after each block), position, token, share."""
+    depths, n = rows.shape
+    return pd.DataFrame(
+        {
+            "depth": [depth for depth in range(depths) for _ in range(n)],
+            "position": list(range(n)) * depths,
+            "token": labels[:n] * depths,
+            "share": rows.flatten().double().numpy(),
+        }
+    )
