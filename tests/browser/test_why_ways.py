@@ -27,7 +27,7 @@ def test_paths_and_what_the_threshold_leaves(open_page, settled, mini):
     x, y = values(page, "why_paths", 0, "x"), values(page, "why_paths", 0, "y")
     widest = len(x) - 1  # the last that is drawn lies on top
     assert "logits" in hover(page, "why_paths", float(x[widest]), float(y[widest]))
-    slider = page.locator(".st-key-paths_from [role=slider]")
+    slider = page.get_by_role("slider", name="Draw edges from")
     slider.focus()
     for _ in range(6):  # from 2 % to 5 %
         slider.press("ArrowRight")

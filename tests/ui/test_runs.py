@@ -175,7 +175,7 @@ def equal(one, other) -> bool:
 # what functions under `per_run` take besides the run
 ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2, "name": "block 1 · norm2"}
 ARGUMENTS |= {"sampling": Sampling(0.7, top_k=50), "count": 10, "token_id": 42}
-ARGUMENTS |= {"token": 300, "against": 17}
+ARGUMENTS |= {"token": 300, "against": 17, "threshold": 0.04, "places": (0, 2)}
 
 
 def everything_per_run() -> list:

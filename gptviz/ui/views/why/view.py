@@ -22,12 +22,13 @@ from gptviz.ui.views.why import derived, muting, words
 from gptviz.ui.views.why.chosen import Chosen, choose
 from gptviz.ui.views.why.derived import Shares, Sources
 from gptviz.ui.views.why.snippet import shares as shares_in_python
+from gptviz.ui.views.why.ways import agreement, flow, paths
 from gptviz.ui.views.why.words import Source
 
-PARAMS = (*target.PARAMS, muting.MUTE)
+PARAMS = (*target.PARAMS, muting.MUTE, *paths.PARAMS, *flow.PARAMS)
 
 # more pictures of the same thing, below: each is drawn from the scene, and what is chosen
-PANELS: tuple[Callable[[Scene, Chosen], None], ...] = ()
+PANELS: tuple[Callable[[Scene, Chosen], None], ...] = (paths.draw, flow.draw, agreement.draw)
 
 
 def draw(scene: Scene) -> None:

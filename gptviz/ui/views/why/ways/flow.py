@@ -69,6 +69,7 @@ def _draw(scene: Scene) -> None:
         depth_map(found.rows.numpy(), labels, scene.position, words.DEPTH[way], scene.mode),
         key="why_depth",
         alt=f"Where the stream of {labels[scene.position]} comes from at each depth, by {way.lower()}",
+        which=(way.split()[-1].lower(),),
     )
     if found.followed < 1:
         st.caption(words.followed(found.followed))
