@@ -126,13 +126,13 @@ def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:
     wrong = [i for i in ids if not 0 <= i < vocabulary]
     if wrong:
         raise ValueError(f"there is no token {wrong[0]}; the vocabulary has ids 0 to {vocabulary - 1}")
-    wanted = torch.tensor(list(ids), dtype=torch.int64)
-    own = logits[:, wanted]  # (N, n)
-    ranks = torch.ones(own.shape, dtype=torch.int64)
-    for n, token in enumerate(wanted.tolist()):
-        mine = own[:, n : n + 1]
-        ranks[:, n] += (logits > mine).sum(dim=-1) + (logits[:, :token] == mine).sum(dim=-1)
-    return Followed(_probabilities(logits, wanted).numpy(), ranks.numpy())
+    values = logits.numpy()  # so little work for each token that torch's threads cost more than they bring
+    ranks = np.empty((len(values), len(ids)), dtype=np.int64)
+    for n, token in enumerate(ids):
+        mine = values[:, token : token + 1]
+        ahead = np.count_nonzero(values > mine, axis=1)
+        ranks[:, n] = 1 + ahead + np.count_nonzero(values[:, :token] == mine, axis=1)
+    return Followed(_probabilities(logits, ids), ranks)
 
 
 def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
@@ -163,13 +163,15 @@ def leaders(top: NDArray[np.integer], count: int = 3) -> list[int]:
 def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
     """Every token that a row of (R, V) has among its k largest, by the highest probability it reaches."""
     ids = np.unique(top_ids(logits, k))
-    peak = _probabilities(logits, torch.from_numpy(ids)).amax(dim=0).numpy()
+    peak = _probabilities(logits, ids.tolist()).max(axis=0)
     return [int(i) for i in ids[np.argsort(-peak, kind="stable")]]
 
 
-def _probabilities(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float32]:
     """Of n tokens, (N, V) -> (N, n)."""
-    return (logits[:, ids] - logits.logsumexp(dim=-1, keepdim=True)).exp()
+    whole = logits.logsumexp(dim=-1, keepdim=True).numpy()  # (N, 1)
+    found: NDArray[np.float32] = np.exp(logits.numpy()[:, list(ids)] - whole)
+    return found
 
 
 def _of(keys: Sequence[Key]) -> Iterator[tuple[str, int]]:

@@ -47,6 +47,10 @@ GLOSSARY = {
     "top-p": "Only the most probable tokens that together reach this share may be drawn.",
     "surprise": "How unlikely a token was, in bits: 1 bit for one in two, 10 bits for one in a thousand.",
     "entropy": "How unsure the model is, in bits: the surprise that it expects on average.",
+    "KL divergence": "How far one distribution is from another, in bits: what it costs to expect the "
+    "one where the other holds.",
+    "logit lens": "Reading what the model would say next from inside it: the final LayerNorm and the output "
+    "head, put to work at an earlier depth.",
     "perplexity": "Among how many equally likely tokens the model seems to choose, on average.",
     "cosine": "How alike the directions of two rows are: 1 the same, 0 at right angles, −1 opposite.",
     "dot product": "Two rows multiplied number by number and added up: large if they point the same way.",

@@ -59,6 +59,22 @@ ACTIONS = {
             ["head", {"block": 1, "head": 1}],
         ),
     ],
+    "lens": [
+        (
+            lambda page: part(page, "lens", by("lens-cell", row=2, position=4)).first.click(),
+            ["pick", [2, 4]],
+        ),
+        (lambda page: part(page, "lens", by("lens-row", row=0)).first.click(), ["pick", [0, None]]),
+        (lambda page: part(page, "lens", by("lens-column", position=1)).first.click(), ["pick", [None, 1]]),
+        (
+            lambda page: (
+                part(page, "lens", ".grid").first.focus()
+                or page.keyboard.press("ArrowLeft")
+                or page.keyboard.press("Enter")
+            ),
+            ["pick", [2, 3]],
+        ),
+    ],
     "matrix": [
         (lambda page: cell_of(page, 5, 3, 8), ["pick", [5, 3]]),
         (

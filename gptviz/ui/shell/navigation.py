@@ -39,6 +39,7 @@ SECTIONS = {
             "What does each block add to a token's numbers?",
         ),
         "feed_forward": ("Feed-forward", "bolt", "Which units fire for a token, and what do they write?"),
+        "logit_lens": ("Logit lens", "lens_blur", "What would it say if it stopped here?"),
         "why": (
             "Why this token?",
             "contact_support",

@@ -68,8 +68,11 @@ def probability(run: Run, position: int, token_id: int) -> float:
     return float(runs.get(run, ()).logits(position).double().softmax(0)[token_id])
 
 
-def target_input(scene: Scene, against: bool = True) -> Target:
-    """Draw the boxes, or without `against` only the first of them; give what is chosen, made possible."""
+def target_input(scene: Scene, against: bool = True, label: str = "Token to explain") -> Target:
+    """Draw the boxes, or without `against` only the first of them; give what is chosen, made possible.
+
+    `label` says what the page does with the first.
+    """
     lm, found = scene.lm, top(scene.run, scene.position)
     said = _follow_model(scene, lm)
     for param in PARAMS:
@@ -81,7 +84,7 @@ def target_input(scene: Scene, against: bool = True) -> Target:
         _box(
             scene,
             TARGET,
-            "Token to explain",
+            label,
             f"{found[0].shown}, the most probable",
             "Choose one of the most probable, or type any token of the vocabulary. · is a space: most words "
             "begin with one. Empty: the model's first choice.",

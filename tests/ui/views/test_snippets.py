@@ -11,6 +11,7 @@ from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.layernorm.snippet import before_and_after
+from gptviz.ui.views.logit_lens.snippet import says_next
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import five_pictures
 from gptviz.ui.views.residual_stream.snippet import ladder
@@ -36,6 +37,7 @@ PROGRAMS = {
         bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
     ),
     "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
+    "logit_lens": program(says_next, LOAD, text=TEXT, position=2, row=3, follow=(5, 7)),
     "residual_stream": program(ladder, LOAD, text=TEXT, position=2),
     "why": program(shares, LOAD, text=TEXT, position=2, token=300, against=17, block=1, head=5, muted=True),
 }

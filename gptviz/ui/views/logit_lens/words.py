@@ -1,0 +1,142 @@
+"""The Logit lens page's sentences: numbers in, Markdown out. Tokens come as the screen shows them."""
+
+from collections.abc import Sequence
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.lens import Bar
+from gptviz.ui.words import as_code
+
+
+def place(row_name: str) -> str:
+    """ "block 3 · attention" as it stands in a sentence: "block 3's attention"."""
+    block, _, part = row_name.partition(" · ")
+    return f"{block}'s {part}" if part else f"the {block}"
+
+
+def sentence(
+    token: str,
+    position: int,
+    final: str,
+    probability: float,
+    rows: Sequence[str],
+    settled: int,
+    before: tuple[str, float] | None,
+) -> str:
+    """Above the grid: what the model says in the end, and from which depth on it would say so.
+
+    `before` is what the row just above says instead, with its probability; None where there is no such row.
+    """
+    start = (
+        f"After {as_code(token)} (position {position}) the model says {as_code(final)} "
+        f"({_percent(probability)}). "
+    )
+    if before is None:
+        return f"{start}Stopped at any depth, from {place(rows[0])} on, it would say so, too."
+    other, p = before
+    earlier = f"stopped after {place(rows[settled - 1])} it would have said {as_code(other)} ({_percent(p)})."
+    if settled == len(rows) - 1:
+        return f"{start}That is decided by the very last step: {earlier}"
+    return f"{start}It would say so from {place(rows[settled])} on: {earlier}"
+
+
+LOOK_FOR = (
+    "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, put "
+    "through the final LayerNorm, worked out anew for this depth, and through the output head. The cell "
+    "shows the token that comes out on top; point at it for the first ten. Follow a column down and see the "
+    "answer take shape. The last row is no reading: it is the model's own output. "
+)
+
+NOT = (
+    "**What it is not.** The model never reads itself like this. Its final norm and head were trained for "
+    "the last depth alone, so an odd token in an early row may say more about this way of reading than about "
+    "what the model is at, and what stands in no row may still be on its way."
+)
+
+
+def look_for(itself: int, columns: int, tied: bool) -> str:
+    """Below the grid; in `itself` of its `columns` the first row gives back the token that was read."""
+    if not itself:
+        return LOOK_FOR + NOT
+    text = f" In {itself} of {columns} columns the first row gives back the very token that was read"
+    return LOOK_FOR + NOT + text + (": the output head is the token embedding." if tied else ".")
+
+
+def limit(rows: int, tokens: int, read: int, vocabulary: int) -> str:
+    """Where only some columns are read unasked."""
+    return (
+        f"{read:,} of {tokens:,} columns are read, those around the selected token: each of the {rows} rows "
+        f"of a column takes {vocabulary:,} logits. The others are grey; selecting a token reads those around "
+        "it."
+    )
+
+
+def progress(done: int, total: int) -> str:
+    return f"Reading the columns: part {done} of {total}"
+
+
+def cell(row_name: str, token: str, position: int, last: bool) -> str:
+    """The heading above the two distributions."""
+    if last:
+        return f"The model's own output after {as_code(token)} (position {position})"
+    return f"After {place(row_name)} beside the end, for {as_code(token)} (position {position})"
+
+
+def distribution(
+    row_name: str, bars: Sequence[Bar], entropy: float, kl: float, final_entropy: float, last: bool
+) -> str:
+    """What the two distributions have to do with each other."""
+    if last:
+        return (
+            f"In the last row the lens and the model are the same. Its entropy is {_bits(entropy)}. Click "
+            "another row to set it beside this one."
+        )
+    first = min(bars, key=lambda bar: bar.here_rank)
+    end = min(bars, key=lambda bar: bar.final_rank)
+    if first.id == end.id:
+        text = (
+            f"Stopped after {place(row_name)} the model would say {as_code(first.shown)}, as in the end, "
+            f"with {_percent(first.here)} instead of {_percent(first.final)}. "
+        )
+    else:
+        text = (
+            f"Stopped after {place(row_name)} the model would say {as_code(first.shown)} "
+            f"({_percent(first.here)}; in the end rank {first.final_rank:,}). Its final answer "
+            f"{as_code(end.shown)} stands at rank {end.here_rank:,} there, with {_percent(end.here)}. "
+        )
+    return text + (
+        f"The entropy is {_bits(entropy)} here and {_bits(final_entropy)} in the end; the distance to the "
+        f"end (KL divergence) is {_bits(kl)}."
+    )
+
+
+def followed(
+    shown: str, peak_row: str, peak: float, end: float, best_rank: int, rank: int, default: bool
+) -> str:
+    """Under the curves, of a token that peaks in the middle; `default`: nobody has pinned any."""
+    text = (
+        f"{as_code(shown)} peaks and loses: {_percent(peak)} after {place(peak_row)} (rank {best_rank:,}), "
+        f"{_percent(end)} in the end (rank {rank:,})."
+    )
+    return text + (" " + LEADERS if default else "")
+
+
+LEADERS = "As long as none is chosen, the curves are those of tokens that some depth has on top."
+
+ROWS = (
+    "The selected token's column: what stands on top at each depth, how unsure the reading is, and how far "
+    "from the end, in bits (KL divergence of the final distribution from the row's)."
+)
+CURVES = "The followed tokens at each depth: their probability, and their rank in the whole vocabulary."
+CELL = "The ten first of the selected row and of the last, in both."
+GRID = "Every cell that has been read. kl_bits: distance to the end; it is 0 in the last row."
+
+
+def _percent(share: float) -> str:
+    """What is not certain never reads as if it were."""
+    if 0.9995 <= share < 1:
+        return "more than 99.9 %"
+    return f"{significant(100 * share, 3 if share >= 0.995 else 2)} %"
+
+
+def _bits(bits: float) -> str:
+    return f"{fixed(bits, 2)} bits" if bits >= 0.005 or bits == 0 else f"{significant(bits, 2)} bits"
