@@ -50,12 +50,15 @@ class Paths:
     total: float
     scale: float
 
-    def above(self, threshold: float) -> pd.DataFrame:
-        """The edges of at least this share whose way to the word is above it as well."""
-        kept: set[int] = set()
+    def above(self, threshold: float, most: int | None = None) -> pd.DataFrame:
+        """The edges of at least this share whose way to the word is above it as well; at most `most` of them,
+        the largest by the smallest share on that way."""
+        narrowest: dict[int, float] = {}  # edge -> the smallest share on its way to the word
         for row in self.edges.itertuples():  # a parent stands before its children
-            if row.share >= threshold and (row.level == 0 or row.parent in kept):
-                kept.add(row.edge)
+            before = row.share if row.level == 0 else narrowest[row.parent]
+            narrowest[row.edge] = min(row.share, before)
+        order = sorted(narrowest, key=lambda edge: (-narrowest[edge], edge))  # a parent before its children
+        kept = [edge for edge in order if narrowest[edge] >= threshold][:most]
         return self.edges[self.edges["edge"].isin(kept)]
 
 

@@ -77,10 +77,12 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
     """Where the selected token's stream comes from at each depth, (L + 1, n); the embeddings below."""
     colors = palette(mode)
     rows, n = shares.shape
+    strongest = float(shares[:-1].max(initial=1e-6)) if n > 1 else 1.0  # of the token alone, on top, it is 1
     shown = [html.escape(label, quote=False) for label in labels[:n]]
     names = ["tokens", *(f"after block {b}" for b in range(rows - 1))]
     columns = [str(j) for j in range(n)]
-    ticks: dict[str, Any] = {"title": {"text": "position"}, "nticks": 20, "tickangle": 0}
+    places = columns[:: max(10, 10 * round(n / 200))]
+    ticks: dict[str, Any] = {"title": {"text": "position"}, "tickvals": places, "ticktext": places}
     if n <= LABELLED_COLUMNS:
         ticks = {"tickmode": "linear", "tickangle": -60 if n > 6 else 0}
     plain = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category"}
@@ -92,7 +94,7 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
         "customdata": np.broadcast_to(np.arange(n, dtype=np.float32), shares.shape),
         "colorscale": colors.attention,
         "zmin": 0,
-        "zmax": 1,
+        "zmax": strongest,
         "showscale": False,
         "hovertemplate": f"%{{z:.3f}} of {shown[position]} comes from<br>"
         "%{x} (position %{customdata}), %{y}<extra></extra>",
@@ -105,7 +107,13 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
         | ticks,
         "yaxis": plain | {"tickmode": "linear", "range": [-0.5, rows - 0.5]},
         "annotations": [
-            {"text": f"<b>{html.escape(what)}</b>", "x": 0, "y": 1, "xref": "paper", "yref": "paper"}
+            {
+                "text": f"<b>{html.escape(what)}</b>, strongest colour from {100 * strongest:.2g} % on",
+                "x": 0,
+                "y": 1,
+                "xref": "paper",
+                "yref": "paper",
+            }
             | {"xanchor": "left", "yanchor": "bottom"}
         ],
     }

@@ -74,7 +74,8 @@ def token_graph(
 ) -> Figure:
     """Curve 0 are the edges' middles with customdata (value, share), curve 1 the nodes.
 
-    `columns` names every position that may occur, `rows` every depth; the column of `selected` is bold.
+    `columns` names every position that may occur, `rows` every depth; the column of `selected` is bold, and
+    a name that two columns have stands with its position.
     Raises ValueError for an edge between nodes that are not there.
     """
     if not nodes:
@@ -89,7 +90,11 @@ def token_graph(
     largest = max((edge.share for edge in edges), default=1.0)
     drawn = sorted(edges, key=lambda edge: edge.share)
     shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
-    ticks = [f"<b>{_safe(columns[p])}</b>" if p == selected else _safe(columns[p]) for p in centres]
+    shown = [columns[p] for p in centres]
+    named = {
+        p: _safe(columns[p]) + (f" <sub>{p}</sub>" if shown.count(columns[p]) > 1 else "") for p in centres
+    }
+    ticks = [f"<b>{named[p]}</b>" if p == selected else named[p] for p in centres]
     layout = {
         "shapes": shapes,
         "xaxis": _axis(width) | {

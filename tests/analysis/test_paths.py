@@ -154,6 +154,9 @@ def test_the_graph_is_bounded_and_hangs_together():
         kept = found.above(threshold)
         assert (kept["share"] >= threshold).all()
         assert set(kept["parent"].dropna()) <= set(kept["edge"])
+        few = found.above(threshold, 7)
+        assert set(few["parent"].dropna()) <= set(few["edge"]) <= set(kept["edge"])
+        assert len(few) == min(7, len(kept))
     assert len(found.above(0.0)) == len(edges) and found.above(2.0).empty
 
 

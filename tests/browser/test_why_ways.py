@@ -21,7 +21,7 @@ def test_paths_and_what_the_threshold_leaves(open_page, settled, mini):
     token = int(trace.next_tokens(1)["id"].iloc[0])
     found = paths(trace, mini.model, token, 1647)
     drawn = values(page, "why_paths", 0, "customdata")
-    assert np.isclose(drawn[:, 0].sum(), found.above(0.02)["logits"].sum(), atol=1e-3)
+    assert np.isclose(drawn[:, 0].sum(), found.above(0.005, 32)["logits"].sum(), atol=1e-3)
     curves = page.locator(".st-key-why_paths .shapelayer path")
     assert curves.count() == len(drawn)
     x, y = values(page, "why_paths", 0, "x"), values(page, "why_paths", 0, "y")
@@ -29,7 +29,7 @@ def test_paths_and_what_the_threshold_leaves(open_page, settled, mini):
     assert "logits" in hover(page, "why_paths", float(x[widest]), float(y[widest]))
     slider = page.get_by_role("slider", name="Draw edges from")
     slider.focus()
-    for _ in range(6):  # from 2 % to 5 %
+    for _ in range(9):  # from 0.5 % to 5 %
         slider.press("ArrowRight")
     settled(page)
     page.wait_for_url("**paths_from=5*")

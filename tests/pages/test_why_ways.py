@@ -44,10 +44,10 @@ def test_closed_they_draw_nothing_and_open_what_is_found(mini):
     trace = mini.trace(TEXT)
     token = int(trace.next_tokens(1)["id"].iloc[0])
     found = paths(trace, mini.model, token, 1647)
-    drawn = found.above(0.02)
+    drawn, above = found.above(0.005, 32), found.above(0.005)
     assert fig["data"][0]["customdata"][:, 0].sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
     said = words_on(at)
-    assert f"{len(drawn)} of {len(found.edges)} edges" in said and "5.33" in said
+    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in said and "5.33" in said
     assert len(charts(open_panels(text=TEXT, against=1647))) == len(charts(at)) - 1
 
 
@@ -116,8 +116,8 @@ def test_what_takes_long_waits_for_a_click():
 def test_in_code_is_the_same_picture(mini, capsys):
     trace = mini.trace(TEXT)
     token = int(trace.next_tokens(1)["id"].iloc[0])
-    got = edges(mini, TEXT, token, 1647, position=21, threshold=0.02)
-    assert got.equals(paths(trace, mini.model, token, 1647).above(0.02))
+    got = edges(mini, TEXT, token, 1647, position=21)
+    assert got.equals(paths(trace, mini.model, token, 1647).above(0.005, 32))
     assert torch.equal(shares(mini, TEXT, 21), token_flow(trace, mini.model)[0])
     assert torch.equal(shares(mini, TEXT, 21, "Attention rollout"), rollout(trace))
     found = side_by_side(mini, TEXT, token, position=9)

@@ -21,8 +21,9 @@ from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import Place, Writer
 
 FROM, TO = 100 * LEAST, 20.0
+MOST = 32  # edges that a picture has room for
 
-THRESHOLD = Param("paths_from", float, 2.0, between)  # percent
+THRESHOLD = Param("paths_from", float, FROM, between)  # percent
 PARAMS = (THRESHOLD,)
 
 
@@ -56,7 +57,7 @@ def _draw(scene: Scene, target: Target) -> None:
         )
         / 100
     )
-    drawn = found.above(threshold)
+    above, drawn = found.above(threshold), found.above(threshold, MOST)
     labels = [show_token(token.raw) for token in scene.tokens]
     with sentence:
         _say(labels, found.edges, target)
@@ -64,11 +65,11 @@ def _draw(scene: Scene, target: Target) -> None:
     scene.chart(
         paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode),
         key="why_paths",
-        alt=f"The paths of {words.percent(threshold)} and more from tokens to {target.shown}",
+        alt=f"The {len(drawn)} largest paths from tokens to {target.shown}",
         which=(f"from{threshold:g}",),
     )
     against = target.against is not None
-    st.caption(words.counted(len(drawn), len(found.edges), threshold, found.total, found.scale, against))
+    st.caption(words.counted(len(drawn), len(above), threshold, found.total, found.scale, against))
     prose(words.PATHS, "head", "feed-forward", "embedding")
     prose(words.ASSUMES_PATHS, "LayerNorm", "query", "key", "attention weight")
     in_numbers(found.edges, "why-paths.csv", words.PATHS_TABLE, "every path that was found", missing="–")

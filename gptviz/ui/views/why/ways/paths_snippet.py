@@ -14,10 +14,11 @@ def edges(
     token: int,
     against: int | None = None,
     position: int = -1,
-    threshold: float = 0.02,
+    threshold: float = 0.005,
+    most: int = 32,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """The edges that the picture draws, those of `threshold` of the word's parts and more."""
+    """The edges that the picture draws: of `threshold` of the word's parts and more, the `most` largest."""
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids)
     found = paths(t, lm.model, token, against, position)
@@ -34,7 +35,7 @@ def edges(
     print(f"block {block}, head {head} wrote {largest['contribution']:.4f}, read from each token:")
     print([round(value, 4) for value in by_source.tolist()])
     assert abs(by_source.sum() - largest["contribution"]) < near
-    return found.above(threshold)
+    return found.above(threshold, most)
 
 
 def what_it_read(

@@ -81,12 +81,13 @@ def no_ways(least: float) -> str:
 
 
 def counted(drawn: int, found: int, threshold: float, total: float, scale: float, against: bool) -> str:
-    """How many edges are drawn, and what the shares are shares of."""
+    """How many edges are drawn of those from the threshold on, and what the shares are shares of."""
     what = "the difference of the two logits" if against else "the logit"
+    said = f"All {found}" if drawn == found else f"The {drawn} largest of {found}"
     return (
-        f"{drawn} of {found} edges are drawn, those of {percent(threshold)} and more. All that is written "
-        f"straight to the word sums to {what}, {significant(total)}; its sizes without their signs sum "
-        f"to {significant(scale)}, which is 100 %."
+        f"{said} edges of {percent(threshold)} and more are drawn. All that is written straight to the word "
+        f"sums to {what}, {significant(total)}; its sizes without their signs sum to {significant(scale)}, "
+        "which is 100 %."
     )
 
 
