@@ -1,8 +1,9 @@
 """The contribution graph: how much of each token's stream came from where, by how near the parts come to it.
 
-Ferrando et al., Measuring the Mixing of Contextual Information in the Transformer, 2022, as the LLM
-Transparency Tool has it (Tufanov et al., 2024; facebookresearch/llm-transparency-tool,
-routes/contributions.py and graph.py): of parts whose sum is `whole`, a part has the share
+Ferrando et al., Measuring the Mixing of Contextual Information in the Transformer, 2022 (the shares), and
+Ferrando & Voita, Information Flow Routes, 2024 (the graph), as the LLM Transparency Tool has them (Tufanov
+et al., 2024; facebookresearch/llm-transparency-tool, routes/contributions.py and graph.py): of
+parts whose sum is `whole`, a part has the share
 
     max(|whole| - |whole - part|, EPS), divided by the sum of that over all parts
 

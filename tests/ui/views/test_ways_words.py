@@ -42,6 +42,7 @@ def test_every_sentence():
             "compared": words.compared(21, 21),
             "compared: a long text": words.compared(32, 1023),
             "ask": words.ask(32, 1024),
+            "ask: help": words.ASK_HELP,
             "what they are": words.WHAT_THEY_ARE,
             "nothing before": words.NOTHING_BEFORE,
             "correlations": words.CORRELATIONS,

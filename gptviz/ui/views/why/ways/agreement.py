@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import agreement
+from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.agreement import correlation_matrix, rank_map
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
@@ -86,6 +87,7 @@ def _draw(scene: Scene, target: Target) -> None:
             special_tokens=scene.special,
         ),
         key="in_code_agreement",
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
 
 
@@ -93,7 +95,7 @@ def _losses(scene: Scene, target: Target, places: list[int]) -> list[tuple[int, 
     """What muting each token takes; None where that takes long and nobody has asked for it yet."""
     n_tokens = scene.position + 1
     slow = derived.is_asked_for(scene.lm, n_tokens, len(places))
-    if slow and not st.toggle(words.ask(len(places), n_tokens), key="why_mute"):
+    if slow and not st.toggle(words.ask(len(places), n_tokens), key="why_mute_tokens", help=words.ASK_HELP):
         return None
     progress = st.progress(0.0) if slow else None
     found: list[tuple[int, float]] = []

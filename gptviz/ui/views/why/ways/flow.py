@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
+from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.flow import depth_map, flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.tokenizer import show_token
@@ -88,6 +89,7 @@ def _draw(scene: Scene) -> None:
             special_tokens=scene.special,
         ),
         key="in_code_flow",
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.paths import LEAST
+from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.tokenizer import show_token
@@ -86,6 +87,7 @@ def _draw(scene: Scene, target: Target) -> None:
             special_tokens=scene.special,
         ),
         key="in_code_paths",
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
 
 

@@ -39,7 +39,7 @@ class Writer:
 # ---- paths ----
 
 PATHS = (
-    "A way begins at a token or a feed-forward, goes through a head, perhaps through a second one, and ends "
+    "A path begins at a token or a feed-forward, goes through a head, perhaps through a second one, and ends "
     "at the word. The thickness of an edge is its size as a share of all that is written straight to the "
     "word. Circles are heads (block.head), squares feed-forwards, dots tokens with their position's "
     "embedding."
@@ -51,15 +51,15 @@ ASSUMES_PATHS = (
     "had written that token's stream. Dotted edges are first order: how fast the head's part grows with its "
     "query or its keys (the gradient, norm frozen), times what each part wrote of them. They say what made "
     "the head look where it looked, and would be right for a small change only. A feed-forward is not "
-    "linear: no way goes on below it."
+    "linear: no path goes on below it."
 )
 
 
 def strongest(writer: Writer, heads: Sequence[Writer], logits: float, word: str, against: str | None) -> str:
-    """The largest exact way: who wrote, and the heads that it goes through, the one at the word last."""
+    """The largest exact path: who wrote, and the heads that it goes through, the one at the word last."""
     through = " then by ".join(str(head) for head in heads)
     return (
-        f"**The strongest way** to {_word(word, against)}, exactly: {writer}, read by {through}: "
+        f"**The strongest path** to {_word(word, against)}, exactly: {writer}, read by {through}: "
         f"{_logits(logits)}."
     )
 
@@ -209,6 +209,11 @@ def compared(shown: int, earlier: int) -> str:
 def ask(passes: int, n_tokens: int) -> str:
     return f"Mute them: {passes} passes of {n_tokens:,} tokens"
 
+
+ASK_HELP = (
+    "Each token is hidden from all later ones in a pass of its own, a few at a time. Any click stops it, and "
+    "what is done is kept."
+)
 
 CORRELATIONS = (
     "Spearman's rank correlation: 1 the same order, 0 no relation, −1 the opposite order. Few tokens make it "
