@@ -81,10 +81,10 @@ def ends_of(measure: str, vocabulary: int) -> tuple[str, str]:
     }[measure]
 
 
-def beside_the_end(bars: Sequence[Bar], row_name: str, same: bool, mode: Mode) -> Figure:
+def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -> Figure:
     """A depth's distribution on the left, the model's own on the right, of the same tokens on the same scale.
 
-    Tokens have rows of their own, however alike they look. `same`: the depth is the last, and both are one.
+    Tokens have rows of their own, however alike they look. `last`: the depth is the last, and both are one.
     """
     colors = palette(mode)
     rows = np.arange(len(bars))
@@ -93,14 +93,15 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, same: bool, mode: Mode) -
     ids = np.array([bar.id for bar in bars], dtype=np.int32)
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"annotations": [], "bargap": 0.28}
-    own = "the model's own output"
-    sides = [(row_name, colors.quiet, [(bar.here, bar.here_rank) for bar in bars], (0.0, 0.47))]
-    sides += [(own, colors.output, [(bar.final, bar.final_rank) for bar in bars], (0.53, 1.0))]
-    for number, (name, color, values, domain) in enumerate(sides, start=1):
+    own = [(bar.final, bar.final_rank) for bar in bars]
+    sides = [("output", "in the end", colors.output, own, (0.0 if last else 0.53, 1.0))]
+    if not last:
+        here, where = [(bar.here, bar.here_rank) for bar in bars], f"after {row_name}"
+        sides.insert(0, (short_name(row_name), where, colors.quiet, here, (0.0, 0.47)))
+    for number, (name, where, color, values, domain) in enumerate(sides, start=1):
         x, y = axis_names(number, "x"), axis_names(number, "y")
-        color = colors.output if same else color
         says = [
-            f"`{shown}`: {probability_text(p)} at {html.escape(name)}, rank {rank:,}"
+            f"`{shown}`: {probability_text(p)} {html.escape(where)}, rank {rank:,}"
             for shown, (p, rank) in zip(names, values, strict=True)
         ]
         traces.append(

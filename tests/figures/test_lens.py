@@ -51,15 +51,15 @@ def test_the_numbers_that_colour_the_cells():
 
 def test_two_tokens_that_look_alike_have_a_bar_each():
     bars = [Bar(3, "·<b>", 0.5, 1, 0.1, 2), Bar(9, "·<b>", 0.2, 2, 0.8, 1), Bar(4, "x", 0.0, 9, 0.0, 9)]
-    fig = beside_the_end(bars, "After block 0's attention", False, "light")
+    fig = beside_the_end(bars, "block 0 · attention", False, "light")
     here, end = fig.data
     assert list(here.y) == list(end.y) == [0, 1, 2] and list(here.customdata) == [3, 9, 4]
     assert list(here.x) == [0.5, 0.2, 0.0] and list(end.x) == [0.1, 0.8, 0.0]
     assert list(fig.layout.yaxis.ticktext) == ["·&lt;b&gt;", "·&lt;b&gt;", "x"]
     assert fig.layout.xaxis.range == fig.layout.xaxis2.range  # one scale for both
     assert here.marker.color != end.marker.color
-    same = beside_the_end(bars, "the end", True, "dark")
-    assert same.data[0].marker.color == same.data[1].marker.color == palette("dark").output
+    (end,) = beside_the_end(bars, "block 1 · feed-forward", True, "dark").data  # both would be one
+    assert list(end.x) == [0.1, 0.8, 0.0] and end.marker.color == palette("dark").output
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

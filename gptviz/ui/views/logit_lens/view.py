@@ -128,9 +128,11 @@ def _cell(scene: Scene, found: Depth, names: list[str], row: int) -> None:
             choice.pin(ids[int(points[0]["y"])])
 
     scene.chart(
-        beside_the_end(bars, _full(names[row], last), last, scene.mode),
+        beside_the_end(bars, names[row], last, scene.mode),
         key="lens_cell",
-        alt=f"The most probable tokens {_full(names[row], last).lower()}, and in the end",
+        alt="The most probable tokens "
+        + ("" if last else f"after {words.place(names[row])}, and ")
+        + "in the end",
         on_select=chosen,
         which=(f"row{row}",),
     )

@@ -88,7 +88,7 @@ def distribution(
     if last:
         return (
             f"In the last row the lens and the model are the same. Its entropy is {_bits(entropy)}. Click "
-            "another row to set it beside this one."
+            "a cell of another row to set that one beside it."
         )
     first = min(bars, key=lambda bar: bar.here_rank)
     end = min(bars, key=lambda bar: bar.final_rank)
