@@ -105,7 +105,7 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
         "xaxis": plain
         | {"range": [-0.5, n - 0.5], "labelalias": dict(zip(columns, shown, strict=True))}
         | ticks,
-        "yaxis": plain | {"tickmode": "linear", "range": [-0.5, rows - 0.5]},
+        "yaxis": plain | {"tickmode": "linear", "ticksuffix": "  ", "range": [-0.5, rows - 0.5]},
         "annotations": [
             {
                 "text": f"<b>{html.escape(what)}</b>, strongest colour from {100 * strongest:.2g} % on",

@@ -6,7 +6,7 @@ layout, as thick as their share; an invisible point in the middle of each carrie
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def token_graph(
     if lost:
         raise ValueError(f"there is no node for the edge from {lost[0].source} to {lost[0].target}")
     largest = max((edge.share for edge in edges), default=1.0)
-    drawn = sorted(edges, key=lambda edge: edge.share)
+    drawn = sorted((_around(edge, at) for edge in edges), key=lambda edge: edge.share)
     shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
     shown = [columns[p] for p in centres]
     named = {
@@ -133,6 +133,15 @@ def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], 
         for i, node in enumerate(here)
     }
     return places, centres, start - 1 - GAP
+
+
+def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
+    """The same, bent aside where it would go straight up through the nodes between its two."""
+    (x0, y0), (x1, y1) = at[edge.source], at[edge.target]
+    if abs(x0 - x1) > 0.1 or y1 - y0 < 1.5:
+        return edge
+    side = 1 if edge.bow > 0 or (edge.bow == 0 and y0 % 2) else -1
+    return replace(edge, bow=side * (0.5 + 0.05 * (y1 - y0)))
 
 
 def _curve(

@@ -75,8 +75,7 @@ def looked(writer: Writer, head: Writer, by: str, logits: float) -> str:
 
 def no_ways(least: float) -> str:
     return (
-        f"No head's reading makes {percent(least)} of the word or more: nothing leads from a token to it "
-        "that is as large as that."
+        f"Nothing that a head read makes {percent(least)} of the word or more: no path goes through a head."
     )
 
 
