@@ -8,6 +8,7 @@ arguments. Both live in one cache, bounded by bytes; nothing in `ui/` is kept by
 import functools
 import inspect
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -85,18 +86,19 @@ class Runs:
                 found = self._look_up(run, wanted, reduce) or self._pass(run, wanted, reduce)
         return found
 
-    def _look_up(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace | None:
+    def _known(self, run: Run) -> Trace | None:
+        """What there is of a run: stored, or still worked with by a script."""
         with self._lock:
             stored = self._cache.get(("trace", run))
-            found = self._alive.get(run) if stored is None else cast(Trace, stored[0])
+            return self._alive.get(run) if stored is None else cast(Trace, stored[0])
+
+    def _look_up(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace | None:
+        found = self._known(run)
         return found if found is not None and found.holds(keep, reduce) else None
 
     def _pass(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace:
         """The gaps of what is known, in one pass; the trace that has both."""
-        lm = self._model(run.model)
-        with self._lock:
-            stored = self._cache.get(("trace", run))
-            known = self._alive.get(run) if stored is None else cast(Trace, stored[0])
+        lm, known = self._model(run.model), self._known(run)
         keys = expand(keep, lm.config)
         if known is not None:
             keys = [key for key in keys if key not in set(known.sites())]
@@ -136,12 +138,18 @@ class Runs:
         with self._room:
             if room():
                 return
-            with st.spinner("Others' long texts are being read: yours is next …"):
-                if not self._room.wait_for(room, self.wait_seconds):
+        end, place = time.monotonic() + self.wait_seconds, st.empty()
+        with st.spinner("Others' long texts are being read: yours is next …"):
+            while True:
+                with self._room:
+                    if self._room.wait_for(room, min(1.0, max(0.0, end - time.monotonic()))):
+                        return
+                if time.monotonic() >= end:
                     raise Busy(
                         "the server is busy with others' long texts. Your text is kept: press Run again in a "
                         "minute, or shorten it"
                     )
+                place.empty()  # where Streamlit ends this run if its visitor has asked for another
 
     # ---- whatever is derived from a run ----
 
