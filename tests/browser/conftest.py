@@ -141,7 +141,8 @@ OpenPage = Callable[..., Any]
 
 @pytest.fixture
 def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
-    """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", **query) -> Page.
+    """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", touch=False,
+    **query) -> Page.
 
     Every call has a browser context of its own: another person, as far as the server can tell.
     """
@@ -153,10 +154,13 @@ def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
         base: str | None = None,
         viewport: tuple[int, int] = (1280, 800),
         color_scheme: str = "light",
+        touch: bool = False,
         **query: object,
     ) -> Any:
         context = browser.new_context(
-            viewport={"width": viewport[0], "height": viewport[1]}, color_scheme=color_scheme
+            viewport={"width": viewport[0], "height": viewport[1]},
+            color_scheme=color_scheme,
+            has_touch=touch,
         )
         context.add_init_script(path=WATCH)
         contexts.append(context)

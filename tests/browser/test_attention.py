@@ -226,6 +226,39 @@ def test_a_long_text_is_read_through_a_window(open_page) -> None:
     assert seen(page)[4] > 1
 
 
+def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
+    page = open_page(
+        "attention", text=LONG, viewport=(390, 800), touch=True, block=5, head=0, token=180, key=95
+    )
+    matrix, touches = page.locator(by_id("matrix-head")), page.context.new_cdp_session(page)
+    cells = matrix.locator(by_id("cells-weights"))
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def fingers(kind: str, *at: tuple[float, float]) -> None:
+        points = [{"x": x + dx, "y": y + dy, "id": i} for i, (dx, dy) in enumerate(at)]
+        touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    opened = seen(page)
+    fingers("touchStart", (-20, 0), (20, 0))
+    for apart in range(22, 62, 4):
+        fingers("touchMove", (-apart, 0), (apart, 0))
+    matrix.and_(page.locator(f":not([data-zoom='{opened[4]:.2f}'])")).wait_for()
+    nearer = seen(page)
+    assert nearer[4] > 1.5 * opened[4]
+    fingers("touchEnd")
+
+    fingers("touchStart", (-20, 0), (20, 0))
+    for by in range(4, 64, 4):
+        fingers("touchMove", (-20, by), (20, by))
+    fingers("touchEnd")
+    matrix.and_(page.locator(f":not([data-from='{nearer[0]}'])")).wait_for()
+    moved = seen(page)
+    assert moved[0] < nearer[0] and moved[4] == nearer[4]  # earlier rows came down from above
+    assert "token=180" in page.url  # nothing was selected
+
+
 def test_the_window_follows_the_selected_token(open_page, settled) -> None:
     page = open_page("attention", text=LONG, block=5, head=0, token=180, key=95)
     page.locator('[data-testid="chip"][data-position="200"]').click()

@@ -139,22 +139,24 @@ function handlers(view, index) {
     const [a, b] = [...touches.values()];
     return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) || 1 };
   };
+  const middle = () => ({ clientX: spread().x, clientY: spread().y });
+  const ours = (event) => { if (event.touches.length > 1) event.preventDefault(); };    // or the page scrolls with two
   const move = (by) => look(view, panned(from.window, -by.y / plot().cellY, -by.x / plot().cellX, count));
   return {
     onpointerdown: (event) => {
       touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
       state.dragged = false;
-      if (touches.size === 2) from = { window: state.window, ...spread() };
+      if (touches.size === 2) from = { window: state.window, ...spread(), at: around(middle()) };
       else from = event.pointerType !== 'touch' && event.button === 0 && state.window.n < count
         ? { window: state.window, x: event.clientX, y: event.clientY } : null;
     },
     onpointermove: (event) => {
       if (touches.has(event.pointerId)) touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
       if (from && touches.size === 2) {
-        const now = spread(), factor = now.apart / from.apart, wanted = Math.round(from.window.n / factor);
+        const now = spread(), wanted = clamp(Math.round((from.window.n * from.apart) / now.apart), Math.min(FEWEST, count), count);
+        const nearer = zoomed(from.window, from.window.n / wanted, from.at, count), cells = wanted / state.window.n;
         state.dragged = true;
-        if (Math.abs(wanted - state.window.n) >= 1) look(view, zoomed(state.window, state.window.n / wanted, around({ clientX: now.x, clientY: now.y }), count));
-        else move({ x: now.x - from.x, y: now.y - from.y });
+        look(view, panned(nearer, ((from.y - now.y) / plot().cellY) * cells, ((from.x - now.x) / plot().cellX) * cells, count));
         return;
       }
       const by = from && { x: event.clientX - from.x, y: event.clientY - from.y };
@@ -167,6 +169,8 @@ function handlers(view, index) {
       if (at && (at.query !== state.at.query || at.key !== state.at.key || at.dim !== state.at.dim)) show(view, at, panel);
       else if (named) show(view, { ...state.selected, ...named }, panel);
     },
+    ontouchstart: ours,
+    ontouchmove: ours,
     onpointerup: (event) => { touches.delete(event.pointerId); from = null; },
     onpointercancel: (event) => { touches.delete(event.pointerId); from = null; },
     onpointerleave: (event) => {
