@@ -187,6 +187,22 @@ def test_the_rest_is_read_when_somebody_asks(run_page, little, mini):
     assert whole.shape == (ROWS, 4, 10)  # another person's page reads what that person looks at
 
 
+def test_ranks_are_read_where_they_are_looked_at_and_nothing_is_lost_meanwhile(run_page, little, mini, lens):
+    """The rank of a token needs every cell's logits once more: part by part, as the cells themselves."""
+    mill = mini.encode(" mill")[0]
+    at = run_page("logit_lens", text=TEXT, token=10, target=mill)
+    at.session_state["token"] = 3
+    at.run()
+    at.session_state["lens_colour"] = "rank"
+    at.run()
+    assert grid(at)["cells"]["known"] == [[0, 4]]
+    ranks = 1 + (lens[:, :4] > lens[:, :4, mill : mill + 1]).sum(-1).numpy()
+    assert np.abs(grid(at)["numbers"]["·mill has rank"] - ranks).max() <= 1
+    at.session_state["lens_colour"] = "kl"
+    at.run()
+    assert grid(at)["cells"]["known"] == [[0, 4], [8, 12]]
+
+
 def test_in_numbers_has_every_number(run_page, mini, lens):
     mill = mini.encode(" mill")[0]
     at = run_page("logit_lens", text=TEXT, lens_colour="rank", target=mill, lens_row=6)
