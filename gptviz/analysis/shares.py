@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,12 @@ def label_of(part: str, block: object, head: object) -> str:
 
 def labels(table: pd.DataFrame) -> list[str]:
     """A name for every row of the table."""
-    return [label_of(*row) for row in zip(table["part"], table["block"], table["head"], strict=True)]
+    return [label_of(*row) for row in _rows(table)]
+
+
+def _rows(table: pd.DataFrame) -> list[tuple[str, Any, Any]]:
+    """(part, block, head) of every row."""
+    return list(zip(*(table[name].tolist() for name in ("part", "block", "head")), strict=True))
 
 
 def waterfall(table: pd.DataFrame, count: int = 12) -> pd.DataFrame:
@@ -41,65 +47,71 @@ def waterfall(table: pd.DataFrame, count: int = 12) -> pd.DataFrame:
     contribution, start and end: each row starts where the one before it ended, and the last one ends at
     the sum of the whole table.
     """
-    order = table["contribution"].abs().sort_values(ascending=False, kind="stable").index
-    shown = table.loc[order[:count]].sort_values("contribution", ascending=False, kind="stable")
-    rest = table.loc[order[count:]]
-    rows = pd.DataFrame(
+    values = table["contribution"].to_numpy(float)
+    largest = np.argsort(-np.abs(values), kind="stable")
+    shown = largest[:count][np.argsort(-values[largest[:count]], kind="stable")]
+    rest = largest[count:]
+    names, blocks, heads = labels(table), table["block"].tolist(), table["head"].tolist()
+    rows = [(names[i], blocks[i], heads[i], 1, values[i]) for i in shown]
+    if len(rest):
+        name = f"{len(rest)} other parts" if len(rest) > 1 else names[rest[0]]
+        rows.append((name, pd.NA, pd.NA, len(rest), values[rest].sum()))
+    label, block, head, parts, contribution = zip(*rows, strict=True)
+    end = np.cumsum(contribution)
+    return pd.DataFrame(
         {
-            "label": labels(shown),
-            "block": shown["block"].array,
-            "head": shown["head"].array,
-            "parts": 1,
-            "contribution": shown["contribution"].to_numpy(),
+            "label": label,
+            "block": pd.array(block, dtype="Int64"),
+            "head": pd.array(head, dtype="Int64"),
+            "parts": parts,
+            "contribution": contribution,
+            "start": end - np.array(contribution),
+            "end": end,
         }
     )
-    if len(rest):
-        others = {
-            "label": f"{len(rest)} other parts" if len(rest) > 1 else labels(rest)[0],
-            "block": pd.NA,
-            "head": pd.NA,
-            "parts": len(rest),
-            "contribution": rest["contribution"].sum(),
-        }
-        rows = pd.concat([rows, pd.DataFrame([others])], ignore_index=True)
-    rows["end"] = rows["contribution"].cumsum()
-    rows["start"] = rows["end"] - rows["contribution"]
-    return rows
 
 
 def grid(
     table: pd.DataFrame, n_layers: int, n_heads: int, others: Sequence[str] = (BIAS, FEED_FORWARD)
 ) -> tuple[Floats, list[str]]:
     """The parts of the blocks, (L, C), and what the columns are: the heads, and what there is of `others`."""
-    others = [part for part in others if (table["part"] == part).any()]
-    values = np.zeros((n_layers, n_heads + len(others)))
-    heads = table[table["part"] == "head"]
-    values[heads["block"].to_numpy(int), heads["head"].to_numpy(int)] = heads["contribution"]
-    for column, part in enumerate(others, start=n_heads):
-        rows = table[table["part"] == part]
-        values[rows["block"].to_numpy(int), column] = rows["contribution"]
-    return values, [*(f"head {head}" for head in range(n_heads)), *others]
+    rows = list(zip(_rows(table), table["contribution"].tolist(), strict=True))
+    there = {part for (part, _, _), _ in rows}
+    columns = [
+        *((("head", head)) for head in range(n_heads)),
+        *((part, pd.NA) for part in others if part in there),
+    ]
+    place = {part if part != "head" else (part, head): i for i, (part, head) in enumerate(columns)}
+    values = np.zeros((n_layers, len(columns)))
+    for (part, block, head), contribution in rows:
+        column = place.get((part, head) if part == "head" else part)
+        if column is not None:
+            values[block, column] = contribution
+    return values, [part if part != "head" else f"head {head}" for part, head in columns]
 
 
 def groups(table: pd.DataFrame) -> list[Group]:
     """Sums over the heads of a block, and every other part alone; the largest first, whatever its sign."""
-    found = []
-    of_heads = table[table["part"] == "head"]
-    for block, heads in of_heads.groupby("block"):
-        name = "heads" if len(heads) > 1 else "head"
-        found.append(Group(f"the {name} of block {block}", int(block), True, heads["contribution"].sum()))
-    for row in table[table["part"] != "head"].to_dict("records"):
-        of = "" if pd.isna(row["block"]) else f" of block {row['block']}"
-        block = None if pd.isna(row["block"]) else int(row["block"])
-        found.append(Group(f"the {row['part']}{of}", block, False, float(row["contribution"])))
+    found: list[Group] = []
+    of_heads: dict[int, list[float]] = {}
+    for (part, block, _), contribution in zip(_rows(table), table["contribution"].tolist(), strict=True):
+        if part == "head":
+            of_heads.setdefault(block, []).append(contribution)
+        elif pd.isna(block):
+            found.append(Group(f"the {part}", None, False, contribution))
+        else:
+            found.append(Group(f"the {part} of block {block}", block, False, contribution))
+    for block, shares in of_heads.items():
+        name = "heads" if len(shares) > 1 else "head"
+        found.append(Group(f"the {name} of block {block}", block, True, sum(shares)))
     return sorted(found, key=lambda group: -abs(group.contribution))
 
 
 def strongest_head(table: pd.DataFrame) -> tuple[int, int]:
     """(block, head) with the largest share, whatever its sign."""
-    heads = table[table["part"] == "head"]
-    row = heads.loc[heads["contribution"].abs().idxmax()]
-    return int(row["block"]), int(row["head"])
+    rows = zip(_rows(table), table["contribution"].tolist(), strict=True)
+    _, block, head = max((abs(share), -b, -h) for (part, b, h), share in rows if part == "head")
+    return -block, -head
 
 
 def direct_and_total(table: pd.DataFrame, muted: pd.DataFrame) -> pd.DataFrame:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+import torch
 
 from gptviz import LanguageModel, Run
+from gptviz.analysis.logit_lens import top_ids
 from gptviz.digits import significant
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
@@ -53,19 +55,23 @@ class Candidate:
 
 
 @per_run
-def top(run: Run, position: int, count: int = CANDIDATES) -> list[Candidate]:
-    """The model's own first choices at a position, the most probable first."""
-    lm, table = runs.model(run), runs.get(run, ()).next_tokens(count, position)
-    return [
-        Candidate(int(row["id"]), show_id(lm, int(row["id"])), float(row["probability"]))
-        for row in table[["id", "probability"]].to_dict("records")
-    ]
+def logits_at(run: Run, position: int) -> torch.Tensor:
+    """(V,): the model's logits at a position, from whatever pass of the run there is."""
+    return runs.get(run, ()).logits(position)
 
 
 @per_run
-def probability(run: Run, position: int, token_id: int) -> float:
-    """Of any token of the vocabulary."""
-    return float(runs.get(run, ()).logits(position).double().softmax(0)[token_id])
+def top(run: Run, position: int, count: int = CANDIDATES) -> list[Candidate]:
+    """The model's own first choices at a position, the most probable first."""
+    ids = top_ids(logits_at(run, position)[None], count)[0].tolist()
+    return _candidates(run, position, ids)
+
+
+def _candidates(run: Run, position: int, ids: list[int]) -> list[Candidate]:
+    logits = logits_at(run, position).double()
+    probabilities = (logits[ids] - logits.logsumexp(0)).exp().tolist()
+    lm = runs.model(run)
+    return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
 
 
 def target_input(scene: Scene, against: bool = True, label: str = "Token to explain") -> Target:
@@ -85,7 +91,7 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
             scene,
             TARGET,
             label,
-            f"{found[0].shown}, the most probable",
+            f"most probable: {found[0].shown}",
             "Choose one of the most probable, or type any token of the vocabulary. · is a space: most words "
             "begin with one. Empty: the model's first choice.",
         )
@@ -139,8 +145,7 @@ def _labels(scene: Scene, chosen: int | None) -> dict[int, str]:
     """The candidates, and the chosen token where it is none of them, with probabilities; no two alike."""
     found = top(scene.run, scene.position)
     if chosen is not None and chosen not in {one.id for one in found}:
-        p = probability(scene.run, scene.position, chosen)
-        found = [*found, Candidate(chosen, show_id(scene.lm, chosen), p)]
+        found = [*found, *_candidates(scene.run, scene.position, [chosen])]
     labels = {one.id: f"{one.shown}   {significant(100 * one.probability, 2)} %" for one in found}
     if len(set(labels.values())) < len(labels):
         return {i: f"{label} (id {i})" for i, label in labels.items()}

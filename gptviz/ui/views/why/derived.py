@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.attribution import logit, read_at, reader, sites, value_bias
+from gptviz.analysis.attribution import read_at, reader, sites, value_bias
 from gptviz.analysis.shares import Group
 from gptviz.config import GPTConfig
 from gptviz.reduction import Reduction
@@ -19,6 +19,7 @@ from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import TOKEN
 from gptviz.ui.views.heads import fit_whole
+from gptviz.ui.views.target import logits_at
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
@@ -47,6 +48,10 @@ class Shares:
     total: float
     logit: float
     groups: list[Group]
+    steps: pd.DataFrame  # of the waterfall
+    grid: NDArray[np.float64]  # (L, C), and what its columns are
+    columns: list[str]
+    strongest: tuple[int, int]
     spread: float  # what the final LayerNorm divides by at this position
 
 
@@ -54,12 +59,18 @@ class Shares:
 def shares(run: Run, position: int, token: int, against: int | None) -> Shares:
     model, trace = runs.model(run).model, trace_of(run, position)
     table = attribution(trace, model, token, against, position)
+    logits = logits_at(run, position).double()
+    grid, columns = numbers.grid(table, trace.config.n_layers, trace.config.n_heads)
     return Shares(
         table,
-        float(table["contribution"].sum()),
-        logit(trace, token, against, position),
-        numbers.groups(table),
-        reader(trace, model, token, against, position).spread,
+        total=float(table["contribution"].sum()),
+        logit=float(logits[token] - (0 if against is None else logits[against])),
+        groups=numbers.groups(table),
+        steps=numbers.waterfall(table),
+        grid=grid,
+        columns=columns,
+        strongest=numbers.strongest_head(table),
+        spread=reader(trace, model, token, against, position).spread,
     )
 
 

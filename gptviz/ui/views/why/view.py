@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis import shares as numbers
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import source_table
 from gptviz.figures import shares as figures
@@ -66,7 +65,7 @@ def labels(scene: Scene) -> list[str]:
 def _choice(scene: Scene) -> tuple[Shares, Chosen]:
     explained = target.target_input(scene)
     found = derived.shares(scene.run, scene.position, explained.token, explained.against)
-    return found, choose(scene.lm.config, explained, numbers.strongest_head(found.table))
+    return found, choose(scene.lm.config, explained, found.strongest)
 
 
 def _sources(scene: Scene, chosen: Chosen) -> Sources:
@@ -111,9 +110,7 @@ def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
         f'data-logit="{found.logit}">{said}</div>'
     )
     scene.chart(
-        figures.waterfall(
-            numbers.waterfall(found.table), found.total, (chosen.block, chosen.head), scene.mode
-        ),
+        figures.waterfall(found.steps, found.total, (chosen.block, chosen.head), scene.mode),
         key="why_waterfall",
         alt=f"The largest parts of {chosen.said}, and their sum",
         on_select=_open_bar,
@@ -121,8 +118,7 @@ def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
 
 
 def _grid(scene: Scene, chosen: Chosen, found: Shares) -> None:
-    config = scene.lm.config
-    grid, columns = numbers.grid(found.table, config.n_layers, config.n_heads)
+    grid, columns = found.grid, found.columns
     st.caption(words.GRID)
     scene.chart(
         figures.share_grid(grid, columns, (chosen.block, chosen.head), "its share is", scene.mode),
@@ -147,8 +143,7 @@ def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None
     st.subheader(f"What block {block}, head {head} read", anchor=False)
     _head_controls(scene, chosen)
     own = sources.given[block, head]
-    rows = found.table[(found.table["block"] == block) & (found.table["head"] == head)]
-    share = float(rows["contribution"].iloc[0])
+    share = float(found.grid[block, head])
     read = _read(scene, chosen, own)
     prose(words.head(block, head, share, explained.shown, explained.against_shown, read[:1]))
     if not read:

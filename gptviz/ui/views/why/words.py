@@ -69,7 +69,7 @@ def look_for(spread: float, has_shift: bool) -> str:
     )
 
 
-GRID = "Every head, bias and feed-forward of every block. A click on a head opens it."
+GRID = "A cell is what a head (by its number), a bias or a feed-forward (ff) wrote. A click opens a head."
 
 EDITED = (
     "This pass is changed: `edit` is what the change put into the stream in place of what the parts wrote."
