@@ -112,13 +112,14 @@ def contribution_graph(
     """The graph below one token, as LLM-TT draws it: what reaches it over edges of more than `threshold`.
 
     An edge between two tokens sums all heads, and from a token to itself the shortcut, too, before it is
-    compared. With `renormalize` each head's share is compared first, and what remains scaled up to 1.
+    compared. With `renormalize`, their app's default, each head's share is compared alone, what remains is
+    scaled up to 1, and all of it is followed.
     At most `most` positions a block are followed, those with the largest shares. Needs `SITES`, or `attn`
     in the place of q and k. ValueError for a position or a threshold that makes no sense.
     """
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
-    cut = threshold if renormalize else -1.0
+    cut, least = (threshold, 0.0) if renormalize else (-1.0, threshold)
     reached = {position_of(trace, position): 1.0}  # position -> the largest share on the way to it
     edges: list[tuple[object, ...]] = []
     left_out = 0
@@ -127,11 +128,11 @@ def contribution_graph(
         mid: list[int] = []
         adds, stays = renormalized(*into_feed_forward(trace, block, positions), cut)
         for row, target in enumerate(positions.tolist()):
-            found = [("feed-forward", adds[row].item()), ("shortcut", stays[row].item())]
-            for via, share in found:
-                if share > threshold:
+            ways = [("feed-forward", adds[row].item()), ("shortcut", stays[row].item())]
+            for via, share in ways:
+                if share > least:
                     edges.append((block, "feed-forward", via, target, target, share, None, None))
-            if max(share for _, share in found) > threshold:
+            if max(share for _, share in ways) > least:
                 mid.append(target)
         if not mid:
             break
@@ -141,17 +142,18 @@ def contribution_graph(
             shares = by_head[row].sum(dim=0)  # (n,)
             together = shares.clone()
             together[target] += stays[row]
-            for source in (together > threshold).nonzero()[:, 0].tolist():
+            for source in (together > least).nonzero()[:, 0].tolist():
                 head = int(by_head[row, :, source].argmax())
                 strongest = by_head[row, head, source].item()
                 via_head = (head, strongest) if strongest > 0 else (None, None)
-                edges.append(
-                    (block, "attention", "attention", source, target, shares[source].item(), *via_head)
-                )
+                found = [("attention", shares[source].item(), *via_head)]
                 if source == target:
-                    edges.append(
-                        (block, "attention", "shortcut", source, target, stays[row].item(), None, None)
-                    )
+                    found.append(("shortcut", stays[row].item(), None, None))
+                edges += [
+                    (block, "attention", via, source, target, share, *best)
+                    for via, share, *best in found
+                    if share > 0
+                ]
                 size = reached[target] * together[source].item()
                 follow[source] = max(size, follow.get(source, 0.0))
         kept = sorted(follow, key=lambda p: -follow[p])[:most]

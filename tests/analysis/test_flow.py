@@ -112,11 +112,21 @@ def test_a_long_texts_smallest_shares_stay_where_they_are():
     assert 0 < (some[0] - whole[0]).abs().sum() < 2 * 2 * (1 - followed)
 
 
-def literal_graph(lm, trace, position, threshold):
+def scaled(parts, stays, threshold):
+    """LLM-TT's apply_threshold_and_renormalize: (T, ...) and (T,)."""
+    parts, stays = parts * (parts > threshold), stays * (stays > threshold)
+    total = stays + parts.flatten(1).sum(dim=1)
+    return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
+
+
+def literal_graph(lm, trace, position, threshold, renormalize=False):
     """LLM-TT's build_full_graph and build_paths_to_predictions: all edges, then what is reached backwards."""
     weights = {}
     for block in range(lm.config.n_layers):
         attention, stays, (adds, shortcut) = all_at_once(lm, trace, block)
+        if renormalize:
+            attention, stays = scaled(attention, stays, threshold)
+            adds, shortcut = (part.squeeze(-1) for part in scaled(adds[:, None], shortcut, threshold))
         for target in range(len(trace)):
             for source in range(target + 1):
                 weights[("I", block, source), ("A", block, target)] = (
@@ -126,6 +136,7 @@ def literal_graph(lm, trace, position, threshold):
             weights[("A", block, target), ("M", block, target)] = adds[target].item()
             weights[("M", block, target), ("I", block + 1, target)] = adds[target].item()
             weights[("A", block, target), ("I", block + 1, target)] = shortcut[target].item()
+    threshold = 0.0 if renormalize else threshold
     reached, edges = {("I", lm.config.n_layers, position)}, set()
     while True:
         new = {(a, b) for (a, b), w in weights.items() if w > threshold and b in reached} - edges
@@ -135,12 +146,13 @@ def literal_graph(lm, trace, position, threshold):
         reached |= {a for a, _ in new}
 
 
-@pytest.mark.parametrize("threshold", [0.005, 0.04, 0.2])
-def test_the_graph_is_theirs(threshold):
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("threshold", [0.005, 0.02, 0.1])
+def test_the_graph_is_theirs(threshold, renormalize):
     lm, position = random_lm(9, n_layers=3), 5
     trace = lm.trace(IDS)
-    wanted = literal_graph(lm, trace, position, threshold)
-    found = contribution_graph(trace, lm.model, position, threshold)
+    wanted = literal_graph(lm, trace, position, threshold, renormalize)
+    found = contribution_graph(trace, lm.model, position, threshold, renormalize)
     assert found.left_out == 0
     got = {}
     for row in found.edges.itertuples():

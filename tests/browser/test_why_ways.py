@@ -44,7 +44,7 @@ def test_flow_and_agreement(open_page, settled, mini):
     page = open_page("why", text=TEXT, flow_from=10)
     open_box(page, settled, "why_flow_box")
     trace = mini.trace(TEXT)
-    edges = contribution_graph(trace, mini.model, -1, 0.1).edges
+    edges = contribution_graph(trace, mini.model, -1, 0.1, renormalize=True).edges
     drawn = values(page, "why_flow", 0, "customdata")
     assert np.allclose(np.sort(drawn[:, 0]), np.sort(edges["contribution"]), atol=1e-4)
     assert np.allclose(values(page, "why_depth", 0, "z"), token_flow(trace, mini.model)[0], atol=1e-4)

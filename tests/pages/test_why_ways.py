@@ -60,11 +60,15 @@ def test_the_threshold_stands_in_the_address(mini):
     found = paths(trace, mini.model, token, None, 9).above(0.05)
     of_paths, of_flow, shown = charts(at)[-3:]
     assert of_paths["data"][0]["customdata"][:, 0].sum() == pytest.approx(found["logits"].sum(), abs=1e-3)
-    graph = contribution_graph(trace, mini.model, 9, 0.1).edges
+    graph = contribution_graph(trace, mini.model, 9, 0.1, renormalize=True).edges
     assert np.allclose(
         np.sort(of_flow["data"][0]["customdata"][:, 0]), np.sort(graph["contribution"]), atol=1e-4
     )
     assert np.allclose(shown["data"][0]["z"], token_flow(trace, mini.model, 9)[0], atol=1e-4)
+    at.toggle(key="flow_scaled").set_value(False).run()
+    graph = contribution_graph(trace, mini.model, 9, 0.1).edges
+    drawn = charts(at)[-2]["data"][0]["customdata"][:, 0]
+    assert np.allclose(np.sort(drawn), np.sort(graph["contribution"]), atol=1e-4)
 
 
 def test_rollout_is_drawn_instead(mini):

@@ -36,8 +36,8 @@ def paths(run: Run, position: int, token: int, against: int | None) -> Paths:
 
 
 @per_run
-def graph(run: Run, position: int, threshold: float) -> ContributionGraph:
-    return contribution_graph(_flow_trace(run), runs.model(run).model, position, threshold)
+def graph(run: Run, position: int, threshold: float, renormalize: bool) -> ContributionGraph:
+    return contribution_graph(_flow_trace(run), runs.model(run).model, position, threshold, renormalize)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ FROM, TO = 1.0, 30.0
 
 WAY = Param("flow_way", str, CONTRIBUTIONS, if_there)
 THRESHOLD = Param("flow_from", float, 4.0, between)  # percent; 4 is LLM-TT's own
-PARAMS = (WAY, THRESHOLD)
+RENORMALIZE = Param("flow_scaled", bool, True)  # as in LLM-TT
+PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 
 
 def draw(scene: Scene, chosen: Chosen) -> None:
@@ -60,6 +61,7 @@ def _draw(scene: Scene) -> None:
                 )
                 / 100
             )
+            RENORMALIZE.widget(st.toggle, "Head by head", help=words.HEAD_BY_HEAD)
     found = (derived.contributions if way == CONTRIBUTIONS else derived.rolled)(scene.run, scene.position)
     with sentence:
         _say(way, labels, scene.position, found.rows[0])
@@ -94,7 +96,8 @@ def _draw(scene: Scene) -> None:
 
 
 def _graph(scene: Scene, labels: list[str], threshold: float) -> None:
-    graph = derived.graph(scene.run, scene.position, threshold)
+    scaled = RENORMALIZE.value
+    graph = derived.graph(scene.run, scene.position, threshold, scaled)
     layers = scene.lm.config.n_layers
     sideways("why_flow")
     scene.chart(
@@ -102,9 +105,9 @@ def _graph(scene: Scene, labels: list[str], threshold: float) -> None:
         key="why_flow",
         alt=f"What flows into the stream of {labels[scene.position]}, edges of more than "
         f"{words.percent(threshold)}",
-        which=(f"from{threshold:g}",),
+        which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
     )
-    st.caption(words.graph_counted(len(graph.edges), threshold, graph.left_out))
+    st.caption(words.graph_counted(len(graph.edges), threshold, graph.left_out, scaled))
     in_numbers(graph.edges, "why-graph.csv", words.GRAPH_TABLE, "the graph's edges", missing="–")
 
 

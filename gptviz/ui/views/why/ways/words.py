@@ -140,12 +140,22 @@ def followed(share: float) -> str:
     )
 
 
-def graph_counted(drawn: int, threshold: float, left_out: int) -> str:
+HEAD_BY_HEAD = (
+    "On, as in LLM Transparency Tool: what each head took from each token is compared with the threshold by "
+    "itself, and what remains is scaled up to 100 %. Off: all heads between two tokens are added up and then "
+    "compared, and nothing is scaled."
+)
+
+
+def graph_counted(drawn: int, threshold: float, left_out: int, scaled: bool) -> str:
     text = (
         f"{drawn} edges. Each dot is a token's stream after a step; thickness is the share of the stream "
-        "above that an edge makes, all that flows into a dot being 100 %. Followed is what makes more than "
-        f"{percent(threshold)}, heads and shortcut together."
+        f"above that an edge makes. Followed is what makes more than {percent(threshold)}, "
     )
+    if scaled:
+        text += "each head by itself; what remains into a dot is scaled up to 100 %."
+    else:
+        text += "heads and shortcut together; all that flows into a dot, drawn or not, is 100 %."
     if left_out:
         text += f" {left_out} places that are reached are not followed further."
     return text
