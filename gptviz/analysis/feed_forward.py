@@ -83,9 +83,9 @@ def units(trace: Trace, model: GPTModel, block: int, position: int) -> Units:
     second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column a unit
     bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
-    columns = np.linalg.norm(matrix, axis=0)
+    columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))
     square = float(written @ written)
-    shares = after * (written @ matrix) / square if square else np.zeros_like(after)
+    shares = after * np.einsum("d,du->u", written, matrix) / square if square else np.zeros_like(after)
     return Units(
         given=norm_steps(find_norm(model, f"block {block} · norm2"), middle).after,
         before=before,
@@ -95,8 +95,8 @@ def units(trace: Trace, model: GPTModel, block: int, position: int) -> Units:
         written=written,
         shares=shares,
         bias_share=float(bias @ written) / square if square else 0.0,
-        quiet=float(np.linalg.norm(matrix @ np.where(before > 0, 0, after))),
-        difference=float(np.abs(matrix @ after + bias - written).max()),
+        quiet=float(np.linalg.norm(_times(matrix, np.where(before > 0, 0, after)))),
+        difference=float(np.abs(_times(matrix, after) + bias - written).max()),
     )
 
 
@@ -131,9 +131,25 @@ class Reading:
     lowers: list[tuple[int, float]]
 
 
+@dataclass(frozen=True)
+class Readings:
+    """n of them as arrays (n, k): token ids, and what is added to their logits, the largest first."""
+
+    raised: NDArray[np.int64]
+    raised_by: NDArray[np.float32]
+    lowered: NDArray[np.int64]
+    lowered_by: NDArray[np.float32]
+
+    def __getitem__(self, row: int) -> Reading:
+        def pairs(ids: NDArray[np.int64], by: NDArray[np.float32]) -> list[tuple[int, float]]:
+            return list(zip(ids[row].tolist(), by[row].tolist(), strict=True))
+
+        return Reading(pairs(self.raised, self.raised_by), pairs(self.lowered, self.lowered_by))
+
+
 def readings(
     model: GPTModel, block: int, chosen: Sequence[int], activations: Sequence[float], k: int
-) -> list[Reading]:
+) -> Readings:
     """What units write, times their activations, read by the output head as if nothing stood between.
 
     No later block and no final LayerNorm: these are dot products of the unit's column with the head's
@@ -141,8 +157,6 @@ def readings(
     """
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 token")
-    if not len(chosen):
-        return []
     second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     head = model.out_head.weight.detach()
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
@@ -150,15 +164,8 @@ def readings(
         logits = kernels.linear(columns.to(head), head).float().cpu()  # (n, V)
     logits = logits * torch.tensor(list(activations), dtype=torch.float32)[:, None]
     k = min(k, logits.shape[1])
-    found = []
-    for row in logits:
-        high, low = torch.topk(row, k), torch.topk(row, k, largest=False)
-        found.append(
-            Reading(
-                *(list(zip(top.indices.tolist(), top.values.tolist(), strict=True)) for top in (high, low))
-            )
-        )
-    return found
+    high, low = torch.topk(logits, k), torch.topk(logits, k, largest=False)
+    return Readings(high.indices.numpy(), high.values.numpy(), low.indices.numpy(), low.values.numpy())
 
 
 # ---- GELU ----
@@ -217,5 +224,13 @@ def peaks_of(act: torch.Tensor) -> Peaks:
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
 
 
+def _times(matrix: Floats, row: Floats) -> Floats:
+    """(D, U) x (U,) -> (D,). Not by BLAS, whose threads go on spinning long after they are done."""
+    product: Floats = np.einsum("du,u->d", matrix, row)
+    return product
+
+
 def _numbers(weight: torch.Tensor) -> Floats:
-    return weight.detach().cpu().double().numpy()
+    return (
+        weight.detach().float().cpu().numpy().astype(np.float64)
+    )  # torch's threads would take ten times as long

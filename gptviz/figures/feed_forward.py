@@ -33,10 +33,10 @@ def gelu_dots(
     """
     colors = palette(mode)
     largest = float(writes.max(initial=0.0)) or 1.0
-    sizes = 5 + 13 * np.sqrt(writes / largest)
+    sizes = (5 + 13 * np.sqrt(writes / largest)).astype(np.float32)
     order = np.argsort(writes == writes[unit], kind="stable")  # the chosen one on top
-    fills = np.where(before > 0, colors.positive, colors.quiet)
-    x, y = curve
+    x, y = (values.astype(np.float32) for values in curve)
+    fills = {"colorscale": [(0.0, colors.quiet), (1.0, colors.positive)], "cmin": 0, "cmax": 1}
     traces: list[dict[str, Any]] = []
     for number in (1, 2):
         axes = {"xaxis": axis_names(number, "x")[0], "yaxis": axis_names(number, "y")[0]}
@@ -48,20 +48,18 @@ def gelu_dots(
             {
                 "type": "scatter",
                 "mode": "markers",
-                "x": before[inside],
-                "y": after[inside],
+                "x": before[inside].astype(np.float32),
+                "y": after[inside].astype(np.float32),
                 "name": "units",
                 "customdata": inside.astype(np.int32),
-                "text": writes[inside],
+                "text": writes[inside].astype(np.float32),
                 "marker": {
                     "size": sizes[inside],
-                    "color": fills[inside],
+                    "color": (before[inside] > 0).astype(np.uint8),  # numbers are sent as they are
                     "opacity": 0.6,
-                    "line": {
-                        "width": np.where(inside == unit, 3.0, 0.0),
-                        "color": colors.ink,
-                    },
-                },
+                    "line": {"width": np.where(inside == unit, 3, 0).astype(np.uint8), "color": colors.ink},
+                }
+                | fills,
                 "selected": {"marker": {"opacity": 0.6}},
                 "unselected": {"marker": {"opacity": 0.6}},
                 "hovertemplate": "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>"
@@ -127,19 +125,17 @@ def expansion(given: Floats, before: Floats, after: Floats, written: Floats, uni
         across_it = math.ceil(len(values) / rows)
         cells = np.full(rows * across_it, np.nan)
         cells[: len(values)] = values
-        which = np.arange(rows * across_it)
+        which = np.arange(rows * across_it, dtype=np.uint16).reshape(rows, across_it)
         what = "unit" if number in (2, 3) else "dimension"
-        known = np.stack([which, cells], axis=1).reshape(rows, across_it, 2)  # (rows * n, 2) -> (rows, n, 2)
         traces.append(
             {
                 "type": "heatmap",
-                "z": (cells / limit).reshape(rows, across_it).astype(np.float32),  # (rows * n,) -> (rows, n)
-                "customdata": known,
-                "hovertemplate": f"{head}: {what} %{{customdata[0]}} is %{{customdata[1]:.3r}}"
-                "<extra></extra>",
+                "z": cells.reshape(rows, across_it).astype(np.float32),  # (rows * n,) -> (rows, n)
+                "customdata": which,
+                "hovertemplate": f"{head}: {what} %{{customdata}} is %{{z:.3r}}<extra></extra>",
                 "hoverongaps": False,
-                "zmin": -1,
-                "zmax": 1,
+                "zmin": -limit,
+                "zmax": limit,
                 "colorscale": colors.signed,
                 "showscale": False,
                 "xaxis": x[0],

@@ -76,7 +76,7 @@ def test_the_unit_over_the_text_and_the_strips_are_the_pass(run_page, trace):
     assert np.allclose(bars["data"][0]["y"], trace["mlp_act", 2][:, 7], atol=1e-5)
     sites = (None, "mlp_pre", "mlp_act", "mlp_out")
     for strip, site in zip(strips["data"], sites, strict=True):
-        values = strip["customdata"][..., 1].ravel()
+        values = strip["z"].ravel()
         if site is not None:
             assert np.allclose(values, trace[site, 2][3], atol=1e-5)
         assert strip["z"].shape == ((8, 128) if len(values) == 1024 else (8, 32))

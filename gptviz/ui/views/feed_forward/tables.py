@@ -8,6 +8,7 @@ from gptviz.ui.tables import Cell, Row, number, table
 
 Show = Callable[[int], str]  # a token's id -> the token as the screen shows it
 
+TOKENS = 3  # that each of the units that write most raises and lowers
 BESIDE = 8  # tokens to each side of the one that excites a unit
 
 
@@ -21,8 +22,8 @@ def largest(found: Units, chosen: Sequence[int], read: Sequence[Reading], unit: 
             number(significant(float(found.after[u]))),
             number(significant(float(found.columns[u]))),
             number(significant(float(found.writes[u]))),
-            " ".join(show(token) for token, _ in reading.raises),
-            " ".join(show(token) for token, _ in reading.lowers),
+            " ".join(show(token) for token, _ in reading.raises[:TOKENS]),
+            " ".join(show(token) for token, _ in reading.lowers[:TOKENS]),
         ]
         rows.append(Row(cells, "line chosen" if u == unit else "line"))
     heads = ["#unit", "#before", "#after", "#column", "#writes", "raises", "lowers"]

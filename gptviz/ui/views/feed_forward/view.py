@@ -7,7 +7,7 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis import feed_forward as numbers
-from gptviz.analysis.feed_forward import Curve, Reading, Units
+from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.feed_forward import expansion, gelu_dots, unit_over_text
 from gptviz.figures.norms import LABELLED_COLUMNS
@@ -32,8 +32,7 @@ UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 PARAMS = (UNIT, sample.SAMPLE)
 
 LARGEST = 10  # units in the table of those that write most
-TOKENS = 3  # that each of them raises and lowers
-READ = 6  # tokens that the chosen unit raises and lowers
+READ = 6  # tokens that a unit raises and lowers
 HERE = 5  # places of the text that excite it most
 
 
@@ -49,11 +48,15 @@ def units_of(run: Run, block: int, position: int) -> Units:
 
 
 @per_run
-def read_largest(run: Run, block: int, position: int) -> list[Reading]:
-    """What the units that write most raise and lower, by what they write here."""
+def read(run: Run, block: int, position: int, unit: int) -> Readings:
+    """What the units that write most raise and lower by what they write here; last, `unit` by 1 of itself.
+
+    At once, since most of the work is to read the output head.
+    """
     found = units_of(run, block, position)
     chosen = found.largest(LARGEST)
-    return numbers.readings(runs.model(run).model, block, chosen, found.after[chosen].tolist(), TOKENS)
+    times = [*found.after[chosen].tolist(), 1.0]
+    return numbers.readings(runs.model(run).model, block, [*chosen, unit], times, READ)
 
 
 def draw(scene: Scene) -> None:
@@ -120,12 +123,13 @@ def _pick_unit() -> None:
 
 def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
     chosen = found.largest(LARGEST)
-    read = read_largest(scene.run, block, scene.position)
+    found_readings = read(scene.run, block, scene.position, unit)
+    largest = [found_readings[row] for row in range(len(chosen))]
     lm = scene.lm
     st.subheader("The units that write most", anchor=False)
     prose(words.largest(len(chosen)), "logit")
     st.html(STYLE)
-    st.html(tables.largest(found, chosen, read, unit, lambda token: show_id(lm, token)))
+    st.html(tables.largest(found, chosen, largest, unit, lambda token: show_id(lm, token)))
     st.caption(words.READING)
 
 
@@ -137,8 +141,8 @@ def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
     left, right = st.columns([3, 5], gap="large")
     with left:
         prose(words.column(unit), "logit")
-        (read,) = numbers.readings(lm.model, block, [unit], [1.0], READ)
-        st.html(tables.reading(read, lambda token: show_id(lm, token)))
+        column = read(scene.run, block, scene.position, unit)[-1]
+        st.html(tables.reading(column, lambda token: show_id(lm, token)))
     with right:
         _over_text(scene, block, unit)
 
