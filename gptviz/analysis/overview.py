@@ -7,10 +7,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
+from gptviz.config import GPTConfig
 from gptviz.trace import Token, Trace
 
-# What the Overview reads of a trace, but for attention, of which it draws every head small.
 SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
+FEED_FORWARD = ("mlp_pre", "mlp_act", "mlp_out")  # of the last block
+
+
+def sites(config: GPTConfig) -> list[str | tuple[str, int]]:
+    """What the Overview reads of a trace, but for attention, of which it draws every head small."""
+    return [*SITES, *((site, config.n_layers - 1) for site in FEED_FORWARD)]
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,9 @@ class Glance:
 
     parts (3, T, D): token, position and summed embedding; limit: their common scale, -limit to limit.
     before, after (N,): the selected token's standard deviation before and after each of the N LayerNorms,
-    in the order of the network. following: the most probable next tokens after the selected one.
+    in the order of the network. units (2, 4D): the selected token's numbers before and after GELU in the last
+    block's feed-forward; added (D,): what that adds to its stream. following: the most probable next tokens
+    after the selected one.
     """
 
     parts: NDArray[np.float32]
@@ -27,12 +35,16 @@ class Glance:
     norms: list[str]
     before: NDArray[np.float64]
     after: NDArray[np.float64]
+    units: NDArray[np.float32]
+    added: NDArray[np.float32]
     following: pd.DataFrame
 
 
 def glance(trace: Trace, position: int, k: int = 5) -> Glance:
-    """Needs `SITES` in the trace. ValueError for a position that does not exist."""
+    """Needs `sites(config)` in the trace. ValueError for a position that does not exist."""
     parts = embedding_parts(trace)
+    last = trace.config.n_layers - 1
+    before, after, added = (trace[site, last][position].numpy() for site in FEED_FORWARD)
     following, norms = trace.next_tokens(k=k, position=position), trace.norm_statistics()
     return Glance(
         parts=parts,
@@ -40,8 +52,21 @@ def glance(trace: Trace, position: int, k: int = 5) -> Glance:
         norms=norms.names,
         before=np.sqrt(norms.variance[:, position].astype(np.float64)),
         after=np.sqrt(norms.variance_after[:, position].astype(np.float64)),
+        units=np.stack([before, after]),
+        added=added.copy(),  # not a view, which would hold on to all the text's
         following=following,
     )
+
+
+def folded(values: NDArray[np.float32], per_row: int = 4) -> NDArray[np.float32]:
+    """A long row of numbers as a block of up to 16 rows, `per_row` times as wide as high or more.
+
+    (n,) -> (r, n / r): row after row from the left, for the largest such r that divides n.
+    """
+    n = len(values)
+    most = max(1, min(16, int((n / per_row) ** 0.5)))
+    rows = next(r for r in range(most, 0, -1) if n % r == 0)
+    return values.reshape(rows, n // rows)  # (n,) -> (r, n / r)
 
 
 def around(tokens: list[Token], position: int, most: int = 6) -> list[Token]:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis.overview import SITES, around, glance, spread_table, token_table
-from gptviz.ui.views.overview.snippet import five_pictures
+from gptviz.analysis.overview import SITES, around, folded, glance, sites, spread_table, token_table
+from gptviz.ui.views.overview.snippet import six_pictures
 
 TEXT = 'He said, "Seven green parrots?"'
 
@@ -13,13 +13,15 @@ TEXT = 'He said, "Seven green parrots?"'
 def test_a_glance_is_the_trace(lm):
     t = lm.trace(TEXT)
     position = 3
-    seen = glance(lm.trace(TEXT, keep=SITES), position)
+    seen = glance(lm.trace(TEXT, keep=sites(lm.config)), position)
     assert np.array_equal(seen.parts[0] + seen.parts[1], seen.parts[2])
     assert len(seen.norms) == len(seen.before) == len(seen.after) == 2 * lm.config.n_layers + 1
     x = t["resid_pre", 0][position].double()
     assert seen.before[0] == pytest.approx(float(((x - x.mean()) ** 2).mean().sqrt()), rel=1e-5)
     last = t["final"][position].double()
     assert seen.after[-1] == pytest.approx(float(((last - last.mean()) ** 2).mean().sqrt()), rel=1e-5)
+    for row, site in zip((*seen.units, seen.added), ("mlp_pre", "mlp_act", "mlp_out"), strict=True):
+        assert np.array_equal(row, t[site, lm.config.n_layers - 1][position])
     logits = t.logits(position)
     assert seen.following["id"].tolist() == logits.topk(5).indices.tolist()
     expected = torch.softmax(logits.double(), 0)[seen.following["id"].tolist()].numpy()
@@ -35,6 +37,12 @@ def test_the_neighbours_hold_the_chosen_one(lm):
     assert around(tokens[:3], 1) == tokens[:3]
 
 
+@pytest.mark.parametrize(("n", "shape"), [(1024, (16, 64)), (256, (8, 32)), (16, (2, 8)), (7, (1, 7))])
+def test_a_long_row_is_folded_from_the_left(n, shape):
+    values = np.arange(n, dtype=np.float32)
+    assert folded(values).shape == shape and np.array_equal(folded(values).ravel(), values)
+
+
 def test_a_line_a_token(lm):
     t = lm.trace(TEXT)
     table = token_table(lm.trace(TEXT, keep=SITES))
@@ -46,12 +54,14 @@ def test_a_line_a_token(lm):
 
 
 def test_the_snippet_gives_what_is_drawn(mini):
-    picture = five_pictures(mini, TEXT, 3)
+    picture = six_pictures(mini, TEXT, 3)
     t = mini.trace(TEXT)
     assert picture["tokens"] == [token.id for token in t.tokens]
     assert torch.equal(picture["attention"][2], t["attn", 2])
-    seen = glance(mini.trace(TEXT, keep=SITES), 3)
+    seen = glance(mini.trace(TEXT, keep=sites(mini.config)), 3)
     assert np.array_equal(picture["embeddings"].numpy(), seen.parts)
+    assert np.array_equal(torch.stack(picture["feed_forward"][:2]), seen.units)
+    assert np.array_equal(picture["feed_forward"][2], seen.added)
     assert np.allclose(picture["layernorm"]["variance"] ** 0.5, seen.before)
     assert np.allclose(spread_table(seen)["after"] ** 2, picture["layernorm"]["variance_after"])
     assert picture["next_token"]["id"].tolist() == seen.following["id"].tolist()

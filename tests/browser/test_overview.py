@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.views.overview.doors import DOORS
+from gptviz.ui.views.overview.doors import BLOCK, DOORS
 from gptviz.ui.views.overview.examples import EXAMPLES
 
 TEXT = "The king loved his daughter"
@@ -41,7 +41,7 @@ def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
 def test_the_pictures_are_drawn(open_page):
     page = open_page(text=TEXT)
     images = page.locator("[data-testid=door] img")
-    assert images.count() == 4  # three strips of embeddings, and the grid of heads
+    assert images.count() == 7  # three strips of embeddings, three of the feed-forward, and the grid of heads
     assert images.evaluate_all("(all) => all.every((image) => image.complete && image.naturalWidth > 0)")
     assert page.locator("[data-testid=door] svg polyline").count() == 2
 
@@ -57,6 +57,10 @@ def test_an_example_is_one_click_away(open_page, settled):
 def test_the_row_is_above_the_fold_and_fits_a_phone(open_page):
     page = open_page()
     box = page.get_by_test_id("doors").bounding_box()
+    around = page.get_by_test_id("door-around").bounding_box()  # over the three parts of a block
+    parts = [page.locator(f"[data-testid=door][data-page={name}]").bounding_box() for name in BLOCK]
+    assert around["x"] == pytest.approx(parts[0]["x"], abs=1)
+    assert around["x"] + around["width"] == pytest.approx(parts[-1]["x"] + parts[-1]["width"], abs=1)
     assert box["y"] + box["height"] <= 800
     phone = open_page(viewport=(390, 844))
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,8 +1,11 @@
 """The Overview page, and what every page has from the frame, through AppTest."""
 
 import base64
+import io
 
+import numpy as np
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from gptviz.figures.head_grid import mosaic
@@ -50,6 +53,21 @@ def test_the_doors_show_the_models_own_numbers(run_page, mini):
     assert [chip["id"] for chip in strip["tokens"]] == [token.id for token in t.tokens]
     assert strip["selected"] == 2
     assert strip["next"]["id"] == int(t.next_tokens(k=1)["id"][0])
+
+
+def test_the_door_of_the_feed_forward_shows_the_selected_tokens_units(run_page, mini):
+    text = "The king loved his daughter"
+    door = doors(run_page("overview", text=text, token=2))["feed_forward"]
+    t = mini.trace(text)
+    fired = int((t["mlp_pre", 5][2] > 0).sum())
+    assert f" {fired:,} fire in block 5" in door["caption"][0]
+    images = [base64.b64decode(part["image"].split(",")[1]) for part in door["picture"]["strips"]]
+    pixels = [Image.open(io.BytesIO(image)) for image in images]
+    assert [picture.size for picture in pixels] == [(64, 16), (64, 16), (32, 8)]
+    before = np.asarray(pixels[0]).astype(int)  # orange is where a unit fires, blue where it does not
+    act = t["mlp_pre", 5][2].numpy().reshape(16, 64)
+    clear = np.abs(act) > 2
+    assert ((before[..., 0] > before[..., 2]) == (act > 0))[clear].all() and clear.sum() > 100
 
 
 def test_the_door_of_attention_shows_every_weight(run_page, mini):

@@ -13,7 +13,7 @@ from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.logit_lens.snippet import says_next
 from gptviz.ui.views.next_token.snippet import bars
-from gptviz.ui.views.overview.snippet import five_pictures
+from gptviz.ui.views.overview.snippet import six_pictures
 from gptviz.ui.views.residual_stream.snippet import ladder
 from gptviz.ui.views.tokens.snippet import merge_rows
 from gptviz.ui.views.why.snippet import shares
@@ -27,7 +27,7 @@ def norm(name: str, quantity: str) -> str:
 
 
 PROGRAMS = {
-    "overview": program(five_pictures, LOAD, text=TEXT, position=2),
+    "overview": program(six_pictures, LOAD, text=TEXT, position=2),
     "tokens": program(merge_rows, LOAD, text=TEXT, position=2),
     "embeddings": program(embedding_rows, LOAD, text=TEXT, position=2),
     "attention": program(weights, LOAD, text=TEXT, block=1, head=5, hide_first=True),

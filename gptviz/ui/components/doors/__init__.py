@@ -11,16 +11,22 @@ _component = component("doors", page=among("pages"))
 
 
 def draw_doors(
-    cards: Sequence[Mapping[str, Any]], mode: Mode, *, key: str = "doors", saved: Saved | None = None
+    cards: Sequence[Mapping[str, Any]],
+    mode: Mode,
+    *,
+    key: str = "doors",
+    around: Mapping[str, Any] | None = None,
+    saved: Saved | None = None,
 ) -> str | None:
     """Draw the cards; gives the page of the one whose click caused this run.
 
     A card has "page", "href", "title", "caption" (text and code in turn) and "picture": {"draw": "tokens"
-    with "tokens" and "groups" (see `shared_characters`), "strips", "image", "svg" or "bars", ...}.
+    with "tokens" and "groups" (see `shared_characters`), "strips", "image", "svg" or "bars", ...}. `around`
+    is a bracket over the cards from number "first" to number "last", with a "label".
     """
     sent = _component(
         key,
-        {"doors": list(cards)},
+        {"doors": list(cards), "around": around},
         mode=mode,
         saved=saved or Saved(stem("overview")),
         limits={"pages": {card["page"] for card in cards}},
@@ -29,7 +35,7 @@ def draw_doors(
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three doors: tokens with a character in pieces, a picture, bars."""
+    """Three doors, two of them in a bracket: tokens with a character in pieces, a picture, bars."""
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 9L9 0" stroke="gray"/></svg>'
     shown = [("The", 0), ("·gypsy", 1), ("\\xc3", 2), ("\\xa9", 3)]
     tokens = [{"shown": t, "position": i, "id": 100 + i, "chosen": i == 1} for t, i in shown]
@@ -58,7 +64,10 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
         },
     ]
     opened = draw_doors(
-        [card | {"title": card["page"], "href": "#"} for card in cards], mode, key="doors_example"
+        [card | {"title": card["page"], "href": "#"} for card in cards],
+        mode,
+        key="doors_example",
+        around={"first": 1, "last": 2, "label": "two of them"},
     )
     if opened is not None:
         sent("page", opened)

@@ -1,4 +1,4 @@
-// The Overview's five small pictures. Each is a link to its page: a plain click stays in this session,
+// The Overview's small pictures. Each is a link to its page: a plain click stays in this session,
 // a click with Ctrl or the middle button opens a tab, with the same prompt.
 
 const pictures = {
@@ -36,8 +36,15 @@ function door({ page, href, title, picture, caption }, step, send) {
     step ? gv.h('span', { class: 'then', 'aria-hidden': true }, '›') : null);   // an element: a saved picture knows no ::before
 }
 
+// over the doors that belong together
+function around({ first, last, label }) {
+  const style = { 'grid-column': `${first + 1} / ${last + 2}` };
+  return gv.h('div', { class: 'around', style, data: { testid: 'door-around' } }, label);
+}
+
 export default gv.component(({ data, root, send }) => [
-  gv.h('nav', { class: 'doors', 'aria-label': 'From the text to the next token, in five steps', data: { testid: 'doors' } },
+  gv.h('nav', { class: 'doors', 'aria-label': 'From the text to the next token, step by step', data: { testid: 'doors' } },
+    data.around ? around(data.around) : null,
     data.doors.map((card, step) => door(card, step, send))),
   gv.saveButtons(() => gv.svgOfElements(root.querySelector('.doors')), data.saved),
 ]);

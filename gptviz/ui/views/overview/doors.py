@@ -7,7 +7,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from gptviz import LanguageModel, Run, Token
-from gptviz.analysis.overview import SITES, Glance, around, glance
+from gptviz.analysis.embeddings import shared_scale
+from gptviz.analysis.overview import Glance, folded, glance, sites
+from gptviz.analysis.overview import around as tokens_around
 from gptviz.config import GPTConfig
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode
@@ -23,27 +25,31 @@ from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 
-DOORS = ("tokens", "embeddings", "attention", "layernorm", "next_token")  # what happens to a text, in order
+# what happens to a text, in order; the three of `BLOCK` again in every block
+DOORS = ("tokens", "embeddings", "layernorm", "attention", "feed_forward", "next_token")
+BLOCK = ("layernorm", "attention", "feed_forward")
 
 DIMENSIONS = 48  # of the embedding in the small strips: more would be narrower than a pixel
 
 
 def doors(scene: Scene) -> None:
-    """Draw the five doors; a click on one goes to its page."""
+    """Draw the six doors; a click on one goes to its page."""
     query = urlencode(state.link())
     cards = [
         {**card, "title": PAGES[card["page"]][0], "href": f"./{card['page']}{'?' if query else ''}{query}"}
         for card in pictures(scene.run, scene.position, scene.mode)
     ]
-    saved = scene.saved("overview", "From a text to the next token, in five pictures")
-    opened = draw_doors(cards, scene.mode, saved=saved)
+    saved = scene.saved("overview", "From a text to the next token, in six pictures")
+    layers = scene.lm.config.n_layers
+    around = {"first": DOORS.index(BLOCK[0]), "last": DOORS.index(BLOCK[-1]), "label": words.block(layers)}
+    opened = draw_doors(cards, scene.mode, around=around, saved=saved)
     if opened is not None:
         st.switch_page(page_target(opened), query_params=state.link())
 
 
 @per_run
 def glanced(run: Run, position: int) -> Glance:
-    return glance(runs.get(run, SITES), position)
+    return glance(runs.get(run, sites(runs.model(run).config)), position)
 
 
 @per_run
@@ -54,14 +60,15 @@ def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
     return [
         _tokens(tokens, position),
         _embeddings(seen, mode),
-        _attention(run, lm.config, mode),
         _layernorm(seen, mode),
+        _attention(run, lm.config, mode),
+        _feed_forward(seen, lm.config, mode),
         _next_token(lm, tokens[position], seen),
     ]
 
 
 def _tokens(tokens: list[Token], position: int) -> dict[str, Any]:
-    chosen, near = tokens[position], around(tokens, position)
+    chosen, near = tokens[position], tokens_around(tokens, position)
     rows = [
         {
             "shown": show_token(token.raw),
@@ -107,6 +114,23 @@ def _attention(run: Run, config: GPTConfig, mode: Mode) -> dict[str, Any]:
             "alt": words.attention_alt(config.n_layers, config.n_heads),
         },
         "caption": words.attention(config.n_layers, config.n_heads),
+    }
+
+
+def _feed_forward(seen: Glance, config: GPTConfig, mode: Mode) -> dict[str, Any]:
+    before, after = seen.units
+    block, fired = config.n_layers - 1, int((before > 0).sum())
+    limits = [shared_scale(values, share=0.98).limit for values in (seen.units, seen.added)]
+    labels = words.feed_forward_strips(len(before))
+    strips = []
+    for label, values, limit in zip(labels, (before, after, seen.added), (limits[0], *limits), strict=True):
+        alt = words.units_alt(label.lstrip("= "), block, len(values), limit)
+        image = strip(folded(values), limit, mode)
+        strips.append({"label": label, "alt": alt, "image": _data_url(image, "image/png")})
+    return {
+        "page": "feed_forward",
+        "picture": {"draw": "strips", "strips": strips},
+        "caption": words.feed_forward(block, fired, len(before)),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gptviz import LanguageModel
-from gptviz.analysis.overview import SITES, spread_table, token_table
+from gptviz.analysis.overview import sites, spread_table, token_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
@@ -17,13 +17,13 @@ from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors, glanced
 from gptviz.ui.views.overview.examples import example_row
-from gptviz.ui.views.overview.snippet import five_pictures
+from gptviz.ui.views.overview.snippet import six_pictures
 from gptviz.ui.words import show_id
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
     """What the page reads of a pass: rows of numbers, and of the heads only what their pictures need."""
-    return SITES, (heads.SMALL,)
+    return sites(lm.config), (heads.SMALL,)
 
 
 def draw(scene: Scene) -> None:
@@ -41,7 +41,7 @@ def draw(scene: Scene) -> None:
     doors(scene)
     prose(
         words.the_way(config.emb_dim, config.n_layers, config.n_heads),
-        *("block", "attention", "head", "LayerNorm"),
+        *("block", "attention", "head", "LayerNorm", "feed-forward", "residual stream"),
     )
 
     in_numbers(lambda: token_table(scene.trace), "overview.csv", words.TABLE)
@@ -50,7 +50,7 @@ def draw(scene: Scene) -> None:
     in_code(
         [GPTModel.forward, GPTModel.final_hidden],
         program(
-            five_pictures,
+            six_pictures,
             scene.load,
             text=scene.text,
             position=scene.position,

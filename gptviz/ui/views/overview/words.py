@@ -17,8 +17,10 @@ def the_way(emb_dim: int, n_layers: int, n_heads: int) -> str:
     return (
         "**What you see** is one pass of a real GPT over your text, from left to right; nothing is made up. "
         f"The text becomes tokens, the tokens become rows of {emb_dim} numbers, {_count(n_layers, 'block')} "
-        f"of {_count(n_heads, 'attention head')} each let every row read those before it, LayerNorms keep "
-        "the numbers in range, and the last row of all becomes a guess. Click a picture to look inside; "
+        f"work{'s' if n_layers == 1 else ''} on them, and the last row of all becomes a guess. In a block "
+        f"{_count(n_heads, 'attention head')} let{'s' if n_heads == 1 else ''} a row read those before it, "
+        "then the feed-forward works on it by itself; a LayerNorm before each keeps the numbers in range, "
+        "and what each makes is added to the row: that is the residual stream. Click a picture to look inside; "
         "click a token above to follow that one; type a text of your own."
     )
 
@@ -41,8 +43,7 @@ def embeddings(emb_dim: int) -> list[str]:
 def attention(n_layers: int, n_heads: int) -> list[str]:
     return [
         "Information moves from earlier tokens to later ones, "
-        f"through {_count(n_layers * n_heads, 'head')} in {_count(n_layers, 'block')}. Each small triangle "
-        "is one head at work on your text."
+        f"through {_count(n_layers * n_heads, 'head')} in {_count(n_layers, 'block')}, a triangle each."
     ]
 
 
@@ -51,9 +52,24 @@ def layernorm(norms: int, before: tuple[float, float], after: tuple[float, float
     the largest behind any."""
     first, last, low, high = (significant(value, 2) for value in (*before, *after))
     return [
-        f"{norms} LayerNorms keep the numbers in range: their spread goes from {first} to {last}, and leaves "
-        f"each norm between {low} and {high}."
+        f"{norms} LayerNorms keep the numbers' spread, {first} at first and {last} at last, between {low} "
+        f"and {high}."
     ]
+
+
+def feed_forward(block: int, fired: int, units: int) -> list[str]:
+    return [
+        f"Each token passes {units:,} units in every block. For this one {fired:,} fire in block {block}."
+    ]
+
+
+def feed_forward_strips(units: int) -> tuple[str, str, str]:
+    return f"{units:,} units", "after GELU", "= what is added"
+
+
+def block(layers: int) -> str:
+    """Over the doors of a block's parts."""
+    return "the block" if layers == 1 else f"a block, of {layers} one after the other"
 
 
 def next_token(vocabulary: int, token: str) -> list[str]:
@@ -67,6 +83,13 @@ def strip_alt(what: str, n_tokens: int, shown: int, emb_dim: int, limit: float) 
     return (
         f"{what}: {_count(n_tokens, 'row')}, one a token, the first {shown} of {emb_dim} numbers; blue below "
         f"0, orange above, full colour at {significant(limit, 2)}"
+    )
+
+
+def units_alt(what: str, block: int, count: int, limit: float) -> str:
+    return (
+        f"{what}: {_count(count, 'number')} of block {block}'s feed-forward, row after row; blue below 0, "
+        f"orange above, full colour at {significant(limit, 2)}"
     )
 
 
