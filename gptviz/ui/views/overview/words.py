@@ -20,8 +20,8 @@ def the_way(emb_dim: int, n_layers: int, n_heads: int) -> str:
         f"work{'s' if n_layers == 1 else ''} on them, and the last row of all becomes a guess. In a block "
         f"{_count(n_heads, 'attention head')} let{'s' if n_heads == 1 else ''} a row read those before it, "
         "then the feed-forward works on it by itself; a LayerNorm before each keeps the numbers in range, "
-        "and what each makes is added to the row: that is the residual stream. Click a picture to look inside; "
-        "click a token above to follow that one; type a text of your own."
+        "and what each makes is added to the row: that is the residual stream. Click a picture to look "
+        "inside; click a token above to follow that one; type a text of your own."
     )
 
 
