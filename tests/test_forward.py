@@ -25,6 +25,16 @@ def test_hidden_and_last_logits_are_the_models_own(lm):
     assert torch.allclose(forward.hidden(lm.model, batch)[:1], forward.hidden(lm.model, IDS), atol=1e-5)
 
 
+def test_a_pass_may_begin_at_any_block_for_several_texts(lm):
+    trace = lm.trace(IDS[0].tolist())
+    whole = forward.hidden(lm.model, IDS)
+    for block in range(lm.config.n_layers):
+        stream = trace["resid_pre", block][None]
+        assert torch.allclose(forward.hidden_from(lm.model, block, stream), whole, atol=1e-5)
+        both = forward.hidden_from(lm.model, block, torch.cat([stream, 2 * stream]))
+        assert torch.allclose(both[:1], whole, atol=1e-5) and not torch.allclose(both[1:], whole, atol=1e-2)
+
+
 def test_a_hook_sees_and_replaces_inputs_and_outputs(lm):
     seen = []
     hooks = [

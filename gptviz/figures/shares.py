@@ -18,7 +18,7 @@ from gptviz.figures.theme import Mode, figure, palette
 
 ROW = 25  # pixels of a bar, or of a row of a grid
 LABELLED_TOKENS = 40  # above it an axis has positions
-WRITTEN_COLUMNS = 15  # of a grid: above it its cells have no numbers
+WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 
 
 def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None, mode: Mode) -> Figure:
