@@ -25,6 +25,7 @@ from gptviz.analysis.attribution import read_at, sites
 from gptviz.analysis.flow import SITES as FLOW
 from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.logit_lens import KEEP as LENS
+from gptviz.analysis.logit_lens import cells
 from gptviz.analysis.paths import SITES as PATHS
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import MEANS, rollout
@@ -63,6 +64,12 @@ ROWS = [
         "one position, every depth",
         lambda _: list(LENS),
         lambda lm, t: logit_lens(t, lm.model),
+    ),
+    Row(  # the whole text's is tokens / 16 times as much
+        "logit_lens",
+        "16 columns of the grid",
+        lambda _: list(LENS),
+        lambda lm, t: cells(t, lm.model, 0, min(16, len(t))),
     ),
     Row("why", "attribution", sites, lambda lm, t: attribution(t, lm.model, TOKEN, AGAINST)),
     Row("why", "source tokens", with_sources, lambda lm, t: source_tokens(t, lm.model, TOKEN, AGAINST)),
