@@ -189,5 +189,12 @@ def test_the_snippet_is_what_the_page_says(mini, capsys):
     assert f"unit {unit}: " in said and f"{found.shares[unit]:.2%} of what" in said
     reading = readings(mini.model, 3, [unit], [1.0], 6)[0]
     assert all(repr(mini.tokens([i])[0].raw) in said for i, _ in (*reading.raises, *reading.lowers))
-    writes(mini, TEXT, 3, 2, unit=9)
-    assert "unit 9: " in capsys.readouterr().out
+    writes(mini, TEXT, 3, 2, unit=9, sample=True)
+    said = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("unit 9: ") for line in said)
+    found, tokens = windows(mini.encode, 256)
+    read = [mini.trace(window.ids, keep=(), reduce=(PEAKS,)).reduced(PEAKS.name)[3] for window in found]
+    for line, peaks, window in zip(said[-1 - len(found) : -1], read, found, strict=True):
+        assert line.startswith(f"{peaks.value[9]:.3g} at ") and line.endswith(window.title)
+    count = tokens - len(found)
+    assert said[-1] == f"it fires at {sum(int(p.fired[9]) for p in read) / count:.2%} of {count} tokens"

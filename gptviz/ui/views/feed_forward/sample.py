@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from gptviz import Run
+from gptviz import LanguageModel, Run
 from gptviz.analysis.feed_forward import PEAKS, Peaks
 from gptviz.analysis.sample import Window, passages, windows
 from gptviz.tokenizer import show_token
@@ -29,8 +29,8 @@ def draw(scene: Scene, block: int, unit: int) -> None:
         return
     lm = scene.lm
     found, tokens = windows(lm.encode, lm.config.context_length)
-    if any(max(window.ids) >= lm.config.vocab_size for window in found):
-        st.info(words.no_sample(lm.name))  # a character model knows only the characters it was shown
+    if not readable(lm, found):
+        st.info(words.no_sample(lm.name))
         return
     read = _read(scene, found)
     value = [float(of[block].value[unit]) for of in read]
@@ -42,6 +42,16 @@ def draw(scene: Scene, block: int, unit: int) -> None:
         shown = [show_token(token.raw) for token in lm.tokens(found[i].ids)]
         rows.append((value[i], shown, int(read[i][block].position[unit]), found[i].title))
     st.html(tables.excerpts(rows))
+
+
+def is_read(lm: LanguageModel) -> bool:
+    """Whether it is asked for, and can be had."""
+    return SAMPLE.value and readable(lm, windows(lm.encode, lm.config.context_length)[0])
+
+
+def readable(lm: LanguageModel, found: list[Window]) -> bool:
+    """Whether the model has all these tokens: one of characters knows only those it was shown."""
+    return all(max(window.ids) < lm.config.vocab_size for window in found)
 
 
 def _read(scene: Scene, found: list[Window]) -> list[list[Peaks]]:

@@ -3,6 +3,7 @@
 import torch
 
 import gptviz
+from gptviz.analysis.sample import windows
 
 
 def writes(
@@ -12,10 +13,11 @@ def writes(
     position: int,
     unit: int | None = None,
     special_tokens: bool = False,
+    sample: bool = False,
 ) -> torch.Tensor:
     """The size of what each unit writes for one token, (4 * emb_dim,): the areas of the dots.
 
-    `unit` None: the one that writes most.
+    `unit` None: the one that writes most. `sample`: look for it in the sample of five books, too.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids, keep=[("mlp_pre", block), ("mlp_act", block), ("mlp_out", block)])
@@ -50,4 +52,20 @@ def writes(
     logits = head @ columns[:, unit]  # what 1 of its activation adds, without the LayerNorm
     for name, ids in ("raises", logits.topk(6).indices), ("lowers", (-logits).topk(6).indices):
         print(name, [(lm.tokens([i])[0].raw, round(logits[i].item(), 2)) for i in ids.tolist()])
+    if sample:
+        say_where_it_fires(lm, block, unit)
     return sizes
+
+
+def say_where_it_fires(lm: gptviz.LanguageModel, block: int, unit: int) -> None:
+    """How often a unit fires in the sample, and the token that excites it most in each window."""
+    found, _ = windows(lm.encode, lm.config.context_length)
+    fired = tokens = 0
+    for window in found:
+        act = lm.trace(window.ids, keep=[("mlp_act", block)])["mlp_act", block][
+            1:, unit
+        ]  # not the first token
+        fired, tokens = fired + int((act > 0).sum()), tokens + len(act)
+        most = int(act.argmax())
+        print(f"{act[most]:.3g} at {lm.tokens(window.ids)[most + 1].raw!r} of {window.title}")
+    print(f"it fires at {fired / tokens:.2%} of {tokens} tokens")

@@ -204,6 +204,7 @@ def _details(scene: Scene, found: Units, block: int, unit: int) -> None:
             position=scene.position,
             unit=unit,
             special_tokens=scene.special,
+            sample=sample.is_read(scene.lm),
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
