@@ -29,7 +29,8 @@ def says_next(
     halves = [t[site, b][position] for b in blocks for site in ("resid_mid", "resid_post")]
     stream = torch.stack([t["embed"][position], *halves])  # (rows, emb_dim)
     with torch.no_grad():
-        logits = model.out_head(model.final_norm(stream.to(model.final_norm.scale))).float().cpu()
+        final = model.final_norm(stream.to(model.final_norm.scale))  # (rows, emb_dim)
+        logits = (final @ model.out_head.weight.T).float().cpu()  # (rows, vocabulary)
     near = 1e-3 if lm.dtype == "float32" else 0.2
     own = t.logits(position)  # the model's own output
     torch.testing.assert_close(logits[-1], own, rtol=near, atol=near)
