@@ -162,7 +162,7 @@ def through_the_depth(
                     "x": depth,
                     "y": values,
                     "yaxis": axis,
-                    "name": f"`{shown}`",
+                    "name": f"“{shown}”",
                     "legendgroup": str(i),
                     "showlegend": axis == "y",
                     "line": stroke,
