@@ -22,9 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from playwright.sync_api import Page, sync_playwright
 
+from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
-PAGES = ["", "tokens", "embeddings", "attention", "layernorm", "next_token", "anatomy"]
+PAGES = ["", *list(PAGES_THERE_ARE)[1:]]
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
 
 
