@@ -20,6 +20,7 @@ from gptviz.sampling import Sampling, distribution
 from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
 from gptviz.tokenizer import named_bytes
+from gptviz.tokenizer.one import OneToken, one_token
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,10 @@ class Trace:
             )  # 4 of (T,)
         grids = np.array(rows, dtype=np.float32).swapaxes(0, 1)  # (4, N, T)
         return NormStatistics([norm.name for norm in self._norms], *grids)
+
+    def token_id(self, token: OneToken, what: str = "token") -> int:
+        """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
+        return one_token(self._tokenizer, self.config.vocab_size, token, what)
 
     def _position(self, position: int) -> int:
         if (

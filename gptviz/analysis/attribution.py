@@ -30,6 +30,7 @@ import torch
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
+from gptviz.tokenizer.one import OneToken
 from gptviz.trace import Trace
 
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
@@ -73,9 +74,11 @@ def reader(
 
 
 def attribution(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: OneToken | None = None, position: int = -1
 ) -> pd.DataFrame:
     """Each part's share of the logit of `token` at a position, or of its difference to that of `against`.
+
+    A token is given by its id, or by its text (" mill", with its space).
 
     Columns: part, block, head (<NA> where there is none), contribution. The parts, in the order of the pass:
     "embedding", "position", then of every block "head" (H rows), "attention bias" (out_proj's, if it has one)
@@ -90,6 +93,7 @@ def attribution(
     Needs `sites(trace.config)`. Raises ValueError for a token or position that there is not.
     """
     at = position_of(trace, position)
+    token, against = ids_of(trace, token, against)
     read = reader(trace, model, token, against, at)
     rows: list[tuple[str, int | None, int | None, float]] = [
         (name, None, None, float(read.direction @ trace[site][at].double()))
@@ -121,7 +125,7 @@ def attribution(
 
 
 def source_tokens(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: OneToken | None = None, position: int = -1
 ) -> torch.Tensor:
     """What each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after `position`.
 
@@ -136,6 +140,7 @@ def source_tokens(
     edited run `z` as well.
     """
     at = position_of(trace, position)
+    token, against = ids_of(trace, token, against)
     read = reader(trace, model, token, against, at)
     edited = {edit.block for edit in trace.edits if edit.site == "z"}
     near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
@@ -223,12 +228,14 @@ def _rest(
         yield ROUNDING, logit(trace, token, against, at) - total
 
 
+def ids_of(trace: Trace, token: OneToken, against: OneToken | None = None) -> tuple[int, int | None]:
+    """The two as ids. Raises ValueError for what is no token of the model."""
+    return trace.token_id(token), None if against is None else trace.token_id(against, "against")
+
+
 def _head_row(trace: Trace, model: GPTModel, token: int, against: int | None) -> torch.Tensor:
     """The output head's row of `token`, less that of `against`: (D,)."""
-    size = trace.config.vocab_size
-    for what, given in (("token", token), ("against", against)):
-        if given is not None and (isinstance(given, bool) or not 0 <= given < size):
-            raise ValueError(f"{what} is {given!r}; {trace.name} has the ids 0 to {size - 1}")
+    token, against = ids_of(trace, token, against)
     weight = model.out_head.weight
     return _double(weight[token]) - (0.0 if against is None else _double(weight[against]))
 

@@ -25,6 +25,7 @@ from gptviz.analysis.attribution import position_of
 from gptviz.edits import Edit
 from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
+from gptviz.tokenizer.one import OneToken, one_token
 from gptviz.trace import Trace
 
 BASELINES = ("zero", "mean")
@@ -33,7 +34,7 @@ COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
 BATCH_NUMBERS = 2**24
 
-Target = int | tuple[int, int]
+Target = OneToken | tuple[OneToken, OneToken]
 Progress = Callable[[int, int], object]
 
 
@@ -63,10 +64,10 @@ def knock_out(
 ) -> pd.DataFrame:
     """Mute every part in turn: the logit of `target` at a position, its probability, and what changed.
 
-    `target` is a token id, or a pair of them: then `logit` is the difference of the two logits and
-    `probability` that of the first. A muted part gives "zero", or with `baseline` "mean" its mean over the
-    text's positions: what it gives to any token of this text alike. `effect` is `logit` less that of the
-    model as it is: below zero where the part spoke for the target.
+    `target` is a token, by its id or its text (" mill", with its space), or a pair of them: then `logit` is
+    the difference of the two logits and `probability` that of the first. A muted part gives "zero", or with
+    `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike.
+    `effect` is `logit` less that of the model as it is: below zero where the part spoke for the target.
 
     Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
     probability, effect; of every block its heads, its attention, its feed-forward. The rows are those of
@@ -76,17 +77,17 @@ def knock_out(
     `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
-    check(lm, target, baseline)
+    ids = check(lm, target, baseline)
     edits = tuple(edits)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites if not edits else [], edits=edits)
     at = position_of(trace, position)
-    own, _ = _measured(trace.logits(at)[None], target)
+    own, _ = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     rows = _one_by_one(lm, trace, at, edits, baseline) if edits else _batches(lm, trace, at, baseline)
     found: list[tuple[float, float]] = []
     for logits in rows:
-        found += zip(*_measured(logits, target), strict=True)
+        found += zip(*_measured(logits, *ids), strict=True)
         if progress is not None:
             progress(len(found), len(parts))
     return pd.DataFrame(
@@ -115,22 +116,19 @@ def parts_of(lm: LanguageModel) -> list[Part]:
     ]
 
 
-def check(lm: LanguageModel, target: Target, baseline: str) -> None:
-    """Raise a ValueError for a target or baseline that there is not."""
-    pair = target if isinstance(target, tuple) else (target,)
-    wrong = [i for i in pair if isinstance(i, bool) or not hasattr(i, "__index__")]
-    if wrong or len(pair) > 2:
-        raise ValueError(f"target is {target!r}; give a token id, or a pair of them")
-    outside = [i for i in pair if not 0 <= i < lm.config.vocab_size]
-    if outside:
-        raise ValueError(f"target {outside[0]} given; {lm.name} has ids 0 to {lm.config.vocab_size - 1}")
+def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | None]:
+    """The target's ids. Raises ValueError for a target or baseline that there is not."""
     if baseline not in BASELINES:
         raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
+    pair = target if isinstance(target, tuple) else (target,)
+    if len(pair) not in (1, 2):
+        raise ValueError(f"target is {target!r}; give a token, or a pair of them")
+    ids = [one_token(lm.tokenizer, lm.config.vocab_size, token, "target") for token in pair]
+    return ids[0], ids[1] if len(ids) == 2 else None
 
 
-def _measured(logits: torch.Tensor, target: Target) -> tuple[list[float], list[float]]:
+def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[list[float], list[float]]:
     """(B, V) -> of each the target's logit, or the difference, and the probability."""
-    token, against = target if isinstance(target, tuple) else (target, None)
     logits = logits.double()
     wanted = logits[:, token] - (0 if against is None else logits[:, against])
     return wanted.tolist(), logits.softmax(dim=-1)[:, token].tolist()

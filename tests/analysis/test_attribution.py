@@ -221,9 +221,19 @@ def test_the_story_of_mill_against_town(mini):
     assert sources[10] == pytest.approx(3.92, abs=0.005)
 
 
+def test_tokens_may_be_named_by_their_text(mini):
+    trace = mini.trace("Seven green parrots sang")
+    mill, town = mini.encode(" mill")[0], mini.encode(" town")[0]
+    by_text, by_id = ((trace, mini.model, *pair) for pair in ((" mill", " town"), (mill, town)))
+    assert attribution(*by_text).equals(attribution(*by_id))
+    assert (source_tokens(*by_text) == source_tokens(*by_id)).all()
+    with pytest.raises(ValueError, match="against is 'no token', which is not one token of this model but"):
+        attribution(trace, mini.model, " mill", "no token")
+
+
 def test_what_there_is_not_is_answered_with_a_sentence(lm):
     trace = lm.trace(IDS, keep=sites(lm.config))
-    with pytest.raises(ValueError, match="token is 8192; random has the ids 0 to 8191"):
+    with pytest.raises(ValueError, match="token is 8192; the ids go from 0 to 8191"):
         attribution(trace, lm.model, 8192)
     with pytest.raises(ValueError, match="against is -1"):
         attribution(trace, lm.model, 3, -1)

@@ -149,12 +149,18 @@ def test_bfloat16():
     assert np.allclose(table["logit"], logits, atol=0.15)
 
 
+def test_a_token_may_be_named_by_its_text(mini):
+    text, mill = "Seven green parrots sang", mini.encode(" mill")[0]
+    assert knock_out(mini, text, " mill").equals(knock_out(mini, text, mill))
+    assert knock_out(mini, text, (" mill", 7)).equals(knock_out(mini, text, (mill, 7)))
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"target": 8192}, "target 8192 given; random has ids 0 to 8191"),
-        ({"target": (1, 2, 3)}, "give a token id, or a pair"),
-        ({"target": "mill"}, "give a token id, or a pair"),
+        ({"target": 8192}, "target is 8192; the ids go from 0 to 8191"),
+        ({"target": (1, 2, 3)}, "give a token, or a pair"),
+        ({"target": "two words"}, "which is not one token of this model but "),
         ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean"),
         ({"target": 1, "position": 9}, "no position 9"),
         ({"target": 1, "text": ""}, "the text is empty"),

@@ -1,0 +1,34 @@
+"""One token of a vocabulary, however it is named."""
+
+import operator
+from typing import SupportsIndex
+
+import tiktoken
+
+from gptviz.tokenizer.encodings import encode, show_token, token_bytes
+
+OneToken = SupportsIndex | str  # its id, or its text
+
+
+def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, what: str = "token") -> int:
+    """The id of a token given by its id, or by its text as it stands in a prompt (" mill", with the space).
+
+    Raises ValueError for an id outside the vocabulary, for text that is not exactly one token, and for what
+    is neither; `what` names the argument there.
+    """
+    if isinstance(token, str):
+        return _of_text(encoding, vocab_size, token, what)
+    if isinstance(token, bool) or not hasattr(token, "__index__"):
+        raise ValueError(f"{what} is {token!r}; give a token's id, or its text")
+    found = operator.index(token)
+    if not 0 <= found < vocab_size:
+        raise ValueError(f"{what} is {found}; the ids go from 0 to {vocab_size - 1}")
+    return found
+
+
+def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str) -> int:
+    ids = encode(encoding, text)
+    if len(ids) != 1 or ids[0] >= vocab_size:
+        pieces = ", ".join(show_token(token_bytes(encoding, i)) for i in ids[:8]) or "none"
+        raise ValueError(f"{what} is {text!r}, which is not one token of this model but {len(ids)}: {pieces}")
+    return ids[0]
