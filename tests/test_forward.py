@@ -91,15 +91,15 @@ def test_a_pass_waits_until_the_lock_is_free(lm):
 
 @pytest.fixture
 def threads_as_they_were():
-    threads, for_passes = torch.get_num_threads(), forward._pass_threads
+    threads, for_passes, long_pass = torch.get_num_threads(), forward._pass_threads, forward.LONG_PASS
     yield threads
-    forward._pass_threads = for_passes
+    forward._pass_threads, forward.LONG_PASS = for_passes, long_pass
     torch.set_num_threads(threads)
 
 
 def test_in_a_server_only_a_pass_has_all_threads(lm, threads_as_they_were):
     torch.set_num_threads(3)
-    forward._pass_threads = None
+    forward._pass_threads, forward.LONG_PASS = None, 0
     forward.threads_for_passes_only()
     forward.threads_for_passes_only()  # a second server in the process changes nothing
     seen = []
@@ -117,6 +117,18 @@ def test_in_a_server_only_a_pass_has_all_threads(lm, threads_as_they_were):
         thread.start()
         thread.join(60)
     assert seen == [1, 3, 3, 1] * 2
+
+
+def test_in_a_server_a_short_pass_has_one_thread(lm, threads_as_they_were, monkeypatch):
+    torch.set_num_threads(3)
+    monkeypatch.setattr(forward, "_pass_threads", 3)
+    weights = sum(p.numel() for p in lm.model.trf_blocks.parameters() if p.dim() == 2)
+    for long_pass, threads in ((4 * weights, 3), (4 * weights + 1, 1)):
+        monkeypatch.setattr(forward, "LONG_PASS", long_pass)
+        seen = []
+        look = Hook("final_norm", "output", lambda x, seen=seen: seen.append(torch.get_num_threads()))
+        forward.hidden(lm.model, IDS, [look])
+        assert seen == [threads] and torch.get_num_threads() == 3
 
 
 def test_a_pass_takes_the_threads_there_are(lm, threads_as_they_were):
