@@ -124,7 +124,7 @@ def unit_table(found: Units) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Moved:
     """The tokens that a row raises and lowers most: (id, what it adds to the logit), the largest first."""
 
     raises: list[tuple[int, float]]
@@ -140,11 +140,11 @@ class Readings:
     lowered: NDArray[np.int64]
     lowered_by: NDArray[np.float32]
 
-    def __getitem__(self, row: int) -> Reading:
+    def __getitem__(self, row: int) -> Moved:
         def pairs(ids: NDArray[np.int64], by: NDArray[np.float32]) -> list[tuple[int, float]]:
             return list(zip(ids[row].tolist(), by[row].tolist(), strict=True))
 
-        return Reading(pairs(self.raised, self.raised_by), pairs(self.lowered, self.lowered_by))
+        return Moved(pairs(self.raised, self.raised_by), pairs(self.lowered, self.lowered_by))
 
 
 def readings(

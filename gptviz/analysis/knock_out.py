@@ -39,7 +39,7 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
-class Part:
+class MutedPart:
     """What is muted: a head, a block's attention with its bias, or a block's feed-forward."""
 
     kind: str
@@ -103,15 +103,15 @@ def knock_out(
     )
 
 
-def parts_of(lm: LanguageModel) -> list[Part]:
+def parts_of(lm: LanguageModel) -> list[MutedPart]:
     """All parts that can be muted, in the order of the rows: H + 2 a block."""
     return [
         part
         for b in range(lm.config.n_layers)
         for part in (
-            *(Part("head", b, h) for h in range(lm.config.n_heads)),
-            Part("attention", b),
-            Part("feed-forward", b),
+            *(MutedPart("head", b, h) for h in range(lm.config.n_heads)),
+            MutedPart("attention", b),
+            MutedPart("feed-forward", b),
         )
     ]
 
@@ -154,7 +154,7 @@ def _batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterato
 
 
 def _batch(
-    lm: LanguageModel, trace: Trace, at: int, block: int, parts: list[Part], baseline: str
+    lm: LanguageModel, trace: Trace, at: int, block: int, parts: list[MutedPart], baseline: str
 ) -> torch.Tensor:
     """(B, V): the logits at a position with each of these parts of one block muted."""
     model = lm.model

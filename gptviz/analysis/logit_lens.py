@@ -38,7 +38,7 @@ KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens 
 
 
 @dataclass(frozen=True)
-class Reading:
+class Cells:
     """What is told of distributions over V tokens; `...` are (R,) at one position, (R, P) at several.
 
     Of equally probable tokens the one with the lower id comes first, as in `Trace.next_tokens`.
@@ -82,14 +82,14 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     return torch.cat([_read(stream, model), last[None]])
 
 
-def cells(trace: Trace, model: GPTModel, start: int, stop: int, k: int = TOP) -> Reading:
+def cells(trace: Trace, model: GPTModel, start: int, stop: int, k: int = TOP) -> Cells:
     """Every row at the positions from `start` to before `stop`, (R, P): needs the sites of `KEEP`.
 
     A row's logits of these positions (P, V) and the final ones are in memory at a time, never all rows'.
     """
     log_p = torch.log_softmax(_final(trace, model, start, stop), dim=-1)  # (P, V)
     rows = [reading_of(logits, log_p, k) for logits in _rows(trace, model, start, stop)]
-    return Reading(*(np.stack(part) for part in zip(*(vars(row).values() for row in rows), strict=True)))
+    return Cells(*(np.stack(part) for part in zip(*(vars(row).values() for row in rows), strict=True)))
 
 
 def followed_cells(trace: Trace, model: GPTModel, start: int, stop: int, ids: Sequence[int]) -> Followed:
@@ -98,12 +98,12 @@ def followed_cells(trace: Trace, model: GPTModel, start: int, stop: int, ids: Se
     return Followed(np.stack([row.probabilities for row in rows]), np.stack([row.ranks for row in rows]))
 
 
-def reading(logits: torch.Tensor, k: int = TOP) -> Reading:
+def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
     """Of `logit_lens`: (R, V) -> (R,), each row against the last."""
     return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1).expand_as(logits), k)
 
 
-def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Reading:
+def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells:
     """(N, V) float32 logits against the final log-probabilities (N, V): (N,). ValueError for k < 1."""
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 token")
@@ -112,7 +112,7 @@ def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Readi
     entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
     kl = torch.linalg.vecdot(final.exp(), final - log_p)
     ids = torch.from_numpy(top_ids(logits, k))
-    return Reading(
+    return Cells(
         ids=ids.to(torch.int32).numpy(),
         probabilities=p.gather(-1, ids).numpy(),
         entropy=_bits(entropy),

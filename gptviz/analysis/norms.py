@@ -181,7 +181,7 @@ def through_depth(found: NormStatistics, position: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Line:
+class Equation:
     """One line of the arithmetic: the formula, the same with this token's numbers, and what they give."""
 
     name: str
@@ -190,7 +190,7 @@ class Line:
     value: float
 
 
-def arithmetic(steps: Steps, dimension: int) -> list[Line]:
+def arithmetic(steps: Steps, dimension: int) -> list[Equation]:
     """LayerNorm of one dimension, line by line. ValueError for a dimension that does not exist.
 
     Each value is worked out from unrounded numbers; only the writing is rounded.
@@ -209,26 +209,28 @@ def arithmetic(steps: Steps, dimension: int) -> list[Line]:
     )
     scale, shift, scaled = (significant(float(v[i]), 4) for v in (steps.scale, steps.shift, steps.scaled))
     lines = [
-        Line("mean", f"sum of the {size} values / {size}", f"{total} / {size}", steps.mean),
-        Line("variance", f"sum of (x − mean)² / {size}", f"{squares} / {size}", steps.variance),
-        Line("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
-        Line(
+        Equation("mean", f"sum of the {size} values / {size}", f"{total} / {size}", steps.mean),
+        Equation("variance", f"sum of (x − mean)² / {size}", f"{squares} / {size}", steps.variance),
+        Equation("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
+        Equation(
             f"x[{i}] − mean",
             "how far this value is from the mean",
             f"{x} − ({mean})",
             float(steps.centred[i]),
         ),
-        Line(
+        Equation(
             "normalised",
             "(x − mean) / √(variance + eps)",
             f"{centred} / {deviation}",
             float(steps.normalised[i]),
         ),
-        Line("times scale", f"normalised × scale[{i}]", f"{normalised} × {scale}", float(steps.scaled[i])),
+        Equation(
+            "times scale", f"normalised × scale[{i}]", f"{normalised} × {scale}", float(steps.scaled[i])
+        ),
     ]
     if steps.has_shift:
         lines.append(
-            Line("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
+            Equation("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
         )
     return lines
 

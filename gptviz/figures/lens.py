@@ -37,7 +37,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class Trail:
     """A token through the depth: (R,) probabilities and ranks from 1."""
 
     id: int
@@ -138,7 +138,7 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
 
 
 def through_the_depth(
-    lines: Sequence[Line], row_names: Sequence[str], row: int, vocabulary: int, mode: Mode
+    lines: Sequence[Trail], row_names: Sequence[str], row: int, vocabulary: int, mode: Mode
 ) -> Figure:
     """Tokens through the depth: their probability above, their rank below (logarithmic, rank 1 on top).
 

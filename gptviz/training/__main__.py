@@ -89,7 +89,7 @@ def run_tokenizer(args: argparse.Namespace) -> None:
 
 
 def run_model(args: argparse.Namespace) -> None:
-    from gptviz.training.loop import Run
+    from gptviz.training.loop import TrainingRun
 
     training_ids, held_out_ids, vocab_size = encoded_corpus(
         args.text, args.table, args.tokenizer, args.work, args.held_out
@@ -103,7 +103,7 @@ def run_model(args: argparse.Namespace) -> None:
         tie_embeddings=True,
     )
     recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
-    run = Run.start(config, recipe, args.work, args.device)
+    run = TrainingRun.start(config, recipe, args.work, args.device)
     windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
     batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
     validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)

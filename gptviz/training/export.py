@@ -43,7 +43,7 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
 
 
 def read_checkpoint(work: Path) -> dict[str, Any]:
-    """The checkpoint of the run in `work`, as `loop.Run.save` wrote it, on the CPU."""
+    """The checkpoint of the run in `work`, as `loop.TrainingRun.save` wrote it, on the CPU."""
     path = work / "checkpoint.pt"
     if not path.exists():
         raise FileNotFoundError(

@@ -67,7 +67,7 @@ def make_loss(model: GPTModel, device: torch.device, compiled: bool) -> LossFunc
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A training run: the model, its optimizers, how far it is, and what was measured on the way."""
 
     model: GPTModel
@@ -81,7 +81,7 @@ class Run:
     curve: list[dict[str, float]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, config: GPTConfig, recipe: Recipe, folder: Path, device: str = "cpu") -> "Run":
+    def start(cls, config: GPTConfig, recipe: Recipe, folder: Path, device: str = "cpu") -> "TrainingRun":
         """A new run, or the one whose checkpoint lies in `folder`, from the step where it was saved.
 
         The recipe of a resumed run may have other `steps` and `decay_share` (that is how a run is

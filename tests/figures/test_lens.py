@@ -8,7 +8,7 @@ import pytest
 from gptviz.figures.lens import (
     MEASURES,
     Bar,
-    Line,
+    Trail,
     beside_the_end,
     colors_of,
     ends_of,
@@ -65,7 +65,7 @@ def test_two_tokens_that_look_alike_have_a_bar_each():
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_lines_are_told_apart_by_more_than_their_colour(mode):
     rng = np.random.default_rng(0)
-    lines = [Line(i, "·same", rng.random(5).astype(np.float32), rng.integers(1, 50, 5)) for i in range(6)]
+    lines = [Trail(i, "·same", rng.random(5).astype(np.float32), rng.integers(1, 50, 5)) for i in range(6)]
     fig = through_the_depth(lines, NAMES, 2, 61, mode)
     above, below = fig.data[::2], fig.data[1::2]
     assert [trace.meta for trace in above] == list(range(6))
@@ -83,5 +83,5 @@ def test_lines_are_told_apart_by_more_than_their_colour(mode):
 
 
 def test_a_line_that_is_nowhere_is_drawn_all_the_same():
-    fig = through_the_depth([Line(1, "a", np.zeros(5, np.float32), np.full(5, 61))], NAMES, 0, 61, "light")
+    fig = through_the_depth([Trail(1, "a", np.zeros(5, np.float32), np.full(5, 61))], NAMES, 0, 61, "light")
     assert fig.layout.yaxis.range[1] > 0

@@ -12,7 +12,7 @@ from gptviz.config import GPTConfig
 from gptviz.training.bpe import save_ranks, train_ranks
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.export import export, half_weights
-from gptviz.training.loop import Run
+from gptviz.training.loop import TrainingRun
 from gptviz.training.recipe import Recipe
 from tests.training.conftest import prose
 
@@ -22,7 +22,7 @@ VOCAB = 300
 def make_run(folder, tie=True, stop_at=None):
     config = GPTConfig(VOCAB, 16, 32, 2, 2, tie_embeddings=tie)
     ids = np.random.default_rng(0).integers(0, VOCAB, 400).astype(np.uint16)
-    run = Run.start(config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), folder)
+    run = TrainingRun.start(config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), folder)
     run.train(
         Batches(GPTDatasetV1(ids, 16, 16), 4, 0), GPTDatasetV1(ids, 16, 16), progress=False, stop_at=stop_at
     )

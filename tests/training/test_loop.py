@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.training.datasets import Batches, GPTDatasetV1
-from gptviz.training.loop import Run, init_weights, make_loss, make_optimizers, validation_loss
+from gptviz.training.loop import TrainingRun, init_weights, make_loss, make_optimizers, validation_loss
 from gptviz.training.recipe import Recipe
 
 CONFIG = GPTConfig(
@@ -22,7 +22,7 @@ IDS = np.random.default_rng(0).integers(0, 64, 900).astype(np.uint16)
 
 
 def train(folder, recipe=RECIPE, config=CONFIG, ids=IDS, **options):
-    run = Run.start(config, recipe, folder)
+    run = TrainingRun.start(config, recipe, folder)
     windows = GPTDatasetV1(ids, config.context_length, recipe.stride)
     batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
     run.train(batches, windows, progress=False, **{"validate_every": 2} | options)
@@ -120,13 +120,13 @@ def test_a_run_can_be_made_longer(tmp_path):
 def test_another_recipe_cannot_resume(tmp_path, change):
     train(tmp_path, stop_at=2)
     with pytest.raises(ValueError, match="can only be resumed with the same"):
-        Run.start(CONFIG, Recipe(**RECIPE.to_dict() | change), tmp_path)
+        TrainingRun.start(CONFIG, Recipe(**RECIPE.to_dict() | change), tmp_path)
 
 
 def test_another_model_cannot_resume(tmp_path):
     train(tmp_path, stop_at=2)
     with pytest.raises(ValueError, match="can only be resumed with the same"):
-        Run.start(GPTConfig.from_dict(CONFIG.to_dict() | {"n_layers": 1}), RECIPE, tmp_path)
+        TrainingRun.start(GPTConfig.from_dict(CONFIG.to_dict() | {"n_layers": 1}), RECIPE, tmp_path)
 
 
 def test_a_save_that_is_killed_leaves_the_checkpoint_before(tmp_path, monkeypatch):
@@ -142,7 +142,7 @@ def test_a_save_that_is_killed_leaves_the_checkpoint_before(tmp_path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         run.save()
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
-    assert Run.start(CONFIG, RECIPE, tmp_path).step == 2
+    assert TrainingRun.start(CONFIG, RECIPE, tmp_path).step == 2
 
 
 def test_the_curve_says_what_was_measured(tmp_path):
@@ -177,7 +177,7 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
     recipe = Recipe(
         steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01, repeat_share=0
     )
-    run = Run.start(config, recipe, tmp_path)
+    run = TrainingRun.start(config, recipe, tmp_path)
     batches = Batches(GPTDatasetV1(passages(0, 1000), 32, 32), 16, 0, repeat_share=0)
     run.train(batches, GPTDatasetV1(passages(1, 130), 32, 32), progress=False, validate_every=50)
     # a window's 32 targets: 7 tokens drawn from the 23, 22, ... left, copies of all, another passage's first
@@ -197,7 +197,7 @@ def test_dropout_is_off_while_validating(tmp_path):
 
 
 def test_too_little_to_validate_on_is_said_before_training(tmp_path):
-    run = Run.start(CONFIG, RECIPE, tmp_path)
+    run = TrainingRun.start(CONFIG, RECIPE, tmp_path)
     with pytest.raises(ValueError, match="held-out books have 16 tokens; validation needs at least 17"):
         run.train(Batches(GPTDatasetV1(IDS, 16, 16), 4, 0), GPTDatasetV1(IDS[:16], 16, 16), progress=False)
     assert run.step == 0

@@ -174,7 +174,7 @@ def read(made: Frame) -> Prompted:
     return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place)
 
 
-def _end_unless_readable(reading: prompt_box.Reading) -> None:
+def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
     if reading.refusal:
         st.warning(reading.refusal)
         st.stop()

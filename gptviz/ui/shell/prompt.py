@@ -18,7 +18,7 @@ READ_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class PromptRead:
     """The prompt's ids, at most a context of them, and a sentence when that is not all of the text.
 
     `refusal` says why the model cannot read this text at all.
@@ -33,17 +33,17 @@ class Reading:
         return self.notice is not None
 
 
-def read(lm: LanguageModel, text: str, special: bool) -> Reading:
+def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
     """Tokenize a prompt of any length."""
     text = well_formed(text)  # a browser sends nothing else; whatever does is shown U+FFFD, not refused
     ids = lm.encode(text[:READ_CHARACTERS], special_tokens=special)
     limit = lm.config.context_length
     if max(ids[:limit], default=0) >= lm.config.vocab_size:
-        return Reading([], None, _unknown_character(lm, text[:READ_CHARACTERS]))
+        return PromptRead([], None, _unknown_character(lm, text[:READ_CHARACTERS]))
     if len(ids) <= limit and len(text) <= READ_CHARACTERS:
-        return Reading(ids, None)
+        return PromptRead(ids, None)
     count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
-    return Reading(
+    return PromptRead(
         ids[:limit],
         f"The prompt has {count} tokens; {lm.name} reads at most {limit}. "
         f"Your text is kept, and what you see are its first {min(limit, len(ids))} tokens.",

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from gptviz.analysis.feed_forward import Reading, Units
+from gptviz.analysis.feed_forward import Moved, Units
 from gptviz.ui.views.feed_forward import tables, words
 from tests.golden_files import check
 
@@ -48,7 +48,7 @@ def cells(html: str) -> list[list[str]]:
 def test_the_tables_are_the_units() -> None:
     two = np.array([2.0, -0.5])
     found = Units(two, two, np.array([1.95, -0.154]), np.ones(2), np.array([1.95, 0.154]), two, two, 0, 0, 0)
-    read = [Reading([(1, 0.5)], [(2, -0.75)]), Reading([(3, 0.1)], [(4, -0.2)])]
+    read = [Moved([(1, 0.5)], [(2, -0.75)]), Moved([(3, 0.1)], [(4, -0.2)])]
     html = tables.largest(found, [0, 1], read, 1, "<{}>".format)
     assert cells(html) == [
         ["0", "2.00", "1.95", "1.00", "1.95", "&lt;1&gt;", "&lt;2&gt;"],

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gptviz.analysis.feed_forward import Reading, Units
+from gptviz.analysis.feed_forward import Moved, Units
 from gptviz.digits import fixed, significant
 from gptviz.ui.tables import Cell, Row, number, table
 
@@ -12,7 +12,7 @@ TOKENS = 3  # that each of the units that write most raises and lowers
 BESIDE = 8  # tokens to each side of the one that excites a unit
 
 
-def largest(found: Units, chosen: Sequence[int], read: Sequence[Reading], unit: int, show: Show) -> str:
+def largest(found: Units, chosen: Sequence[int], read: Sequence[Moved], unit: int, show: Show) -> str:
     """The units that write most, with the tokens that each raises and lowers, as HTML."""
     rows = []
     for u, reading in zip(chosen, read, strict=True):
@@ -30,7 +30,7 @@ def largest(found: Units, chosen: Sequence[int], read: Sequence[Reading], unit: 
     return table("largest units", heads, rows)
 
 
-def reading(read: Reading, show: Show) -> str:
+def reading(read: Moved, show: Show) -> str:
     """The tokens that a unit's column raises most, beside those that it lowers most, as HTML."""
     rows = [
         Row(

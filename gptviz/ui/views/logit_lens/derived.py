@@ -11,8 +11,8 @@ from gptviz import Run
 from gptviz.analysis import logit_lens as lens_of
 from gptviz.analysis.logit_lens import (
     KEEP,
+    Cells,
     Followed,
-    Reading,
     cells,
     contenders,
     followed,
@@ -22,7 +22,7 @@ from gptviz.analysis.logit_lens import (
     row_names,
     settled_from,
 )
-from gptviz.figures.lens import Bar, Line, colors_of, grid_values
+from gptviz.figures.lens import Bar, Trail, colors_of, grid_values
 from gptviz.ui import runs
 from gptviz.ui.components.lens import LensCells, Number, encoded
 from gptviz.ui.runs import per_run
@@ -53,7 +53,7 @@ class Depth:
     probability.
     """
 
-    reading: Reading
+    reading: Cells
     settled: int
     leaders: list[int]
     contenders: list[int]
@@ -76,10 +76,10 @@ def depth(run: Run, position: int) -> Depth:
 
 
 @per_run
-def lines(run: Run, position: int, ids: tuple[int, ...]) -> list[Line]:
+def lines(run: Run, position: int, ids: tuple[int, ...]) -> list[Trail]:
     """Tokens through the depth, at one position."""
     lm, found = runs.model(run), followed(logits(run, position), ids)
-    return [Line(i, show_id(lm, i), found.probabilities[:, n], found.ranks[:, n]) for n, i in enumerate(ids)]
+    return [Trail(i, show_id(lm, i), found.probabilities[:, n], found.ranks[:, n]) for n, i in enumerate(ids)]
 
 
 @per_run
@@ -114,7 +114,7 @@ def token_names(run: Run, ids: tuple[int, ...]) -> dict[int, str]:
 
 
 @per_run
-def part(run: Run, start: int, stop: int) -> Reading:
+def part(run: Run, start: int, stop: int) -> Cells:
     """The columns of some positions: what takes long, with a large vocabulary."""
     return cells(runs.get(run, KEEP), runs.model(run).model, start, stop)
 
@@ -125,10 +125,10 @@ def part_followed(run: Run, start: int, stop: int, token: int) -> Followed:
 
 
 @per_run
-def columns(run: Run, parts: tuple[Part, ...]) -> Reading:
+def columns(run: Run, parts: tuple[Part, ...]) -> Cells:
     """All that has been read, (R, K)."""
     found = [vars(part(run, *positions)) for positions in parts]
-    return Reading(**{name: np.concatenate([one[name] for one in found], axis=1) for name in found[0]})
+    return Cells(**{name: np.concatenate([one[name] for one in found], axis=1) for name in found[0]})
 
 
 @per_run

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.logit_lens import Followed, Reading
-from gptviz.figures.lens import Bar, Line
+from gptviz.analysis.logit_lens import Cells, Followed
+from gptviz.figures.lens import Bar, Trail
 from gptviz.ui.views.logit_lens.derived import Part
 
 Show = Callable[[int], str]
 
 
-def rows_table(found: Reading, names: Sequence[str], show: Show) -> pd.DataFrame:
+def rows_table(found: Cells, names: Sequence[str], show: Show) -> pd.DataFrame:
     """One position, (R,): a row a depth."""
     return pd.DataFrame(
         {
@@ -27,7 +27,7 @@ def rows_table(found: Reading, names: Sequence[str], show: Show) -> pd.DataFrame
     )
 
 
-def lines_table(lines: Sequence[Line], names: Sequence[str]) -> pd.DataFrame:
+def lines_table(lines: Sequence[Trail], names: Sequence[str]) -> pd.DataFrame:
     """The curves: a row a token and depth."""
     return pd.DataFrame(
         [
@@ -63,7 +63,7 @@ def bars_table(bars: Sequence[Bar]) -> pd.DataFrame:
 
 
 def grid_table(
-    found: Reading,
+    found: Cells,
     parts: Sequence[Part],
     names: Sequence[str],
     tokens: Sequence[str],

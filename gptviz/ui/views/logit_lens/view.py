@@ -3,7 +3,7 @@
 import streamlit as st
 
 from gptviz.analysis.logit_lens import logit_lens
-from gptviz.figures.lens import Line, beside_the_end, ends_of, scale_of, short_name, through_the_depth
+from gptviz.figures.lens import Trail, beside_the_end, ends_of, scale_of, short_name, through_the_depth
 from gptviz.model import LayerNorm
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.lens import Legend, lens_grid
@@ -141,7 +141,7 @@ def _cell(scene: Scene, found: Depth, names: list[str], row: int) -> None:
 # ---- tokens through the depth ----
 
 
-def _followed(scene: Scene, found: Depth, names: list[str], row: int, target: Target) -> list[Line]:
+def _followed(scene: Scene, found: Depth, names: list[str], row: int, target: Target) -> list[Trail]:
     st.subheader("Tokens through the depth", anchor=False)
     pinned = choice.pinned(scene, found.contenders)
     ids = tuple(dict.fromkeys([target.token, *(pinned or found.leaders)]))
@@ -187,7 +187,7 @@ def _details(
     parts: tuple[Part, ...],
     target: Target,
     ranked: int | None,
-    lines: list[Line],
+    lines: list[Trail],
 ) -> None:
     lm, run, position = scene.lm, scene.run, scene.position
 

@@ -41,7 +41,7 @@ def graph(run: Run, position: int, threshold: float, renormalize: bool) -> Contr
 
 
 @dataclass(frozen=True)
-class Shares:
+class FlowShares:
     """What a token's stream draws from where, (L + 1, n), and how much of it was followed exactly."""
 
     rows: torch.Tensor
@@ -49,13 +49,13 @@ class Shares:
 
 
 @per_run
-def contributions(run: Run, position: int) -> Shares:
-    return Shares(*token_flow(_flow_trace(run), runs.model(run).model, position))
+def contributions(run: Run, position: int) -> FlowShares:
+    return FlowShares(*token_flow(_flow_trace(run), runs.model(run).model, position))
 
 
 @per_run
-def rolled(run: Run, position: int) -> Shares:
-    return Shares(rollout(_means_trace(run), position), 1.0)
+def rolled(run: Run, position: int) -> FlowShares:
+    return FlowShares(rollout(_means_trace(run), position), 1.0)
 
 
 @per_run
