@@ -135,7 +135,7 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
         accept_new_options=True,
         key=key,
         help=help,
-        width=260,
+        width=300,
         on_change=_chosen,
         args=(scene, param),
     )

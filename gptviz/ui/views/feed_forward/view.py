@@ -64,7 +64,7 @@ def draw(scene: Scene) -> None:
     sentences = st.container()
     last = scene.lm.config.n_layers - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        block = block_input(last + 1, last, "the last", width=170)
+        block = block_input(last + 1, last, "the last", width=205)
         found = units_of(scene.run, block, scene.position)
         unit = _unit_input(found)
     label = _label(scene)
@@ -95,7 +95,7 @@ def _unit_input(found: Units) -> int:
         step=1,
         placeholder=f"{largest}, which writes most",
         help="A click on a dot chooses it, too.",
-        width=260,
+        width=320,
     )
     return largest if chosen is None else chosen
 

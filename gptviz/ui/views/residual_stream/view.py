@@ -42,7 +42,7 @@ def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     found, layers = stream_of(scene.run), scene.lm.config.n_layers
     sentences = st.container()
-    block = block_input(layers, found.most_changed(scene.position), "which turns it most", width=240)
+    block = block_input(layers, found.most_changed(scene.position), "which turns it most", width=300)
     with sentences:
         _say(scene, found)
     _ladder(scene, found, block)
