@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview.doors import BLOCK, DOORS
-from gptviz.ui.views.overview.examples import EXAMPLES
 
 TEXT = "The king loved his daughter"
 

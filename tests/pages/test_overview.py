@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from gptviz.figures.head_grid import mosaic
 from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview.doors import DOORS
-from gptviz.ui.views.overview.examples import EXAMPLES
 
 
 def doors(at):

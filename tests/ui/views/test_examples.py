@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.ui.views.overview.examples import EXAMPLES
+from gptviz.ui.views.examples import EXAMPLES
 
 
 def best(mini, label, k=1):

@@ -1,7 +1,7 @@
 """The Overview's sentences, all of them, for small inputs."""
 
+from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview import words
-from gptviz.ui.views.overview.examples import EXAMPLES
 from tests.golden_files import check
 
 

@@ -24,6 +24,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
+from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.words import as_code, show_id
@@ -112,6 +113,7 @@ def _dots(scene: Scene, found: Units, block: int, unit: int) -> None:
     )
     quiet = int((~found.fires).sum())
     prose(words.relu(curve.tanh, quiet, found.quiet, found.size), "GELU")
+    example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 
 def _pick_unit() -> None:

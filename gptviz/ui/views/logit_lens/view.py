@@ -10,6 +10,7 @@ from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.logit_lens import choice, derived, streaming, tables, words
 from gptviz.ui.views.logit_lens.derived import Depth, Part
 from gptviz.ui.views.logit_lens.snippet import says_next
@@ -40,6 +41,7 @@ def draw(scene: Scene) -> None:
         ),
         *("token", "residual stream", "LayerNorm", "logit lens", "entropy"),
     )
+    example_row("A copied passage", "A quotation closes", "He and she", "Counting")
     _cell(scene, found, names, row)
     lines = _followed(scene, found, names, row, target)
     _details(scene, found, names, row, parts, target, ranked, lines)

@@ -14,9 +14,9 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import heads
+from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors, glanced
-from gptviz.ui.views.overview.examples import example_row
 from gptviz.ui.views.overview.snippet import six_pictures
 from gptviz.ui.words import show_id
 

@@ -21,6 +21,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
+from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
 from gptviz.ui.words import as_code
@@ -90,6 +91,7 @@ def _ladder(scene: Scene, found: Stream, block: int) -> None:
         said.append(words.write(part, before, size, cosine, numbers.does(cosine), turn, after))
     prose(f"**Block {block}.** {' '.join(said)}", "cosine")
     st.caption(words.LOOK_FOR)
+    example_row("A copied passage", "He and she", "Once upon a time")
 
 
 def _pick_block() -> None:

@@ -17,6 +17,7 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
+from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.why import derived, muting, words
 from gptviz.ui.views.why.chosen import Chosen, choose
 from gptviz.ui.views.why.derived import Shares, Sources
@@ -47,6 +48,7 @@ def draw(scene: Scene) -> None:
         "LayerNorm",
     )
     _notes(found)
+    example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
     _head(scene, chosen, found, sources)
     muting.draw(scene, chosen, found.table)
     for panel in PANELS:

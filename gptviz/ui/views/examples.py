@@ -48,16 +48,17 @@ EXAMPLES = (
 )
 
 
-def example_row() -> None:
-    """The examples as buttons, and below them what to watch if the prompt is one of them.
+def example_row(*labels: str) -> None:
+    """These examples (all, if none is named) as buttons, and below them what to watch in the prompt's own.
 
     What there is to watch was seen in the bundled model, and is said of no other.
     """
+    offered = [(i, example) for i, example in enumerate(EXAMPLES) if not labels or example.label in labels]
     prompt = state.current()
     bundled = prompt.model.name == state.DEFAULT_MODEL.name
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")
-        for number, example in enumerate(EXAMPLES):
+        for number, example in offered:
             st.button(
                 example.label,
                 key=f"example_{number}",
@@ -66,7 +67,7 @@ def example_row() -> None:
                 on_click=_choose,
                 args=(example.text,),
             )
-    for example in EXAMPLES:
+    for _, example in offered:
         if bundled and example.text == prompt.text:
             st.markdown(f"**What to watch:** {example.watch}")
 

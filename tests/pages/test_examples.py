@@ -1,0 +1,17 @@
+"""The prompts that a page offers to try: those of the Overview that suit it."""
+
+import pytest
+
+from gptviz.ui.views.examples import EXAMPLES
+
+
+@pytest.mark.parametrize("page", ["residual_stream", "feed_forward", "logit_lens", "why"])
+def test_a_page_that_takes_apart_offers_what_suits_it(run_page, page):
+    at = run_page(page, text="a")
+    offered = [int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")]
+    assert 3 <= len(offered) < len(EXAMPLES)
+    for number in (offered[0], offered[-1]):
+        at.button(key=f"example_{number}").click().run()
+        assert not at.exception
+        assert at.query_params["text"] == EXAMPLES[number].text
+        assert any(EXAMPLES[number].watch in note.value for note in at.markdown)
