@@ -206,7 +206,7 @@ def test_a_tensor_that_is_not_known_is_named(monkeypatch):
             super().__init__(cfg)
             self.extra = torch.nn.Linear(2, 2)
 
-    monkeypatch.setattr("gptviz.analysis.anatomy.GPTModel", Larger)
+    monkeypatch.setattr("gptviz.blank.GPTModel", Larger)
     with pytest.raises(ValueError, match=re.escape("'extra.weight'")):
         anatomy.__wrapped__(BOOK)
 
@@ -217,7 +217,7 @@ def test_a_shape_that_is_not_as_written_is_named(monkeypatch):
             super().__init__(cfg)
             self.pos_emb = torch.nn.Embedding(cfg["context_length"] + 1, cfg["emb_dim"])
 
-    monkeypatch.setattr("gptviz.analysis.anatomy.GPTModel", Wider)
+    monkeypatch.setattr("gptviz.blank.GPTModel", Wider)
     with pytest.raises(ValueError, match=r"pos_emb.weight has the shape \(1025, 768\)"):
         anatomy.__wrapped__(BOOK)
 

@@ -137,7 +137,8 @@ def test_the_overview_is_saved_as_one_picture(open_page, tmp_path):
     assert_same_texts(svg, doors)
     assert_all_inside(svg)
     assert size(svg) == pytest.approx(on_screen(doors), abs=1)
-    assert len([*svg.iter(f"{SVG}image")]) == 4  # three strips of embeddings, and the grid of heads
+    images = [*svg.iter(f"{SVG}image")]
+    assert len(images) == 7  # three strips of embeddings, three of the feed-forward, and the grid of heads
     assert len([*svg.iter(f"{SVG}polyline")]) == 2
 
     seen = Image.open(BytesIO(doors.screenshot())).convert("RGB")
