@@ -83,13 +83,18 @@ def running(model: GPTModel) -> Iterator[None]:
 @contextmanager
 def alone() -> Iterator[None]:
     """The lock and all of torch's threads: for a pass, and for work as heavy that must not run beside one."""
-    with _LOCK:
-        before = torch.get_num_threads()
-        try:
-            torch.set_num_threads(_pass_threads or before)
-            yield
-        finally:
-            torch.set_num_threads(before)
+    with _LOCK, _threads(_pass_threads or torch.get_num_threads()):
+        yield
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(number)
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def threads_for_passes_only() -> None:
@@ -106,23 +111,15 @@ def threads_for_passes_only() -> None:
 
 def _pass(model: GPTModel, in_idx: torch.Tensor) -> torch.Tensor:
     """The only line of gptviz that runs all blocks: keys and values of what came before belong here."""
-    with _threads_that_pay(model, in_idx.numel()):
+    with _threads(_threads_that_pay(model, in_idx.numel())):
         return model.final_hidden(in_idx)
 
 
-@contextmanager
-def _threads_that_pay(model: GPTModel, n_tokens: int) -> Iterator[None]:
+def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
     """In a server a short pass has one thread: two are a fifth sooner done, and cost two thirds more."""
     weights = 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2  # of the blocks, about
-    if _pass_threads is None or weights * n_tokens >= LONG_PASS:
-        yield
-        return
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        yield
-    finally:
-        torch.set_num_threads(before)
+    short = _pass_threads is not None and weights * n_tokens < LONG_PASS
+    return 1 if short else torch.get_num_threads()
 
 
 @contextmanager

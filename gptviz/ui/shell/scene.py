@@ -100,9 +100,19 @@ class Scene(Frame):
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The same with the selected token in the file's name, and with it and the text below the title."""
-        token = f"Selected: {show_token(self.tokens[self.position].raw)} (position {self.position})"
+        token = f"Selected: {self.label} (position {self.position})"
         own = super().saved(name, title, *which, f"token{self.position}")
         return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *own.lines))
+
+    @property
+    def labels(self) -> list[str]:
+        """The tokens as the screen shows them."""
+        return [show_token(token.raw) for token in self.tokens]
+
+    @property
+    def label(self) -> str:
+        """The selected token as the screen shows it."""
+        return show_token(self.tokens[self.position].raw)
 
     def select(self, position: int) -> None:
         """Select a token; for callbacks, so that the next run shows it."""

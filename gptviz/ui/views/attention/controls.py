@@ -13,7 +13,6 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis import head_roles
 from gptviz.config import GPTConfig
 from gptviz.reduction import Reduction
-from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.runs import Keep, per_run
@@ -22,16 +21,12 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import heads
 from gptviz.ui.views.attention import words
+from gptviz.ui.views.block import block_and_head_inputs
 
 KEY: Param[int | None] = Param("key", int, None, if_there)
 AVERAGE, HIDE = Param("average", bool, False), Param("hide_first", bool, False)
 PARAMS = (KEY, AVERAGE, HIDE)
 _KEY_QUERY = "attention_key_query"  # the query that the chosen key was chosen for
-
-
-def shown(scene: Scene) -> list[str]:
-    """The tokens as the screen shows them."""
-    return [show_token(token.raw) for token in scene.tokens]
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
@@ -77,20 +72,7 @@ def controls(scene: Scene) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
         step = (*shown, config.n_layers, config.n_heads)
         st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
-        for param, label, count, default in (
-            (BLOCK, "Block", config.n_layers, best.block),
-            (HEAD, "Head", config.n_heads, best.head),
-        ):
-            param.widget(
-                st.number_input,
-                f"{label}, 0 to {count - 1}",
-                min_value=0,
-                max_value=count - 1,
-                value=None,
-                step=1,
-                width=110,
-                placeholder=str(default),
-            )
+        block_and_head_inputs(config, best.block, best.head)
         st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
     return shown
 

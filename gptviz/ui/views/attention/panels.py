@@ -19,7 +19,7 @@ from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.choice import Choice
-from gptviz.ui.views.attention.controls import picker, shown
+from gptviz.ui.views.attention.controls import picker
 
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 
@@ -140,7 +140,7 @@ def _matrix(
         name,
         panels,
         arrays,
-        shown(scene)[seen],
+        scene.labels[seen],
         scene.position,
         inside,
         scene.mode,
@@ -160,7 +160,7 @@ def draw_arithmetic(
     scene: Scene, trace: Trace, lines: list[str], cell: CellArithmetic, block: int, head: int
 ) -> None:
     """The numbers behind one weight, as sentences and as bars."""
-    tokens, mode = shown(scene), scene.mode
+    tokens, mode = scene.labels, scene.mode
     query, key = tokens[cell.query], tokens[cell.key]
     which = (f"block{block}", f"head{head}", f"key{cell.key}")
     words, bars = st.columns([2, 3], gap="medium")

@@ -63,7 +63,7 @@ def _strip(scene: Scene, drawn: torch.Tensor) -> None:
 
 def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands above the picture: what the head does, and whether it is drawn as it is."""
-    shown = controls.shown(scene)
+    shown = scene.labels
     row = own[scene.position, : scene.position + 1].tolist()
     if chosen.average:
         what = words.average(chosen.block, scene.lm.config.n_heads)
@@ -80,7 +80,7 @@ def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     parts = [words.LOOK_FOR]
     if not (chosen.hide_first or chosen.average):  # else it stands above
         row = own[scene.position, : scene.position + 1].tolist()
-        parts.append(words.row(controls.shown(scene), row))
+        parts.append(words.row(scene.labels, row))
     if not chosen.average:
         parts.append(words.over_all(heads.measured(scene.run).roles[chosen.block][chosen.head]))
     return " ".join(filter(None, parts))
@@ -89,13 +89,13 @@ def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
 def _sink(scene: Scene, trace: Trace, chosen: Choice) -> None:
     values = trace["v", chosen.block][chosen.head]
     first = attention.first_token(heads.measured(scene.run).first, values, chosen.block, chosen.head)
-    if first is not None and (answer := words.sink(first, controls.shown(scene))):
+    if first is not None and (answer := words.sink(first, scene.labels)):
         st.markdown(answer)
 
 
 def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, key: int) -> None:
     cell = attention.cell(trace, chosen.block, chosen.head, scene.position, key)
-    lines = words.arithmetic(cell, controls.shown(scene))
+    lines = words.arithmetic(cell, scene.labels)
     if cell.weight is not None:
         average = own[cell.query, key].item() if chosen.average else None
         first = own[cell.query, 0].item() if chosen.hide_first and key > 0 else None
@@ -106,7 +106,7 @@ def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, k
 def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor) -> None:
     block, head = chosen.block, chosen.head
     in_numbers(
-        lambda: attention.table(drawn, controls.shown(scene)),
+        lambda: attention.table(drawn, scene.labels),
         f"attention-block{block}-" + ("average" if chosen.average else f"head{head}"),
         words.table_caption(block, head, chosen.average, chosen.hide_first),
         missing="not shown" if chosen.hide_first else "masked",

@@ -13,7 +13,6 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.embeddings import embedding_rows, embedding_sum
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
-from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
@@ -66,7 +65,7 @@ def draw(scene: Scene) -> None:
     position = scene.position
     others = numbers.same_token_elsewhere(scene.tokens, position)
     prose(
-        words.this_plus_this(_label(scene), scene.tokens[position].id, position, others),
+        words.this_plus_this(scene.label, scene.tokens[position].id, position, others),
         "token",
         "dimension",
         "embedding",
@@ -90,12 +89,8 @@ def draw(scene: Scene) -> None:
     _details(scene)
 
 
-def _label(scene: Scene) -> str:
-    return show_token(scene.tokens[scene.position].raw)
-
-
 def _three_rows(scene: Scene) -> None:
-    parts, position, label = rows_of(scene.run), scene.position, _label(scene)
+    parts, position, label = rows_of(scene.run), scene.position, scene.label
     size = parts.shape[2]
     picture = st.container()
     picked = dimension_input(
@@ -128,7 +123,7 @@ def _pick_dimension(part: int, dimension: int) -> None:
 def _every_token(scene: Scene) -> None:
     st.subheader("Every token of the prompt", anchor=False)
     parts, scale = rows_of(scene.run), scale_of(scene.run)
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
     lengths = lengths_of(scene.run)[["token_norm", "position_norm", "sum_norm"]].to_numpy().T  # (3, T)
     scene.chart(
         embedding_rows(parts, labels, lengths, scale.limit, scene.position, scene.mode),
@@ -140,7 +135,7 @@ def _every_token(scene: Scene) -> None:
 
 
 def _neighbors(scene: Scene) -> None:
-    label, lm = _label(scene), scene.lm
+    label, lm = scene.label, scene.lm
     st.subheader(f"The nearest neighbours of {as_code(label)}", anchor=False)
     MEASURE.within(MEASURES)
     measure = MEASURE.widget(
@@ -209,7 +204,7 @@ def _details(scene: Scene) -> None:
     in_numbers(
         lambda: numbers.row_table(rows_of(scene.run), scene.position),
         "embedding.csv",
-        f"The three rows of {as_code(_label(scene))} (position {scene.position}), a line a dimension.",
+        f"The three rows of {as_code(scene.label)} (position {scene.position}), a line a dimension.",
         "the rows",
     )
     in_numbers(

@@ -13,7 +13,6 @@ from gptviz.figures.feed_forward import expansion, gelu_dots, unit_over_text
 from gptviz.figures.norms import LABELLED_COLUMNS
 from gptviz.model import GELU, FeedForward
 from gptviz.reduction import Reduction
-from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
@@ -27,6 +26,7 @@ from gptviz.ui.views.block import block_input
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
+from gptviz.ui.views.index_input import index_input
 from gptviz.ui.words import as_code, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
@@ -68,7 +68,7 @@ def draw(scene: Scene) -> None:
         block = block_input(last + 1, last, "the last", width=205)
         found = units_of(scene.run, block, scene.position)
         unit = _unit_input(found)
-    label = _label(scene)
+    label = scene.label
     with sentences:
         count, fired = len(found.before), int(found.fires.sum())
         said = words.what_to_see(block, label, count, fired, found.half(), found.size)
@@ -80,23 +80,15 @@ def draw(scene: Scene) -> None:
     _details(scene, found, block, unit)
 
 
-def _label(scene: Scene) -> str:
-    return show_token(scene.tokens[scene.position].raw)
-
-
 def _unit_input(found: Units) -> int:
     count, largest = len(found.before), found.largest(1)[0]
-    UNIT.within(count)
-    chosen = UNIT.widget(
-        st.number_input,
+    chosen = index_input(
+        UNIT,
         f"Unit, 0 to {count - 1:,}",
-        min_value=0,
-        max_value=count - 1,
-        value=None,
-        step=1,
-        placeholder=f"{largest}, which writes most",
-        help="A click on a dot chooses it, too.",
-        width=320,
+        count,
+        f"{largest}, which writes most",
+        320,
+        "A click on a dot chooses it, too.",
     )
     return largest if chosen is None else chosen
 
@@ -107,7 +99,7 @@ def _dots(scene: Scene, found: Units, block: int, unit: int) -> None:
     scene.chart(
         gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode),
         key="gelu_dots",
-        alt=words.dots_alt(block, _label(scene), len(found.before)),
+        alt=words.dots_alt(block, scene.label, len(found.before)),
         on_select=_pick_unit,
         which=(f"block{block}",),
     )
@@ -136,7 +128,7 @@ def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
 
 
 def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
-    lm, label = scene.lm, _label(scene)
+    lm, label = scene.lm, scene.label
     st.subheader(f"Unit {unit} of block {block}", anchor=False)
     figures = (found.before, found.after, found.columns, found.shares)
     prose(words.unit(unit, label, *(float(values[unit]) for values in figures)))
@@ -158,7 +150,7 @@ def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
 
 def _over_text(scene: Scene, block: int, unit: int) -> None:
     activations = numbers.excites(scene.get(numbers.sites(block)), block, unit)
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
     best, fired = int(activations.argmax()), int((activations > 0).sum())
     prose(words.over_text(unit, fired, len(labels), labels[best], best, float(activations[best])), "token")
     scene.chart(
@@ -187,14 +179,14 @@ def _expansion(scene: Scene, found: Units, block: int, unit: int) -> None:
     scene.chart(
         expansion(found.given, found.before, found.after, found.written, unit, scene.mode),
         key="expansion",
-        alt=f"{size} numbers of {_label(scene)} become {count} units of block {block}, and {size} again",
+        alt=f"{size} numbers of {scene.label} become {count} units of block {block}, and {size} again",
         which=(f"block{block}",),
     )
     prose(words.adds_up(found.difference, scene.lm.dtype, bool(scene.run.edits)), "bias")
 
 
 def _details(scene: Scene, found: Units, block: int, unit: int) -> None:
-    what = f"the units of block {block} at {as_code(_label(scene))}"
+    what = f"the units of block {block} at {as_code(scene.label)}"
     in_numbers(lambda: numbers.unit_table(found), f"feed-forward-block{block}", words.TABLE, what)
     in_code(
         [FeedForward.forward, GELU.forward, GELU.formula],

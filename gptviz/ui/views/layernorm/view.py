@@ -8,7 +8,6 @@ from gptviz.analysis.norms import Steps
 from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
 from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
 from gptviz.model import LayerNorm
-from gptviz.tokenizer import show_token
 from gptviz.trace import NormStatistics
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -62,10 +61,6 @@ def draw(scene: Scene) -> None:
     _details(scene, quantity, name)
 
 
-def _labels(scene: Scene) -> list[str]:
-    return [show_token(token.raw) for token in scene.tokens]
-
-
 def _choices(scene: Scene) -> tuple[str, str]:
     """Mean or variance, and which norm; a click on a cell of the heatmaps chooses the norm and the token."""
     names = statistics(scene.run).names
@@ -86,7 +81,7 @@ def _choices(scene: Scene) -> tuple[str, str]:
 
 
 def _say(scene: Scene, quantity: str, name: str) -> None:
-    found, labels = statistics(scene.run), _labels(scene)
+    found, labels = statistics(scene.run), scene.labels
     before, after = found.grid(quantity), found.grid(f"{quantity}_after")
     row, size = found.names.index(name), scene.lm.config.emb_dim
     ends = numbers.extremes(before), numbers.extremes(after)
@@ -108,7 +103,7 @@ def _grids(scene: Scene, quantity: str, name: str) -> None:
     row = found.names.index(name)
     scene.chart(
         norm_grids(
-            before, after, found.names, _labels(scene), quantity, limit, row, scene.position, scene.mode
+            before, after, found.names, scene.labels, quantity, limit, row, scene.position, scene.mode
         ),
         key="layernorm_grids",
         which=(quantity,),
@@ -118,7 +113,7 @@ def _grids(scene: Scene, quantity: str, name: str) -> None:
 
 def _depth(scene: Scene, quantity: str, name: str) -> None:
     found, position = statistics(scene.run), scene.position
-    label = _labels(scene)[position]
+    label = scene.labels[position]
     st.subheader(f"{as_code(label)} through the depth of the network", anchor=False)
     scene.chart(
         norm_depth(
@@ -131,7 +126,7 @@ def _depth(scene: Scene, quantity: str, name: str) -> None:
 
 
 def _inside(scene: Scene, name: str) -> None:
-    label = _labels(scene)[scene.position]
+    label = scene.label
     steps = steps_of(scene.run, name, scene.position)
     st.html(STYLE)
     st.subheader(f"Inside {name}, for {as_code(label)} (position {scene.position})", anchor=False)
@@ -173,7 +168,7 @@ def _histograms(scene: Scene, steps: Steps, dimension: int, name: str) -> None:
         ),
         key="layernorm_histograms",
         which=(*_named(name), f"dimension{dimension}"),
-        alt=f"How the {len(steps.before)} values of {_labels(scene)[scene.position]} are spread "
+        alt=f"How the {len(steps.before)} values of {scene.label} are spread "
         f"before {name}, normalised, and after it",
     )
     st.caption(words.histograms(dimension))

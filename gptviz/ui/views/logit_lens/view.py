@@ -5,7 +5,6 @@ import streamlit as st
 from gptviz.analysis.logit_lens import logit_lens
 from gptviz.figures.lens import Trail, beside_the_end, ends_of, scale_of, short_name, through_the_depth
 from gptviz.model import LayerNorm
-from gptviz.tokenizer import show_token
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
@@ -56,7 +55,7 @@ def _sentence(scene: Scene, found: Depth, names: list[str]) -> str:
         at = found.settled - 1
         before = show_id(lm, int(found.top[at])), float(reading.probabilities[at, 0])
     return words.sentence(
-        show_token(scene.tokens[scene.position].raw),
+        scene.label,
         scene.position,
         show_id(lm, int(found.top[-1])),
         float(reading.probabilities[-1, 0]),
@@ -93,7 +92,7 @@ def _grid(
             (_short(name, i == len(names) - 1), _full(name, i == len(names) - 1))
             for i, name in enumerate(names)
         ],
-        [show_token(token.raw) for token in scene.tokens],
+        scene.labels,
         (row, scene.position),
         legend,
         scene.mode,
@@ -117,7 +116,7 @@ def _full(name: str, last: bool) -> str:
 def _cell(scene: Scene, found: Depth, names: list[str], row: int) -> None:
     last = row == len(names) - 1
     bars = derived.bars(scene.run, scene.position, row)
-    token = show_token(scene.tokens[scene.position].raw)
+    token = scene.label
     st.subheader(words.cell(names[row], token, scene.position, last), anchor=False)
     entropy, kl = found.reading.entropy, found.reading.kl
     said = words.distribution(names[row], bars, float(entropy[row]), float(kl[row]), float(entropy[-1]), last)
@@ -198,7 +197,7 @@ def _details(
 
     def grid() -> object:
         own = None if ranked is None else (target.shown, derived.ranks(run, parts, ranked))
-        tokens = [show_token(token.raw) for token in scene.tokens]
+        tokens = scene.labels
         return tables.grid_table(derived.columns(run, parts), parts, names, tokens, show, own)
 
     in_numbers(

@@ -51,7 +51,7 @@ def _sentence(scene: Scene) -> str:
     """What stands above the bars; the settings change nothing in it."""
     found, lm = expected(scene.run, scene.position), scene.lm
     said = words.sentence(
-        show_token(scene.tokens[scene.position].raw),
+        scene.label,
         scene.position,
         show_id(lm, found.id),
         found.probability,

@@ -7,7 +7,6 @@ from gptviz.analysis.overview import sites, spread_table, token_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
-from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell.details import in_code, in_numbers, program
@@ -31,7 +30,7 @@ def draw(scene: Scene) -> None:
     now, config = glanced(scene.run, scene.position), scene.lm.config
     best = now.following.iloc[0]
 
-    token, predicted = show_token(scene.tokens[scene.position].raw), show_id(scene.lm, int(best["id"]))
+    token, predicted = scene.label, show_id(scene.lm, int(best["id"]))
     prose(
         words.sentence(len(scene.tokens), token, scene.position, predicted, float(best["probability"])),
         "token",

@@ -11,7 +11,6 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.stream import Block, Stream
 from gptviz.figures.stream import end_shares, ladder, stream_maps
 from gptviz.model import TransformerBlock
-from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
@@ -53,16 +52,12 @@ def draw(scene: Scene) -> None:
     _details(scene, found)
 
 
-def _label(scene: Scene) -> str:
-    return show_token(scene.tokens[scene.position].raw)
-
-
 def _say(scene: Scene, found: Stream) -> None:
     sizes, writes = found.sizes[:, scene.position], found.writes[:, scene.position]
     largest = int(writes.argmax())
     prose(
         words.what_to_see(
-            _label(scene),
+            scene.label,
             float(sizes[0]),
             float(sizes[-1]),
             largest,
@@ -74,7 +69,7 @@ def _say(scene: Scene, found: Stream) -> None:
 
 
 def _ladder(scene: Scene, found: Stream, block: int) -> None:
-    at, label = scene.position, _label(scene)
+    at, label = scene.position, scene.label
     sizes, writes = found.sizes[:, at], found.writes[:, at]
     scene.chart(
         ladder(sizes, writes, found.cosines[:, at], found.turns[:, at], label, block, scene.mode),
@@ -104,7 +99,7 @@ def _pick_block() -> None:
 def _maps(scene: Scene, found: Stream, block: int) -> None:
     layers = scene.lm.config.n_layers
     names = numbers.step_names(layers)
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
 
     def pick(row: int, column: int) -> None:
         BLOCK.set(max(0, row - 1) // 2)
@@ -123,7 +118,7 @@ def _maps(scene: Scene, found: Stream, block: int) -> None:
 def _shortcuts(scene: Scene, found: Stream, block: int) -> None:
     work = at_work(scene.run, block, scene.position)
     st.subheader(f"The two shortcuts of block {block}", anchor=False)
-    prose(words.shortcuts(block, _label(scene)))
+    prose(words.shortcuts(block, scene.label))
     st.html(STYLE)
     left, right = st.columns([5, 6], gap="large")
     with left:
@@ -147,7 +142,7 @@ def _without(scene: Scene, found: Stream, block: int) -> None:
     scene.chart(
         end_shares(shares, names, block, scene.mode),
         key="stream_shares",
-        alt=f"What the embedding and each write gave of {_label(scene)}'s stream at the end",
+        alt=f"What the embedding and each write gave of {scene.label}'s stream at the end",
     )
     st.caption(words.NOT_ANOTHER_MODEL)
 
@@ -163,7 +158,7 @@ def _details(scene: Scene, found: Stream) -> None:
     def one() -> pd.DataFrame:
         return numbers.ladder_table(found, position)
 
-    in_numbers(one, "residual-stream", words.TABLE, f"the way of {as_code(_label(scene))}", missing="–")
+    in_numbers(one, "residual-stream", words.TABLE, f"the way of {as_code(scene.label)}", missing="–")
     in_numbers(
         lambda: numbers.all_tokens_table(found, scene.trace),
         "residual-stream-all",

@@ -10,13 +10,13 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import source_table
 from gptviz.figures import shares as figures
 from gptviz.model import LayerNorm, TransformerBlock
-from gptviz.tokenizer import show_token
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
+from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.why import derived, muting, words
 from gptviz.ui.views.why.chosen import Chosen, choose
@@ -56,11 +56,6 @@ def draw(scene: Scene) -> None:
     _details(scene, chosen, found, sources)
 
 
-def labels(scene: Scene) -> list[str]:
-    """The tokens as the screen shows them."""
-    return [show_token(token.raw) for token in scene.tokens]
-
-
 # ---- choosing ----
 
 
@@ -93,9 +88,9 @@ def _sentence(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> 
         together = sources.given[heads.block].sum(axis=0)  # (T,): through all heads of that block
         if np.isfinite(together).all() and together.any():
             at = int(np.abs(together).argmax())
-            source = Source(labels(scene)[at], at, float(together[at]))
+            source = Source(scene.labels[at], at, float(together[at]))
     return words.sentence(
-        labels(scene)[scene.position],
+        scene.label,
         scene.position,
         chosen.target.shown,
         chosen.target.against_shown,
@@ -154,7 +149,7 @@ def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None
     if read[-1].position != read[0].position:
         st.markdown(words.rests(read[-1]))
     scene.chart(
-        figures.source_map(sources.given[block], labels(scene), block, head, scene.position, scene.mode),
+        figures.source_map(sources.given[block], scene.labels, block, head, scene.position, scene.mode),
         key="why_sources",
         alt=f"What each token gave to {chosen.said} through the heads of block {block}",
         which=(f"block{block}", f"head{head}"),
@@ -177,28 +172,14 @@ def _read(scene: Scene, chosen: Chosen, own: np.ndarray) -> list[Source]:
         return []
     attention = derived.attention_row(scene.run, scene.position, chosen.block)[chosen.head]
     return [
-        Source(labels(scene)[i], i, float(own[i]), float(attention[i]))
+        Source(scene.labels[i], i, float(own[i]), float(attention[i]))
         for i in (int(np.abs(own).argmax()), int(attention.argmax()))
     ]
 
 
 def _head_controls(scene: Scene, chosen: Chosen) -> None:
-    config = scene.lm.config
     with st.container(horizontal=True, gap="small"):
-        for param, label, count, own in (
-            (BLOCK, "Block", config.n_layers, chosen.block),
-            (HEAD, "Head", config.n_heads, chosen.head),
-        ):
-            param.widget(
-                st.number_input,
-                f"{label}, 0 to {count - 1}",
-                min_value=0,
-                max_value=count - 1,
-                value=None,
-                step=1,
-                width=110,
-                placeholder=str(own),
-            )
+        block_and_head_inputs(scene.lm.config, chosen.block, chosen.head)
 
 
 # ---- the details ----
@@ -208,7 +189,7 @@ def _details(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> N
     block, explained = chosen.block, chosen.target
     in_numbers(lambda: _table(found), "why", words.NUMBERS, "every part")
     in_numbers(
-        lambda: source_table(sources.given[block], labels(scene), block),
+        lambda: source_table(sources.given[block], scene.labels, block),
         f"why-block{block}",
         words.SOURCE_NUMBERS,
         "what was read",

@@ -9,7 +9,6 @@ from gptviz.analysis import agreement
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.agreement import correlation_matrix, rank_map
 from gptviz.model import MultiHeadAttention
-from gptviz.tokenizer import show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
@@ -17,20 +16,17 @@ from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
+from gptviz.ui.views.why.ways.panel import panel
 from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import Place
 
 
 def draw(scene: Scene, chosen: Chosen) -> None:
     """The panel, for the page's word; closed it costs nothing."""
-    box = st.expander(
-        "Do they agree? Five ways to rank the earlier tokens",
-        icon=":material/balance:",
-        on_change="rerun",
-        key="why_agreement_box",
-    )
-    if box.open:
-        with box:
+    with panel(
+        "Do they agree? Five ways to rank the earlier tokens", ":material/balance:", "why_agreement_box"
+    ) as opened:
+        if opened:
             _draw(scene, chosen.target)
 
 
@@ -38,7 +34,7 @@ def _draw(scene: Scene, target: Target) -> None:
     if scene.position == 0:
         st.info(words.NOTHING_BEFORE)
         return
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
     word = (scene.position, target.token, target.against)
     everything = derived.measures(scene.run, *word)
     places = agreement.to_mute(everything)

@@ -7,7 +7,6 @@ import torch
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.flow import depth_map, flow_graph
 from gptviz.model import TransformerBlock
-from gptviz.tokenizer import show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
@@ -15,6 +14,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.flow_snippet import shares as shares_in_python
+from gptviz.ui.views.why.ways.panel import panel
 from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import CONTRIBUTIONS, ROLLOUT, Place
 
@@ -28,20 +28,16 @@ PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 
 def draw(scene: Scene, chosen: Chosen) -> None:
     """The panel, for the page's selected token; closed it costs nothing."""
-    box = st.expander(
-        "Flow: which tokens the stream is made of",
-        icon=":material/account_tree:",
-        on_change="rerun",
-        key="why_flow_box",
-    )
-    if box.open:
-        with box:
+    with panel(
+        "Flow: which tokens the stream is made of", ":material/account_tree:", "why_flow_box"
+    ) as opened:
+        if opened:
             _draw(scene)
 
 
 @st.fragment
 def _draw(scene: Scene) -> None:
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
     sentence = st.container()
     WAY.within((CONTRIBUTIONS, ROLLOUT))
     with st.container(horizontal=True, vertical_alignment="top"):

@@ -9,7 +9,6 @@ from gptviz.analysis.paths import LEAST
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
-from gptviz.tokenizer import show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
@@ -17,6 +16,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
+from gptviz.ui.views.why.ways.panel import panel
 from gptviz.ui.views.why.ways.paths_snippet import edges as edges_in_python
 from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import Place, Writer
@@ -30,14 +30,10 @@ PARAMS = (THRESHOLD,)
 
 def draw(scene: Scene, chosen: Chosen) -> None:
     """The panel, for the page's word; closed it costs nothing."""
-    box = st.expander(
-        "Paths: who wrote what the heads read",
-        icon=":material/conversion_path:",
-        on_change="rerun",
-        key="why_paths_box",
-    )
-    if box.open:
-        with box:
+    with panel(
+        "Paths: who wrote what the heads read", ":material/conversion_path:", "why_paths_box"
+    ) as opened:
+        if opened:
             _draw(scene, chosen.target)
 
 
@@ -59,7 +55,7 @@ def _draw(scene: Scene, target: Target) -> None:
         / 100
     )
     above, drawn = found.above(threshold), found.above(threshold, MOST)
-    labels = [show_token(token.raw) for token in scene.tokens]
+    labels = scene.labels
     with sentence:
         _say(labels, found.edges, target)
     sideways("why_paths")
