@@ -14,7 +14,7 @@ SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT /
 FLOORS = [
     {"pages", "app", "cli", "__main__"},
     {"ui"},
-    {"figures", "analysis", "training"},
+    {"figures", "analysis", "lessons", "training"},
     {"catalog"},
     {"loading"},
     {"language_model", "generate"},

@@ -1,0 +1,5 @@
+"""The seeds' ideas by hand: pure functions from numbers to numbers, to be imported in a notebook.
+
+A module an idea. They know no page and no picture, and use the model's and the training's own parts
+where there is one: no second implementation.
+"""
