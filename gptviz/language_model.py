@@ -1,6 +1,6 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import tiktoken
@@ -8,6 +8,7 @@ import tiktoken
 from gptviz.capture import capture
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
+from gptviz.generate import Step, generate
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
@@ -84,3 +85,16 @@ class LanguageModel:
                 f"token id {outside[0]} given; {self.name} has ids 0 to {self.config.vocab_size - 1}"
             )
         return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce)
+
+    def generate(
+        self,
+        text: str | Sequence[int],
+        max_new_tokens: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        special_tokens: bool = False,
+    ) -> Iterator[Step]:
+        """Write on, token by token: see `gptviz.generate.generate`."""
+        return generate(self, text, max_new_tokens, temperature, top_k, top_p, seed, special_tokens)

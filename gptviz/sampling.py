@@ -9,6 +9,7 @@ References:
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 
@@ -64,8 +65,29 @@ class Sampling:
         """Whether every probability stays what the model gives it."""
         return self.temperature == 1 and self.top_k is None and self.top_p in (None, 1)
 
-    def generator(self) -> torch.Generator:
-        """A source of chance of its own, at the seed: the global one is not touched."""
+    @property
+    def greedy(self) -> bool:
+        """Whether the most probable token is always taken, so that nothing is drawn."""
+        return self.temperature == 0
+
+    def stream(self, skip: int = 0) -> Iterator[float]:
+        """The numbers in [0, 1) that draw the tokens, one after the other, without the first `skip`.
+
+        A source of chance of its own, at the seed: the global one is not touched. The i-th draw of a seed
+        is always the i-th of these, whatever was drawn before, so that (seed, i) tells it.
+        """
+        generator = self._generator()
+        if skip:
+            torch.rand(skip, dtype=torch.float64, generator=generator)
+        while True:
+            yield torch.rand(1, dtype=torch.float64, generator=generator).item()
+
+    def points(self, n: int) -> list[float]:
+        """The first `n` numbers of `stream`. A seed of None gives others every time."""
+        points: list[float] = torch.rand(n, dtype=torch.float64, generator=self._generator()).tolist()
+        return points
+
+    def _generator(self) -> torch.Generator:
         generator = torch.Generator()
         if self.seed is None:
             generator.seed()
@@ -139,6 +161,14 @@ def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
     return max(1, int((before < top_p).sum()))
 
 
-def draw(probabilities: torch.Tensor, generator: torch.Generator) -> int:
-    """One token id, drawn from (V,) probabilities with this generator and no other source of chance."""
-    return int(torch.multinomial(probabilities, 1, generator=generator))
+def draw(chances: Distribution, point: float) -> int:
+    """The token id on which a number in [0, 1) falls, where the probabilities stand side by side on a bar.
+
+    The most probable stands first, so the point p draws the first token at which the sum so far is more
+    than p (the inverse of the cumulative distribution). Raises ValueError for a point outside [0, 1).
+    """
+    if not 0 <= point < 1:
+        raise ValueError(f"the point is {point}; it must be at least 0 and below 1")
+    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,)
+    place = torch.searchsorted(bar, point * bar[-1], right=True)  # the last sum may lack 1 by some 1e-16
+    return int(chances.order[place])

@@ -213,20 +213,7 @@ class Trace:
         Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
         rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
         """
-        if k < 1:
-            raise ValueError(f"k is {k}; ask for at least 1 token")
-        logits = self.logits(position)
-        chosen = distribution(logits, Sampling(temperature, top_k, top_p))
-        ids = chosen.order[:k]
-        return pd.DataFrame(
-            {
-                "rank": range(1, len(ids) + 1),
-                "id": ids.numpy(),
-                "token": [token.text for token in tokens_of(self._tokenizer, ids.tolist())],
-                "logit": logits[ids].numpy(),
-                "probability": chosen.probabilities[ids].numpy(),
-            }
-        )
+        return next_tokens_of(self._tokenizer, self.logits(position), k, Sampling(temperature, top_k, top_p))
 
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
@@ -283,6 +270,25 @@ def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int]) -> list[Token]:
         Token(p, i, raw.decode("utf-8", "replace"), raw)
         for p, (i, raw) in enumerate(zip(ids, raws, strict=True))
     ]
+
+
+def next_tokens_of(
+    tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling
+) -> pd.DataFrame:
+    """`Trace.next_tokens`, for one row of logits (V,)."""
+    if k < 1:
+        raise ValueError(f"k is {k}; ask for at least 1 token")
+    chosen = distribution(logits, sampling)
+    ids = chosen.order[:k]
+    return pd.DataFrame(
+        {
+            "rank": range(1, len(ids) + 1),
+            "id": ids.numpy(),
+            "token": [token.text for token in tokens_of(tokenizer, ids.tolist())],
+            "logit": logits[ids].numpy(),
+            "probability": chosen.probabilities[ids].numpy(),
+        }
+    )
 
 
 def _mean_and_variance(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,13 +1,16 @@
 """The loops: the book's numbers, a forward written out, seeds, stopping."""
 
 import itertools
+import math
 
+import pandas as pd
 import pytest
 import torch
 
 import gptviz
 from gptviz import generate as module
 from gptviz.generate import generate, generate_text_simple
+from gptviz.sampling import Sampling
 from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat and"
@@ -58,11 +61,42 @@ def test_each_step_had_the_probability_it_says(lm, options):
         assert step.text_so_far == lm.decode(ids)
 
 
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 20}, {"temperature": 0}])
+def test_every_step_can_be_drawn_again(lm, options):
+    """With the seed's own points, from the candidates; the model's own probabilities make the text's."""
+    ids, points = lm.encode(TEXT), Sampling(seed=3).points(6)
+    written = list(lm.generate(TEXT, 6, seed=3, **options))
+    for step, point in zip(written, points, strict=True):
+        trace = lm.trace(ids, keep=[])
+        assert torch.allclose(step.logits, trace.logits(), atol=1e-5)
+        table = step.candidates(k=lm.config.vocab_size)
+        pd.testing.assert_frame_equal(
+            step.candidates(3, Sampling()), trace.next_tokens(3), check_exact=False, atol=1e-4
+        )
+        if options.get("temperature") == 0:
+            assert step.point is None and step.probability == 1
+            point = 0.0
+        else:
+            assert step.point == point
+        assert table["id"][int((table["probability"].cumsum() <= point).sum())] == step.id
+        own = trace.logits().double().log_softmax(0)[step.id]
+        assert math.log(step.model_probability) == pytest.approx(own.item(), abs=1e-4)
+        ids.append(step.id)
+
+
+def test_a_branch_goes_on_with_the_seeds_next_draws(lm):
+    ids = lm.encode(TEXT)
+    whole = list(module.steps(lm, ids, 8, Sampling(seed=3)))
+    ids += [step.id for step in whole[:5]]
+    assert list(module.steps(lm, ids, 3, Sampling(seed=3), skip=5)) == whole[5:]
+
+
 def test_past_the_context_the_model_sees_the_last_tokens(lm):
     ids = torch.randint(0, 8000, (61,), generator=torch.Generator().manual_seed(1)).tolist()
     steps = list(generate(lm, ids, 8, temperature=0))  # a context of 64: five steps read a cropped text
     for step in steps:
         assert step.id == plain_logits(lm, ids).argmax().item()
+        assert step.cropped == max(0, len(ids) - 64)
         ids.append(step.id)
 
 

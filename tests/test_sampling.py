@@ -1,5 +1,6 @@
 """`distribution` against transformers' own logits processors, its limits, and its identities."""
 
+import itertools
 import math
 
 import numpy as np
@@ -166,18 +167,53 @@ def test_only_one_row_is_taken():
 
 
 def test_draws_come_as_often_as_their_probability_says():
-    probabilities = torch.tensor([0.5, 0.3, 0.0, 0.2], dtype=torch.float64)
-    generator = Sampling(seed=1).generator()
-    counts = torch.bincount(torch.tensor([draw(probabilities, generator) for _ in range(8000)]), minlength=4)
+    chances = distribution(torch.tensor([0.5, 0.3, 0.0, 0.2]).log())
+    points = Sampling(seed=1).points(8000)
+    counts = torch.bincount(torch.tensor([draw(chances, point) for point in points]), minlength=4)
     assert counts[2] == 0
     # four standard deviations of a binomial of 8000 are at most 179
-    assert (counts - probabilities * 8000).abs().max() < 180
+    assert (counts - chances.probabilities * 8000).abs().max() < 180
 
 
-def test_a_seed_is_a_seed_and_none_is_a_fresh_one():
+@SETTINGS
+@given(rows, temperatures, ks, ps, st.floats(0, 1, exclude_max=True))
+def test_a_point_draws_the_token_it_falls_on(logits, temperature, top_k, top_p, point):
+    """By hand, a token after the other in falling order of probability, as somebody would redraw it."""
+    chances = distribution(logits, Sampling(temperature, top_k, top_p))
+    drawn, so_far = draw(chances, point), 0.0
+    assert chances.kept[drawn] and chances.probabilities[drawn] > 0
+    for place, i in enumerate(chances.order.tolist()):
+        left, so_far = so_far, so_far + chances.probabilities[i].item()
+        assume(abs(point - so_far) > 1e-12)  # where rounding decides, either answer is right
+        if point < so_far:
+            assert (drawn, int(chances.rank[drawn])) == (i, place) and left <= point
+            return
+    raise AssertionError("the bar ended before the point")
+
+
+def test_the_point_on_a_border_belongs_to_the_next_token():
+    chances = distribution(torch.tensor([-torch.inf, 0.0, 0.0, 0.0, 0.0]))  # four quarters, exactly
+    points = [0.0, 0.25 - 2**-53, 0.25, 0.5, 0.75, 1 - 2**-53]
+    assert [draw(chances, point) for point in points] == [1, 1, 2, 3, 4, 4]
+    assert draw(distribution(torch.tensor([1.0, 3.0]), Sampling(temperature=0)), 1 - 2**-53) == 1
+
+
+@pytest.mark.parametrize("point", [1.0, -0.1, math.nan])
+def test_a_point_outside_the_bar_is_refused(point):
+    with pytest.raises(ValueError, match="the point is"):
+        draw(distribution(torch.zeros(3)), point)
+
+
+def test_the_draws_of_a_seed_are_told_by_their_number():
     before = torch.get_rng_state()
-    assert Sampling(seed=7).generator().initial_seed() == 7
-    assert Sampling(seed=None).generator().initial_seed() != Sampling().generator().initial_seed()
+    sampling = Sampling(seed=7)
+    points = sampling.points(100)
+    assert points[:3] == sampling.points(3) and len(set(points)) == 100
+    assert all(0 <= point < 1 for point in points)
+    assert list(itertools.islice(sampling.stream(), 100)) == points
+    assert list(itertools.islice(sampling.stream(skip=40), 60)) == points[40:]
+    assert points != Sampling(seed=8).points(100)
+    assert Sampling(seed=None).points(3) != Sampling().points(3)
     assert torch.equal(torch.get_rng_state(), before)
 
 

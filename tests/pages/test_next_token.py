@@ -113,12 +113,12 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     at = run_page("next_token", text=TEXT, seed=41, temperature=1.5)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    probabilities = distribution(mini.trace(TEXT, keep=[]).logits(), Sampling(1.5)).probabilities
-    drawn = draw(probabilities, Sampling(seed=41).generator())
+    chances = distribution(mini.trace(TEXT, keep=[]).logits(), Sampling(1.5))
+    drawn = draw(chances, Sampling(seed=41).points(1)[0])
     trace = given(at, "chips")["tokens"]
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
     assert at.number_input(key="seed").value == 42
-    assert words.drew(41, show_id(mini, drawn), float(probabilities[drawn])) in prose(at)
+    assert words.drew(41, show_id(mini, drawn), float(chances.probabilities[drawn])) in prose(at)
 
 
 def test_the_advanced_seed_stands_in_the_address(run_page, mini):
@@ -139,7 +139,7 @@ def test_a_seed_that_makes_no_sense_is_as_if_it_were_not_there(run_page, mini, s
     at = run_page("next_token", text=TEXT, seed=seed)
     assert at.number_input(key="seed").value is None
     at.button(key="next_sample").click().run()
-    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()).probabilities, Sampling(seed=0).generator())
+    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()), Sampling(seed=0).points(1)[0])
     assert given(at, "chips")["tokens"][-1]["id"] == drawn
 
 
@@ -148,9 +148,9 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
     at = run_page("next_token", text=text)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    probabilities = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits()).probabilities
-    drawn = draw(probabilities, Sampling(seed=0).generator())
-    said = prose(at).split(words.drew(0, show_id(mini, drawn), float(probabilities[drawn])))
+    chances = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits())
+    drawn = draw(chances, Sampling(seed=0).points(1)[0])
+    said = prose(at).split(words.drew(0, show_id(mini, drawn), float(chances.probabilities[drawn])))
     assert len(said) == 2 and "256" in said[1].splitlines()[0]
     assert at.session_state["text"] == text
 

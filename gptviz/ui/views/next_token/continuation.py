@@ -97,10 +97,10 @@ def write_on(scene: Scene) -> None:
 
 def _sample_one(scene: Scene, sampling: Sampling) -> None:
     seed = _seed()
-    probabilities = distribution(logits_at(scene.run, scene.position), sampling).probabilities
-    chosen = draw(probabilities, Sampling(seed=seed).generator())
+    chances = distribution(logits_at(scene.run, scene.position), sampling)
+    chosen = draw(chances, replace(sampling, seed=seed).points(1)[0])
     refusal = _go_on(scene, chosen)
-    _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(probabilities[chosen]))} {refusal}")
+    _say(f"{words.drew(seed, show_id(scene.lm, chosen), float(chances.probabilities[chosen]))} {refusal}")
     SEED.set((seed + 1) % SEEDS)
 
 
