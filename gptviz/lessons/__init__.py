@@ -3,3 +3,7 @@
 A module an idea. They know no page and no picture, and use the model's and the training's own parts
 where there is one: no second implementation.
 """
+
+from gptviz.lessons.attention import multi_head_attention, self_attention, simple_attention
+
+__all__ = ["multi_head_attention", "self_attention", "simple_attention"]

@@ -1,0 +1,151 @@
+"""Self-attention by hand, on vectors small enough to work out with a pencil.
+
+The book's chapter 3 in four steps: without weights (`simple_attention`), with W_query, W_key and W_value
+(`self_attention`), with a causal mask, with several heads (`multi_head_attention`). A vector is a row, and a
+weight matrix stands to its right: q = x W, as in the book's first class. `nn.Linear` keeps the transpose.
+
+Shapes in comments: T tokens, d_in numbers a token, d numbers of a query, key or value, H heads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gptviz.analysis.attention import SoftmaxRow, softmax_row
+
+
+@dataclass(frozen=True)
+class Attention:
+    """All that attention computes, in the order in which it does. Rows are queries, columns keys.
+
+    `queries`, `keys` and `values` (T, d) each; `scores` (T, T), a dot product a pair; `scaled` is scores /
+    `divisor`; `masked` has -inf where the causal mask hides a key, and is `scaled` where there is no mask;
+    `weights` (T, T) is its softmax, row by row; `context` (T, d) is weights @ values.
+    """
+
+    queries: torch.Tensor
+    keys: torch.Tensor
+    values: torch.Tensor
+    scores: torch.Tensor
+    divisor: float
+    scaled: torch.Tensor
+    masked: torch.Tensor
+    weights: torch.Tensor
+    context: torch.Tensor
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """One head's three matrices, (d_in, d) each."""
+
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Several heads side by side: each one's attention, and their contexts in one row, (T, H d)."""
+
+    heads: tuple[Attention, ...]
+    context: torch.Tensor
+
+
+def simple_attention(x: torch.Tensor | Sequence[Sequence[float]], causal: bool = False) -> Attention:
+    """Attention without weights: every token's vector is its query, its key and its value; nothing is scaled.
+
+    `x` (T, d_in), or rows of numbers. Raises ValueError where it is not a matrix of finite numbers.
+
+    >>> simple_attention([[1.0, 0.0], [0.0, 1.0]]).scores.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    x = _vectors(x)
+    return _attention(x, x, x, 1.0, causal)
+
+
+def self_attention(
+    x: torch.Tensor | Sequence[Sequence[float]], weights: HeadWeights, causal: bool = False
+) -> Attention:
+    """Attention with queries, keys and values of their own, scores divided by sqrt(d).
+
+    `x` (T, d_in). Raises ValueError where `x` is no matrix, or a weight matrix does not have d_in rows.
+    """
+    x = _vectors(x)
+    for name in ("query", "key", "value"):
+        matrix = getattr(weights, name)
+        if matrix.dim() != 2 or len(matrix) != x.shape[1]:
+            raise ValueError(
+                f"the {name} matrix has shape {tuple(matrix.shape)}; for vectors of {x.shape[1]} numbers it "
+                f"must have {x.shape[1]} rows"
+            )
+    queries, keys, values = x @ weights.query, x @ weights.key, x @ weights.value  # (T, d_in) -> (T, d)
+    return _attention(queries, keys, values, queries.shape[1] ** 0.5, causal)
+
+
+def multi_head_attention(
+    x: torch.Tensor | Sequence[Sequence[float]], heads: Sequence[HeadWeights], causal: bool = True
+) -> Heads:
+    """Every head by itself, and what they give side by side: the book's MultiHeadAttentionWrapper.
+
+    `x` (T, d_in). Raises ValueError as `self_attention` does, and where there is no head.
+    """
+    if not heads:
+        raise ValueError("there is no head; give the weights of one at least")
+    found = tuple(self_attention(x, weights, causal) for weights in heads)
+    return Heads(found, torch.cat([head.context for head in found], dim=1))  # H of (T, d) -> (T, H d)
+
+
+@dataclass(frozen=True)
+class WorkedRow:
+    """One query's way to its context vector. n keys that it can see; d numbers a key and a value.
+
+    `products` (T, d) = query * each key, whose sums are its `scores` (T,); `seen` says which keys the mask
+    leaves; `softmax` is that of the n scaled scores; `parts` (n, d) = weight * value, whose sum is `context`
+    (d,).
+    """
+
+    query: int
+    products: torch.Tensor
+    scores: torch.Tensor
+    scaled: torch.Tensor
+    seen: tuple[int, ...]
+    softmax: SoftmaxRow
+    parts: torch.Tensor
+    context: torch.Tensor
+
+
+def worked_row(attention: Attention, query: int) -> WorkedRow:
+    """The arithmetic of one row, in float64. Raises ValueError for a query that there is not."""
+    count = len(attention.scores)
+    if not 0 <= query < count:
+        raise ValueError(f"there is no query {query}; these are positions 0 to {count - 1}")
+    keys, values = attention.keys.double(), attention.values.double()
+    products = attention.queries[query].double() * keys  # (T, d)
+    scores = products.sum(dim=1)
+    scaled = scores / attention.divisor
+    seen = tuple(i for i in range(count) if attention.masked[query, i] > -torch.inf)
+    softmax = softmax_row(scaled[list(seen)])
+    parts = softmax.weights[:, None] * values[list(seen)]  # (n, d)
+    return WorkedRow(query, products, scores, scaled, seen, softmax, parts, parts.sum(dim=0))
+
+
+def _attention(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, divisor: float, causal: bool
+) -> Attention:
+    scores = queries @ keys.T  # (T, d) x (d, T) -> (T, T)
+    scaled = scores / divisor
+    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    masked = scaled.masked_fill(future, -torch.inf) if causal else scaled
+    weights = torch.softmax(masked, dim=-1)
+    return Attention(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values)
+
+
+def _vectors(x: torch.Tensor | Sequence[Sequence[float]]) -> torch.Tensor:
+    found = torch.as_tensor(x)
+    found = found if found.is_floating_point() else found.float()
+    if found.dim() != 2 or not found.numel():
+        raise ValueError(f"x has shape {tuple(found.shape)}; it must be a matrix: a row a token, (T, d_in)")
+    if not bool(torch.isfinite(found).all()):
+        raise ValueError("x holds something that is not a finite number; every cell must be one")
+    return found
