@@ -115,6 +115,7 @@ def open_example(browser, examples):
         opened.append((context, Watch(page)))
         page.goto(f"{examples}/?only={name}")
         part(page, name, ".gv").first.wait_for(state="attached")
+        page.evaluate("() => document.fonts.ready.then(() => null)")  # a font that comes later moves a line
         return page
 
     yield open_

@@ -83,6 +83,7 @@
     if (runs.running) reasons.push('a run is under way');
     if (app?.dataset.testConnectionState !== 'CONNECTED') reasons.push('there is no connection');
     if (app?.dataset.testScriptState !== 'notRunning') reasons.push('what came has not been drawn');
+    if (document.fonts.status !== 'loaded') reasons.push('fonts are on their way');
     if (timers.size) reasons.push(`timers: ${[...timers.values()]} ms`);
     if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) reasons.push('something is stale');
     for (const chart of document.querySelectorAll('[data-testid=stPlotlyChart]')) {
