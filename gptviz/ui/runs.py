@@ -7,6 +7,7 @@ arguments. Both live in one cache, bounded by bytes; nothing in `ui/` is kept by
 
 import functools
 import inspect
+import sys
 import threading
 import time
 import weakref
@@ -27,6 +28,8 @@ from gptviz.ui.settings import cache_bytes
 DEFAULT_MEGABYTES = 1024
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
+# About as long as a rerun takes: thirty at once are done one after the other instead of all at the end.
+SWITCH_SECONDS = 0.03
 WAIT_SECONDS = 60.0  # for others' long texts, before a visitor is told to try again
 
 Keep = Iterable[str | tuple[str, int]] | None
@@ -240,6 +243,7 @@ _in_use = threading.local()
 def runs() -> Runs:
     """The process's one cache; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
     forward.threads_for_passes_only()
+    sys.setswitchinterval(SWITCH_SECONDS)
     made = Runs(cache_bytes(SETTING, DEFAULT_MEGABYTES), model)
     models.model_cache().when_dropped(made.forget)
     return made
