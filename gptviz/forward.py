@@ -15,6 +15,7 @@ import torch
 
 from gptviz import kernels
 from gptviz.model import GPTModel
+from gptviz.past import Past, final_hidden
 
 # One forward at a time per process: passes side by side, each with several torch threads, are many
 # times slower than one after the other.
@@ -35,13 +36,16 @@ class Hook:
     visit: Callable[[torch.Tensor], torch.Tensor | None]
 
 
-def hidden(model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = ()) -> torch.Tensor:
+def hidden(
+    model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = (), past: Past | None = None
+) -> torch.Tensor:
     """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
 
-    Raises what the model does for ids that it cannot read, and what a hook raises.
+    After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
+    cannot read, and what a hook raises.
     """
     with running(model), _hooked(model, hooks):
-        return _pass(model, in_idx)
+        return _pass(model, in_idx, past)
 
 
 def hidden_from(
@@ -56,10 +60,16 @@ def hidden_from(
         return after
 
 
-def last_logits(model: GPTModel, idx: torch.Tensor) -> torch.Tensor:
-    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others."""
+def last_logits(
+    model: GPTModel, idx: torch.Tensor, past: Past | None = None, position: int | None = None
+) -> torch.Tensor:
+    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others.
+
+    After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
+    one is given, and else where the past ends.
+    """
     with running(model), torch.inference_mode():
-        return model.out_head(_pass(model, idx)[:, -1])
+        return model.out_head(_pass(model, idx, past, position)[:, -1])
 
 
 @contextmanager
@@ -109,10 +119,12 @@ def threads_for_passes_only() -> None:
     torch.set_num_threads(1)
 
 
-def _pass(model: GPTModel, in_idx: torch.Tensor) -> torch.Tensor:
-    """The only line of gptviz that runs all blocks: keys and values of what came before belong here."""
+def _pass(
+    model: GPTModel, in_idx: torch.Tensor, past: Past | None = None, position: int | None = None
+) -> torch.Tensor:
+    """The only lines of gptviz that run all blocks."""
     with _threads(_threads_that_pay(model, in_idx.numel())):
-        return model.final_hidden(in_idx)
+        return model.final_hidden(in_idx) if past is None else final_hidden(model, in_idx, past, position)
 
 
 def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:

@@ -4,13 +4,10 @@
 is, every module is still called, and so every hook of the table of sites still fires.
 
 Linear layers go through oneDNN instead of MKL where that was measured to be faster on this machine, for
-this shape. Attention writes its scores once: scaled, masked and divided in one buffer, row block by row
-block, and never the half that the causal mask hides. Both are for float32 on a CPU without gradients;
+this shape. Attention goes through `gptviz.fast_attention`. Both are for float32 on a CPU without gradients;
 anything else takes the book's path. The environment variable GPTVIZ_KERNELS=off turns them off.
 """
 
-import math
-import mmap
 import os
 import threading
 import time
@@ -22,20 +19,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.weak import WeakTensorKeyDictionary
 
+from gptviz.fast_attention import attention
 from gptviz.model import MultiHeadAttention
 
 SETTING = "GPTVIZ_KERNELS"
-
-# a block's scores stay in the cache of a core from the product to the division: 12 heads x 64 x 1024
-# floats are 3 MB. Texts shorter than two such blocks and a half have little to gain from them.
-ROWS = 64
-WHOLE_UP_TO = 160
-
-# from here on a buffer is worth huge pages: touching 48 MB for the first time takes 26 ms in pages of
-# 4 kB and 6 ms in pages of 2 MB, where the whole of the attention takes 60
-HUGE_FROM = 4 * 2**20
 
 # one answer for all texts of about a length; more rows than these are decided as these are
 MOST_ROWS = 64
@@ -53,7 +41,6 @@ class _Thread(threading.local):
 _this_thread = _Thread()
 _measuring = threading.Lock()
 _onednn_is_faster: dict[tuple[int, ...], bool] = {}
-_causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
 
 
 def enabled() -> bool:
@@ -194,8 +181,8 @@ def _linear_twin() -> Any:
 
 def _attention_twin() -> Any:
     def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
-        if _this_thread.depth and _is_plain(x) and not torch.is_grad_enabled():
-            return _attention(self, x)
+        if serves(x):
+            return attention(self, x)
         result: torch.Tensor = MultiHeadAttention.forward(self, x)
         return result
 
@@ -205,94 +192,6 @@ def _attention_twin() -> Any:
 _TWINS = {nn.Linear: _linear_twin(), MultiHeadAttention: _attention_twin()}
 
 
-def _attention(att: Any, x: torch.Tensor) -> torch.Tensor:
-    """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out)."""
-    b, n, _ = x.shape
-    h, d = att.num_heads, att.head_dim
-    # (b, T, d_out) -> (b, T, H, head_dim) -> (b * H, T, head_dim); a view where b is 1
-    queries, keys, values = (
-        projection(x).view(b, n, h, d).transpose(1, 2).reshape(b * h, n, d)
-        for projection in (att.W_query, att.W_key, att.W_value)
-    )
-    if n > WHOLE_UP_TO and _is_causal(att.mask):
-        context = _by_rows(att, b, queries, keys, values)
-    else:
-        weights = _divided(queries, keys, att.mask[:n, :n], _buffer(b * h, n, n)).view(b, h, n, n)
-        context = att.dropout(weights) @ values.view(b, h, n, d)  # (b, H, T, head_dim)
-        context = context.transpose(1, 2).reshape(b, n, h * d)  # (b, T, d_out): heads side by side
-    result: torch.Tensor = att.out_proj(context)
-    return result
-
-
-def _divided(
-    queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor, out: torch.Tensor
-) -> torch.Tensor:
-    """The attention weights of some queries in `out`: scores, masked, softmax, in one buffer.
-
-    (b * H, R, head_dim) and (b * H, K, head_dim) -> (b * H, R, K). The mask is that of the last keys.
-    """
-    scale = queries.shape[-1] ** -0.5
-    torch.baddbmm(out, queries, keys.transpose(1, 2), beta=0, alpha=scale, out=out)
-    out[:, :, -mask.shape[1] :].masked_fill_(mask, -torch.inf)
-    return torch.softmax(out, dim=-1, out=out)
-
-
-def _by_rows(
-    att: Any, b: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
-    """Each head's weighted values, (b, T, d_out), a block of queries at a time with the keys that it sees."""
-    heads, n, d = queries.shape
-    watched = _is_watched(att.dropout)  # if nobody looks at the weights, no more than a block is kept
-    weights = _buffer(heads, n, n) if watched else None
-    scores = queries.new_empty(heads * ROWS * n)
-    context = queries.new_empty(b, n, heads // b, d)
-    by_head = context.transpose(1, 2)  # (b, H, T, head_dim)
-    for i in range(0, n, ROWS):
-        j = min(i + ROWS, n)
-        block = scores[: heads * (j - i) * j].view(heads, j - i, j)
-        _divided(queries[:, i:j], keys[:, :j], att.mask[i:j, i:j], block)
-        if weights is not None:
-            weights[:, i:j, :j] = block
-            weights[:, i:j, j:] = 0
-        by_head[:, :, i:j] = (block @ values[:, :j]).view(b, -1, j - i, d)
-    if weights is not None:
-        shown = weights.view(b, -1, n, n)
-        before = _version(shown)
-        dropped = att.dropout(shown)
-        if dropped is not shown or before is None or _version(shown) != before:  # an edit: once more with it
-            by_head.copy_(dropped @ values.view(b, -1, n, d))
-    return context.view(b, n, -1)
-
-
-def _version(x: torch.Tensor) -> int | None:
-    """How often it was written into, as torch counts; it does not count in inference mode."""
-    return None if x.is_inference() else x._version
-
-
-def _is_watched(dropout: nn.Module) -> bool:
-    """Whether anybody but the next line sees what is passed through it, or it is more than a passage."""
-    return (
-        type(dropout) is not nn.Dropout
-        or dropout.training
-        or "forward" in dropout.__dict__
-        or bool(dropout._forward_pre_hooks or dropout._forward_hooks)
-    )
-
-
-def _is_causal(mask: torch.Tensor) -> bool:
-    """Whether a model's mask is the book's: later keys hidden, all others not. Looked at once a mask."""
-    known = _causal.get(mask)
-    if known is None or known[0] != _version(mask):
-        book = torch.ones_like(mask).triu(1)
-        known = _causal[mask] = (_version(mask), torch.equal(mask, book))
-    return known[1]
-
-
-def _buffer(*shape: int) -> torch.Tensor:
-    """An empty float32 tensor; a large one in huge pages where the system has them (Linux)."""
-    size = 4 * math.prod(shape)
-    if size < HUGE_FROM or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return torch.empty(shape)
-    memory = mmap.mmap(-1, size)  # given back to the system as soon as the tensor is gone
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(memory, dtype=torch.float32).view(shape)
+def serves(x: torch.Tensor) -> bool:
+    """Whether this thread's pass goes through `attention` for what comes into it."""
+    return bool(_this_thread.depth) and _is_plain(x) and not torch.is_grad_enabled()

@@ -24,7 +24,8 @@ FLOORS = [
     {"run", "forward"},
     {"edits", "reduction", "sampling", "tokenizer"},
     {"sites"},
-    {"kernels", "blank"},
+    {"past"},
+    {"kernels", "fast_attention", "blank"},
     {"config", "model", "digits", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

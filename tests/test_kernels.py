@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from gptviz import forward, kernels
+from gptviz import fast_attention, forward, kernels
 from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
 from gptviz.model import MultiHeadAttention
@@ -183,8 +183,8 @@ def test_a_mask_that_is_not_the_books_is_obeyed(book):
 def test_the_kernels_are_used_and_the_setting_turns_them_off(monkeypatch):
     lm = MODELS[0]
     calls = []
-    real = kernels._attention
-    monkeypatch.setattr(kernels, "_attention", lambda att, x: calls.append(att) or real(att, x))
+    real = kernels.attention
+    monkeypatch.setattr(kernels, "attention", lambda att, x: calls.append(att) or real(att, x))
     monkeypatch.setattr(kernels, "_onednn_is_faster", Always())
     monkeypatch.setattr(kernels, "_onednn", lambda x, w, b: calls.append(w) or nn.functional.linear(x, w, b))
     lm.trace([1, 2, 3])
@@ -203,7 +203,7 @@ def test_what_they_are_not_for_takes_the_books_path(monkeypatch):
     def never(*_args):
         raise AssertionError("a kernel was used")
 
-    monkeypatch.setattr(kernels, "_attention", never)
+    monkeypatch.setattr(kernels, "attention", never)
     monkeypatch.setattr(kernels, "_linear", never)
     lm = random_lm()
     model, ids = lm.model, torch.tensor([[1, 2, 3]])
@@ -223,9 +223,9 @@ def test_another_thread_on_the_same_model_gets_the_books_path(monkeypatch):
     ids = torch.arange(200).view(1, -1)
     here = threading.get_ident()
     threads = set()
-    real = kernels._attention
+    real = kernels.attention
     monkeypatch.setattr(
-        kernels, "_attention", lambda att, x: threads.add(threading.get_ident()) or real(att, x)
+        kernels, "attention", lambda att, x: threads.add(threading.get_ident()) or real(att, x)
     )
     with torch.no_grad():
         truth = lm.model(ids)
@@ -302,7 +302,7 @@ def test_linear_takes_what_f_linear_takes(shape, linears):
 
 
 def test_a_large_buffer_is_as_large_as_it_says_and_goes_with_its_tensor():
-    buffer = kernels._buffer(3, 700, 700)
+    buffer = fast_attention._buffer(3, 700, 700)
     assert buffer.shape == (3, 700, 700) and buffer.dtype == torch.float32 and buffer.is_contiguous()
     assert buffer.untyped_storage().nbytes() == 3 * 700 * 700 * 4
     view = buffer[2].fill_(2.0)
