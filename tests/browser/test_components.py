@@ -91,6 +91,10 @@ ACTIONS = {
     "token_cards": [
         (lambda page: part(page, "token_cards", by("token-card", position=4)).click(), ["position", 4])
     ],
+    "windows": [
+        (lambda page: part(page, "windows", by("window", window=2)).first.click(), ["window", 2]),
+        (lambda page: part(page, "windows", by("window", window=6)).click(), ["window", 6]),
+    ],
 }  # fmt: skip
 
 

@@ -49,6 +49,9 @@ SECTIONS = {
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
     },
+    "Build it": {
+        "data_windows": ("Data windows", "view_carousel", "How does a text become training examples?"),
+    },
 }
 PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}
 

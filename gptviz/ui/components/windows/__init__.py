@@ -1,0 +1,72 @@
+"""Windows that slide over a text: a row a window, under the tokens that it holds.
+
+A token has its position's colour in every window, so that one sees it come again. The selected window is
+open: its inputs, and below them its targets, the same tokens from one place further on. Where there are too
+many tokens to write them, a window is a bar.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gptviz.figures.theme import Mode, palette
+from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.saved import Saved, stem
+
+_component = component("windows", window=among("windows"))
+
+READABLE = 48  # tokens that are written out side by side; the picture scrolls in itself where it must
+
+
+def draw_windows(
+    tokens: Sequence[str],
+    first: int,
+    starts: Sequence[tuple[int, int]],
+    length: int,
+    selected: int,
+    mode: Mode,
+    on_select: Callable[[int], Any],
+    *,
+    dropped: int | None = None,
+    key: str = "windows",
+    saved: Saved | None = None,
+) -> None:
+    """Draw windows of `length` inputs; `on_select(window)` runs before the rerun that a click causes.
+
+    `tokens` are those of the text from position `first` on, as the screen shows them, and reach to the last
+    target. `starts` are (number, first position) of each window; those from number `dropped` on are in no
+    batch. ValueError where a window or a target of it lies outside the tokens.
+    """
+    end = first + len(tokens)
+    outside = [number for number, start in starts if start < first or start + length + 1 > end]
+    if outside:
+        raise ValueError(f"window {outside[0]} is not inside the tokens, positions {first} to {end - 1}")
+    _component(
+        key,
+        {
+            "tokens": list(tokens) if len(tokens) <= READABLE else None,
+            "count": len(tokens),
+            "first": first,
+            "rows": [
+                {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
+                for number, start in starts
+            ],
+            "length": length,
+            "selected": selected,
+            "colours": len(palette(mode).positions),
+        },
+        mode=mode,
+        saved=saved or Saved(stem("windows")),
+        limits={"windows": {number for number, _ in starts}},
+        on={"window": on_select},
+    )
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
+    words = ["I", "·H", "AD", "·always", "·thought", "·Jack", "·G", "is", "burn"]
+
+    def send(window: int) -> None:
+        sent("window", window)
+
+    draw_windows(words, 0, [(i, i) for i in range(4)], 4, 1, mode, send, dropped=3, key="windows_example")
+    draw_windows(["·a"] * 300, 64, [(i, 32 * i) for i in range(2, 9)], 64, 4, mode, send, key="windows_long")

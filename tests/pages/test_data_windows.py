@@ -1,0 +1,93 @@
+"""The Data windows page through AppTest: the seeds' printed batches, and the model's own losses."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.analysis.tokens import chapter
+from gptviz.lessons import Windows
+from gptviz.lessons.windows import VERDICT
+from gptviz.ui.views.data_windows.snippet import batch
+from tests.lessons.test_windows import STRIDE_1, STRIDE_4
+from tests.specs import charts
+
+TEXT = "Sam and the dog and the cat and the mouse"
+
+
+def printed(at):
+    """The two tensors as they stand on the page."""
+    return [eval_tensor(block.value) for block in at.code if block.value.startswith("tensor(")]
+
+
+def eval_tensor(text):
+    rows = re.findall(r"\[([\d,\s]+)\]", text)
+    return [[int(n) for n in row.split(",")] for row in rows]
+
+
+def examples(at):
+    (body,) = [e.proto.body for e in at.get("html") if 'data-testid="examples"' in e.proto.body]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
+
+
+@pytest.mark.parametrize(("stride", "expected"), [(1, STRIDE_1), (4, STRIDE_4)])
+def test_the_books_sentence_gives_the_books_batches(run_page, stride, expected):
+    at = run_page("data_windows", dw_text="book", dw_stride=stride)
+    assert printed(at) == expected
+    assert len(examples(at)[0]) == 3  # this model has other tokens: no probabilities
+
+
+def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
+    at = run_page("data_windows", text=TEXT, dw_length=3, dw_stride=2, dw_batch=2, dw_window=3)
+    ids = mini.encode(TEXT)
+    windows = Windows(tuple(ids), 3, 2, 2)
+    assert printed(at) == [part.tolist() for part in windows.batch(1)]
+    context, targets = ids[6:9], ids[7:10]
+    for i, row in enumerate(examples(at)):
+        alone = torch.softmax(mini.trace(context[: i + 1]).logits().double(), -1)[targets[i]].item()
+        assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)
+    assert len(examples(at)) == 3
+
+
+def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
+    at = run_page("data_windows", text="x", dw_text="chapter", dw_length=64, dw_stride=32, dw_window=10)
+    for key in ("dw_times", "numbers_windows", "numbers_examples"):
+        at.session_state[key] = True
+    at.run()
+    windows = Windows(tuple(mini.encode(chapter())), 64, 32, 8)
+    (times,) = charts(at)
+    assert np.array_equal(times["data"][0]["y"], windows.times_target())
+    table, found = (frame.value for frame in at.dataframe)
+    assert len(table) == len(windows) and table["dropped"].sum() == windows.dropped
+    assert len(found) == 64 and len(examples(at)) == 16
+    assert found["target"].tolist() == windows.dataset[10][1].tolist()
+    assert np.allclose(np.exp(-found["loss"]), found["probability"])
+
+
+def test_a_text_that_is_too_short_says_so_and_its_chapter_still_opens(run_page):
+    at = run_page("data_windows", text="a")
+    assert not printed(at) and not at.exception
+    at.segmented_control(key="dw_text").set_value("chapter").run()
+    assert len(printed(at)) == 2 and at.query_params["dw_text"] == "chapter"
+
+
+def test_impossible_sizes_of_a_link_become_possible(run_page):
+    at = run_page("data_windows", text="one two three", dw_length=500, dw_batch=900, dw_window=77)
+    assert at.number_input(key="dw_batch").value == 64
+    assert len(printed(at)[0]) == 1  # the longest window there is
+
+
+@pytest.mark.parametrize(("text", "window"), [(TEXT, 1), (None, 3), ("Seven green parrots", 0)])
+def test_in_code_is_the_same_picture(mini, text, window, capsys):
+    picture = batch(mini, text, max_length=4, stride=2, batch_size=3, window=window)
+    windows = Windows(tuple(mini.encode(chapter() if text is None else text)), 4, 2, 3)
+    for part, expected in zip(picture, windows.batch(window // 3), strict=True):
+        assert torch.equal(part, expected)
+    out = capsys.readouterr().out
+    assert len(re.findall("-->", out)) == 4 and out.count("probability") == 4
+
+
+def test_in_code_with_the_books_tokenizer(mini):
+    assert [part.tolist() for part in batch(mini, VERDICT, encoding="gpt2")] == STRIDE_1
