@@ -51,6 +51,7 @@ SECTIONS = {
     },
     "Build it": {
         "data_windows": ("Data windows", "view_carousel", "How does a text become training examples?"),
+        "baselines": ("Baselines", "grid_view", "How far does one get by counting, and what does a GPT add?"),
     },
 }
 PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}

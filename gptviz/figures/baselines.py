@@ -1,0 +1,211 @@
+"""Bigrams as heatmaps and bars, losses over the steps of a training, and models on one scale.
+
+Shapes: K characters that are shown, S steps.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.heatmaps import Floats
+from gptviz.figures.marks import across, frame, line, upright
+from gptviz.figures.theme import Mode, figure, palette
+
+DEEPEST = 0.5  # the probability that has the last colour: few pairs have more
+
+
+def pair_table(
+    probabilities: Floats, counts: NDArray[np.integer] | None, labels: Sequence[str], row: int, mode: Mode
+) -> Figure:
+    """P(next | this), (K, K): a row the character that stands there, a column the next; `row` is framed.
+
+    With `counts` (K, K) a hover says how often, too.
+    """
+    size, shown = len(labels), [html.escape(label, quote=False) for label in labels]
+    places = [str(i) for i in range(size)]
+    says = "after `%{y}` comes `%{x}`: %{z:.3f}"
+    cells = {
+        "type": "heatmap",
+        "z": probabilities.astype(np.float32),
+        "x": places,
+        "y": places,
+        "colorscale": palette(mode).attention,
+        "zmin": 0,
+        "zmax": DEEPEST,
+        "showscale": False,
+        "xgap": 1,
+        "ygap": 1,
+        "hovertemplate": f"{says}<extra></extra>",
+    }
+    if counts is not None:
+        cells |= {
+            "customdata": counts.astype(np.int32),
+            "hovertemplate": f"{says} (%{{customdata:,}} times)<extra></extra>",
+        }
+    axis = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category", "tickmode": "linear"} | {
+        "labelalias": dict(zip(places, shown, strict=True)),
+        "tickfont": {"size": 13 if size <= 34 else 10},
+        "tickangle": 0,
+    }
+    layout = {
+        "xaxis": axis | {"title": {"text": "the next character"}, "side": "top"},
+        "yaxis": axis | {"title": {"text": "after this one"}, "range": [size - 0.5, -0.5]},
+        "shapes": [frame((-0.5, size - 0.5), (row - 0.5, row + 0.5), line(palette(mode).accent, 2))],
+    }
+    return figure([cells], layout, mode, height=90 + 14 * max(size, 12), t=8)
+
+
+def falling_loss(losses: Floats, step: int, floor: float, blind: float, mode: Mode) -> Figure:
+    """A loss in nats before the first of S - 1 steps and after each, down to the least that there is.
+
+    Steps are counted logarithmically, from 1: at first most happens. `step` is the one that is shown.
+    """
+    colors, steps = palette(mode), np.arange(len(losses))
+    curve = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": steps + 1,
+        "y": losses.astype(np.float32),
+        "customdata": steps,
+        "line": line(colors.accent, 3),
+        "hovertemplate": "after %{customdata} steps: %{y:.3f} nats<extra></extra>",
+    }
+    here = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [step + 1],
+        "y": [float(losses[step])],
+        "marker": {"color": colors.accent, "size": 13},
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    low, high = min(floor, float(losses.min())), max(blind, float(losses.max()))
+    room = (high - low) * 0.1
+    ticks = [t for t in (0, 1, 3, 10, 30, 100, 400) if t < len(losses)]
+    layout = {
+        "xaxis": {"type": "log", "tickvals": [t + 1 for t in ticks], "ticktext": [str(t) for t in ticks]}
+        | {"title": {"text": "steps of training"}, "fixedrange": True},
+        "yaxis": {"title": {"text": "loss, nats a character"}, "fixedrange": True}
+        | {"range": [low - room, high + room]},
+        "shapes": [
+            across(floor, line(colors.value, 2, "dash")),
+            across(blind, line(colors.quiet, 2, "dash")),
+        ],
+        "annotations": [
+            _beside(f"the counts' own loss: {significant(floor, 4)}", floor, colors.value, below=True),
+            _beside(f"a blind guess: {significant(blind, 4)}", blind, colors.quiet, below=False),
+        ],
+    }
+    return figure([curve, here], layout, mode, height=330)
+
+
+def _beside(text: str, y: float, color: str, below: bool) -> dict[str, Any]:
+    """Words at a level's right end, under it or on it."""
+    return {"text": text, "x": 1, "xref": "paper", "xanchor": "right", "font": {"color": color}} | {
+        "y": y,
+        "yanchor": "top" if below else "bottom",
+    }
+
+
+def next_bars(labels: Sequence[str], counted: Floats, learnt: Floats, mode: Mode) -> Figure:
+    """The likeliest characters after one, (n,): what was counted, and what the network says at this step."""
+    colors, shown = palette(mode), [html.escape(label, quote=False) for label in labels]
+    places = [str(i) for i in range(len(labels))]
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "x": places,
+            "y": values.astype(np.float32),
+            "name": name,
+            "marker": {"color": color},
+            "customdata": shown,
+            "hovertemplate": f"`%{{customdata}}`: {name} %{{y:.3f}}<extra></extra>",
+        }
+        for name, values, color in (
+            ("counted", counted, colors.value),
+            ("learnt", learnt, colors.accent),
+        )
+    ]
+    layout = {
+        "showlegend": True,
+        "legend": {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False},
+        "bargap": 0.25,
+        "xaxis": {"type": "category", "labelalias": dict(zip(places, shown, strict=True)), "tickangle": 0}
+        | {"tickmode": "linear", "fixedrange": True, "title": {"text": "the next character"}},
+        "yaxis": {"title": {"text": "probability"}, "rangemode": "tozero", "fixedrange": True},
+    }
+    return figure(traces, layout, mode, height=330)
+
+
+def two_losses(
+    steps: Sequence[int], own: Sequence[float], other: Sequence[float], bigram: float, last: int, mode: Mode
+) -> Figure:
+    """Bits a byte while an MLP learns for `last` steps: of its own text, and of the held-out one."""
+    colors = palette(mode)
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": np.array(steps, dtype=np.int32),
+            "y": np.array(values, dtype=np.float32),
+            "name": name,
+            "line": line(color, 3),
+            "marker": {"size": 7},
+            "hovertemplate": f"after %{{x}} steps: %{{y:.3f}} bits a byte, {name}<extra></extra>",
+        }
+        for name, values, color in (
+            ("the text it learns from", own, colors.accent),
+            ("the held-out text", other, colors.positive),
+        )
+    ]
+    layout = {
+        "showlegend": True,
+        "legend": {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False},
+        "xaxis": {"title": {"text": "steps of training"}, "range": [-0.01 * last, last * 1.01]}
+        | {"fixedrange": True},
+        "yaxis": {"title": {"text": "bits a byte"}, "fixedrange": True},
+        "shapes": [across(bigram, line(colors.value, 2, "dash"))],
+        "annotations": [
+            {"text": "the bigram, held out", "x": 1, "xref": "paper", "xanchor": "right", "y": bigram}
+            | {"yanchor": "bottom", "font": {"color": colors.value}}
+        ],
+    }
+    return figure(traces, layout, mode, height=330)
+
+
+def on_one_scale(names: Sequence[str], bits: Sequence[float], chosen: int, mode: Mode) -> Figure:
+    """Bits a byte of the same text, a bar a model, the worst on top; the bar `chosen` has the accent."""
+    colors, rows = palette(mode), np.arange(len(names))
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": np.array(bits, dtype=np.float64),
+        "y": rows,
+        "marker": {"color": [colors.accent if i == chosen else colors.masked for i in range(len(names))]},
+        "text": [f"{fixed(value, 2)}" for value in bits],
+        "textposition": "outside",
+        "textfont": {"size": 16, "color": colors.ink},
+        "cliponaxis": False,
+        "customdata": [html.escape(name, quote=False) for name in names],
+        "hovertemplate": "%{customdata}: %{x:.3f} bits a byte<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"title": {"text": "bits for a byte of the held-out text"}, "fixedrange": True}
+        | {"range": [0, max([*bits, 1.0]) * 1.1]},
+        "yaxis": {"tickvals": rows, "ticktext": [html.escape(name, quote=False) for name in names]}
+        | {
+            "range": [len(names) - 0.5, -0.5],
+            "tickfont": {"size": 16},
+            "fixedrange": True,
+            "showgrid": False,
+        },
+        "bargap": 0.35,
+        "shapes": [upright(math.log2(256), line(colors.quiet, 1, "dot"))] if max(bits) > 7 else [],
+    }
+    return figure([bars], layout, mode, height=70 + 44 * len(names))

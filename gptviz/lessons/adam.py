@@ -1,0 +1,45 @@
+"""Adam, and AdamW, in six lines: for the lessons whose gradients are written out by hand."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = dict[str, NDArray[np.floating]]
+
+
+class Adam:
+    """Running means of each gradient and of its square (Kingma and Ba, 2015); decay as in AdamW.
+
+    The same steps as `torch.optim.AdamW` with these settings.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, NDArray[np.floating]],
+        betas: tuple[float, float] = (0.9, 0.99),
+        eps: float = 1e-8,
+        decay: float = 0.0,
+    ):
+        self.betas, self.eps, self.decay, self.steps = betas, eps, decay, 0
+        self._mean = {name: np.zeros_like(value) for name, value in weights.items()}
+        self._square = {name: np.zeros_like(value) for name, value in weights.items()}
+
+    def step(
+        self,
+        weights: Mapping[str, NDArray[np.floating]],
+        gradients: Mapping[str, NDArray[np.floating]],
+        learning_rate: float,
+    ) -> Weights:
+        """New weights; the old ones are left as they were."""
+        self.steps += 1
+        first, second = self.betas
+        moved: Weights = {}
+        for name, gradient in gradients.items():
+            self._mean[name] = first * self._mean[name] + (1 - first) * gradient
+            self._square[name] = second * self._square[name] + (1 - second) * gradient**2
+            mean = self._mean[name] / (1 - first**self.steps)  # both began at 0
+            square = self._square[name] / (1 - second**self.steps)
+            kept = weights[name] * (1 - learning_rate * self.decay)
+            moved[name] = kept - learning_rate * mean / (np.sqrt(square) + self.eps)
+        return moved

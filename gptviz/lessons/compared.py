@@ -1,0 +1,94 @@
+"""Models of other units on the same text: bits a byte of books that none of them was trained on.
+
+A loss a character and a loss a token cannot be compared: a token is several characters. What all of
+them pay for is the text, so each predictor's nats for all of it are divided by its bytes. The text is
+`analysis.sample`, the beginnings of five books; every byte of it is paid for once. A passage begins after
+line breaks (a GPT's after its end-of-text token), which are context and not paid for.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.analysis.sample import passages
+from gptviz.lessons.mlp import MLP, Ids
+from gptviz.tokenizer.simple import CharacterTokenizer
+from gptviz.training.baselines import Unigram, fit_bigram
+
+START = "\n"
+
+
+@cache
+def held_out_bytes() -> int:
+    """How many bytes the held-out text has, as UTF-8."""
+    return sum(len(passage.text.encode()) for passage in passages())
+
+
+def tokenizer_for(text: str) -> CharacterTokenizer:
+    """The characters of a text and of the held-out one: an id for everything that is to be predicted."""
+    return CharacterTokenizer(START + text + "".join(passage.text for passage in passages()))
+
+
+def held_out(tokenizer: CharacterTokenizer, before: int) -> list[Ids]:
+    """The held-out passages as ids, each after so many line breaks."""
+    return [np.array(tokenizer.encode(START * before + passage.text)) for passage in passages()]
+
+
+def bits_a_byte(nats: Iterable[NDArray[np.floating]]) -> float:
+    """All the nats of the held-out text, in bits, by its bytes."""
+    return float(sum(part.sum(dtype=np.float64) for part in nats)) / math.log(2) / held_out_bytes()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Bits a byte of what knows nothing, of single characters' counts, and of pairs'.
+
+    `strength` is the k with which the pairs are mixed with the single characters (see
+    `gptviz.training.baselines`): a pair that the text never had would cost infinitely much. `characters` is
+    how many there are to choose from.
+    """
+
+    characters: int
+    blind: float
+    unigram: float
+    bigram: float
+    strength: float
+
+
+def counted(text: str) -> Counted:
+    """The counts of a text on the held-out one. Raises ValueError for a text of fewer than 4 characters."""
+    tokenizer = tokenizer_for(text)
+    ids, size = np.array(tokenizer.encode(text)), len(tokenizer.vocabulary)
+    bigram = fit_bigram(ids.astype(np.uint32), size)
+    test = held_out(tokenizer, 1)
+
+    def bits(predict: Callable[[Ids], NDArray[np.floating]]) -> float:
+        return bits_a_byte(map(predict, test))
+
+    return Counted(
+        size,
+        bits(lambda ids: np.full(len(ids) - 1, math.log(size))),
+        bits(Unigram.count(ids, size).nats),
+        bits(bigram.nats),
+        bigram.strength,
+    )
+
+
+def mlp_bits(model: MLP, tokenizer: CharacterTokenizer) -> float:
+    """A small MLP on the held-out text; `tokenizer` is that of `tokenizer_for`."""
+    return bits_a_byte(map(model.nats, held_out(tokenizer, model.context)))
+
+
+def windows(passage: Sequence[int], context: int) -> list[tuple[int, ...]]:
+    """A passage's ids for a model that reads `context` of them: each but the first is predicted once.
+
+    The last id of a window is the first of the next, which gives it something to begin with.
+    """
+    if context < 2:
+        raise ValueError(f"context is {context}; to predict a token another one must stand before it")
+    step = context - 1
+    return [tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), step)]

@@ -1,0 +1,109 @@
+"""The Baselines page through AppTest: its numbers against Counter, and against the training's own loss."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.analysis.sample import passages
+from gptviz.analysis.tokens import chapter
+from gptviz.lessons.bigram import count, learn
+from gptviz.lessons.compared import counted, held_out_bytes
+from gptviz.lessons.mlp import Recipe
+from gptviz.training.held_out import model_nats
+from gptviz.ui.views.baselines.derived import Fit
+from gptviz.ui.views.baselines.snippet import baselines
+from tests.specs import charts
+
+TEXT = "the king and the queen and the king, and the queen and the cat"
+
+
+@pytest.fixture(scope="module")
+def at(request):
+    from tests.pages.conftest import run_page
+
+    return run_page("baselines", base_steps=50, base_hidden=16, base_step=50, base_char="h")
+
+
+def test_the_tables_are_the_counts_and_what_is_learnt(at):
+    left, right = charts(at)[:2]
+    labels = [{"⏎": "\n", "·": " "}.get(c, c) for c in left["layout"]["xaxis"]["labelalias"].values()]
+    assert len(labels) == 30 and set(labels) == {c for c, _ in Counter(chapter()).most_common(30)}
+    pairs, firsts = Counter(pairwise(chapter())), Counter(chapter()[:-1])
+    expected = [[pairs[a, b] / firsts[a] for b in labels] for a in labels]
+    assert np.allclose(left["data"][0]["z"], expected, atol=1e-6)
+    assert left["data"][0]["customdata"].tolist() == [[pairs[a, b] for b in labels] for a in labels]
+    counts = count(chapter())
+    *_, network = learn(counts, steps=50)
+    places = counts.tokenizer.encode("".join(labels))
+    assert np.allclose(right["data"][0]["z"], network.probabilities[np.ix_(places, places)], atol=1e-6)
+    loss = charts(at)[2]["data"]
+    assert len(loss[0]["y"]) == 401 and loss[1]["y"] == [pytest.approx(network.loss(counts), rel=1e-6)]
+    bars = charts(at)[3]["data"]  # after h: e comes first
+    assert bars[0]["customdata"][0] == "e"
+    assert bars[0]["y"][0] == pytest.approx(pairs["h", "e"] / firsts["h"], abs=1e-6)
+
+
+def test_all_pay_for_the_same_bytes(at, mini):
+    """The bundled model's bar is what the model card's own measurement gives, in windows as long."""
+    scale = charts(at)[5]["data"][0]
+    bits = dict(zip(scale["customdata"], scale["x"], strict=True))
+    found = counted(chapter())
+    assert bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
+    nats = 0.0
+    end = mini.tokenizer.eot_token
+    for passage in passages():
+        ids = np.array([end, *mini.encode(passage.text)])
+        for start in range(0, len(ids) - 1, 255):  # a context of 256 ids predicts 255
+            nats += model_nats(mini.model, ids[start : start + 256], stride=255).sum()
+    assert bits["mini"] == pytest.approx(nats / math.log(2) / held_out_bytes(), rel=1e-4)
+    assert bits["mini"] < bits["MLP, 3 back"] < bits["single characters"]
+    assert f"**{bits['bigram']:.2f} bits**" in at.markdown[1].value
+
+
+def test_the_mlp_s_curve_ends_where_the_bar_is(at):
+    own, held_out = charts(at)[4]["data"]
+    assert list(own["x"]) == [0, 50]
+    scale = charts(at)[5]["data"][0]
+    assert held_out["y"][-1] == pytest.approx(scale["x"][3], rel=1e-6)
+    assert own["y"][0] == pytest.approx(math.log2(72), abs=0.1)  # it begins as a blind guess
+
+
+def test_another_text_and_what_cannot_be_counted(run_page):
+    at = run_page("baselines", text=TEXT, base_text="this prompt", base_steps=50)
+    table = charts(at)[0]["data"][0]
+    counts = Counter(pairwise(TEXT))
+    assert int(table["customdata"].sum()) == sum(counts.values())
+    for text in ("", "short", "".join(map(chr, range(0x4E00, 0x4E00 + 400)))):
+        at = run_page("baselines", text=text, base_text="this prompt")
+        assert len(at.info) == 1 and not charts(at)
+    at = run_page(
+        "baselines", text="🙂 中 🙂 中 a 🙂 中 🙂 b 🙂 中 🙂", base_text="this prompt", base_steps=50
+    )
+    assert len(charts(at)) == 6
+
+
+def test_a_training_that_was_left_goes_on_as_if_it_had_not_been():
+    recipe = Recipe(hidden=16, steps=70)
+    parts, whole = Fit(TEXT, recipe), Fit(TEXT, recipe)
+    for steps in (30, 25, 100, 5):
+        parts.go_on(steps)
+    whole.go_on(70)
+    assert parts.done and parts.steps == [0, 30, 55, 70] and whole.steps == [0, 70]
+    assert parts.held_out[-1] == whole.held_out[-1] and parts.own[-1] == whole.own[-1]
+
+
+def test_in_code_is_the_same_picture(capsys):
+    before, after = baselines(TEXT, step=400, context=2, mlp_steps=20)
+    counts = count(TEXT)
+    assert np.array_equal(before, counts.probabilities)
+    assert np.abs(after - before)[counts.firsts > 3].max() < 0.02
+    printed = capsys.readouterr().out
+    assert f"by the counts {counts.loss:.4f}" in printed and f"{counted(TEXT).bigram:.4f}" in printed
+    x = torch.tensor(counts.tokenizer.encode(TEXT))
+    logits = torch.log(torch.from_numpy(after))
+    ours = torch.nn.functional.cross_entropy(logits[x[:-1]], x[1:]).item()
+    assert f"after 400 steps {ours:.4f}" in printed
