@@ -9,14 +9,13 @@ import torch
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary
 
-NANOGPT, META = "ckpt.pt", "meta.pkl"
+NANOGPT = "ckpt.pt"
 TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")
 
 
@@ -81,7 +80,7 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if nanogpt.is_nanogpt(saved):
         config = nanogpt.read_config(path, saved)
         tensors = TorchTensors(path, saved, "model")
-        return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: _meta(path.parent))
+        return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
     key = "model_state_dict" if isinstance(saved, dict) and "model_state_dict" in saved else None
     return _state_dict(path, TorchTensors(path, saved, key), n_heads)
 
@@ -111,7 +110,7 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
 def _ours(path: Path) -> Checkpoint:
     return Checkpoint(
         path,
-        folder.DIALECT,
+        book.DIALECT if folder.has_book_weights(path) else folder.DIALECT,
         folder.read_config(path),
         folder.weights_of(path),
         lambda: folder.vocabulary_of(path),
@@ -126,7 +125,3 @@ def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
         tensors or hugging_face.weights_of(path),
         lambda: tokenizer_files.read_folder(path),
     )
-
-
-def _meta(path: Path) -> Vocabulary | None:
-    return read_meta(path / META) if (path / META).is_file() else None

@@ -1,6 +1,7 @@
 """Our own layout: a folder with config.json, model.safetensors and tokenizer.tiktoken.
 
-`python -m gptviz.training export` writes it; the names are those of the model itself.
+`python -m gptviz.training export` writes it; the names are those of the model itself. The model that
+somebody trained on the Build it pages comes as the book's model.pth and a table of characters instead.
 """
 
 from pathlib import Path
@@ -9,12 +10,14 @@ from gptviz.checkpoints.assemble import Dialect
 from gptviz.checkpoints.book import table
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hugging_face import read_json
-from gptviz.checkpoints.tensors import Tensors, open_tensors
+from gptviz.checkpoints.meta_pickle import read_meta
+from gptviz.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
 from gptviz.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
 from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding
 
 CONFIG, WEIGHTS, RANKS = "config.json", "model.safetensors", "tokenizer.tiktoken"
+BOOK_WEIGHTS, META = "model.pth", "meta.pkl"
 
 DIALECT = Dialect("gptviz's own folder", table, head="out_head.weight")
 
@@ -30,7 +33,15 @@ def read_config(folder: Path) -> GPTConfig:
         raise CheckpointError(f"{path}: {error}") from None
 
 
+def has_book_weights(folder: Path) -> bool:
+    """Whether the weights are the book's model.pth."""
+    return (folder / BOOK_WEIGHTS).is_file() and not (folder / WEIGHTS).is_file()
+
+
 def weights_of(folder: Path) -> Tensors:
+    if has_book_weights(folder):
+        path = folder / BOOK_WEIGHTS
+        return TorchTensors(path, read_pickle(path))
     if not (folder / WEIGHTS).is_file():
         raise CheckpointError(f"{folder} has no {WEIGHTS}: it is not a model folder")
     return open_tensors(folder / WEIGHTS)
@@ -38,5 +49,11 @@ def weights_of(folder: Path) -> Tensors:
 
 def vocabulary_of(folder: Path) -> Vocabulary | None:
     """The folder's tokenizer, or None where it has none. Raises ValueError for a damaged one."""
-    path = folder / RANKS
-    return of_encoding(encoding_from_ranks(path, folder.name)) if path.is_file() else None
+    if (folder / RANKS).is_file():
+        return of_encoding(encoding_from_ranks(folder / RANKS, folder.name))
+    return meta_of(folder)
+
+
+def meta_of(folder: Path) -> Vocabulary | None:
+    """The characters of the folder's meta.pkl, or None where it has none. Raises CheckpointError."""
+    return read_meta(folder / META) if (folder / META).is_file() else None

@@ -1,4 +1,4 @@
-"""The command line that made the bundled model: `python -m gptviz.training --help`."""
+"""The command line that trains: the bundled model, and what one watches being trained. See --help."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from gptviz.config import GPTConfig
 from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
 from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.live import command as live
 from gptviz.training.recipe import Recipe
 
 
@@ -51,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     card.add_argument("--machine", default="", help='where it was trained, in words, like "two CPU cores"')
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
+
+    live.add(commands)
     return top
 
 

@@ -1,9 +1,7 @@
 """From a training run's checkpoint to the folder that `gptviz.load` reads."""
 
 import json
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from safetensors.torch import save
 
 from gptviz.config import GPTConfig
 from gptviz.training.corpus import TOKENIZER_FILE
+from gptviz.training.whole import write_whole
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TIED = "out_head.weight"  # the same tensor as tok_emb.weight: stored once
@@ -35,10 +34,10 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
     config = GPTConfig.from_dict(saved["config"])
     metadata = describe(saved, config)
     out.mkdir(parents=True, exist_ok=True)
-    _replace(out / CONFIG, lambda path: path.write_text(json.dumps(config.to_dict(), indent=2) + "\n"))
-    _replace(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
+    write_whole(out / CONFIG, lambda path: path.write_text(json.dumps(config.to_dict(), indent=2) + "\n"))
+    write_whole(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
     weights = half_weights(saved["model"], config)
-    _replace(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
+    write_whole(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
     return metadata
 
 
@@ -77,10 +76,3 @@ def half_weights(state: dict[str, torch.Tensor], config: GPTConfig) -> dict[str,
         names = ", ".join(overflown)
         raise ValueError(f"float16 reaches 65504; these weights do not fit or are not numbers: {names}")
     return half
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make the file under another name, and give it its own name only when it is whole."""
-    partial = path.with_name(path.name + ".partial")
-    write(partial)
-    os.replace(partial, path)

@@ -1,12 +1,11 @@
 """The training loop: bf16 autocast, clipping, warm-up and decay, validation, checkpoints, exact resume."""
 
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,10 +15,20 @@ from tqdm import tqdm
 
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
-from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.datasets import GPTDatasetV1
 from gptviz.training.recipe import Recipe
+from gptviz.training.whole import write_whole
+
+VALIDATION_BATCHES = 8
 
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Masks = dict[str, torch.Tensor]  # a parameter's name -> 1 where it learns, 0 where it is held at 0
+
+
+class Steps(Protocol):
+    """Where batches come from: number n's inputs and targets, (batch, T) ids each, the same every time."""
+
+    def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def init_weights(model: GPTModel, n_layers: int, seed: int) -> None:
@@ -43,7 +52,7 @@ def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimiz
     hidden = [p for p in model.trf_blocks.parameters() if p.dim() == 2]
     ids = {id(p) for p in hidden}
     others = [p for p in model.parameters() if id(p) not in ids]
-    adam_options: dict[str, Any] = {"betas": (0.9, 0.95), "weight_decay": recipe.weight_decay}
+    adam_options: dict[str, Any] = {"betas": (0.9, recipe.beta2), "weight_decay": recipe.weight_decay}
     optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(others, lr=recipe.other_lr, **adam_options)]
     if recipe.hidden_optimizer == "muon":
         optimizers.append(torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay))
@@ -55,11 +64,14 @@ def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimiz
     return optimizers
 
 
-def make_loss(model: GPTModel, device: torch.device, compiled: bool) -> LossFunction:
+def make_loss(
+    model: GPTModel, device: torch.device, compiled: bool, precision: str = "bfloat16"
+) -> LossFunction:
     """Mean cross-entropy in nats a token, the forward pass in bf16 where the hardware multiplies it."""
+    in_half = precision == "bfloat16"
 
     def loss(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        with torch.autocast(device.type, dtype=torch.bfloat16):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=in_half):
             logits = model(inputs)  # (b, T, V)
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())  # (b*T, V), (b*T,)
 
@@ -68,7 +80,11 @@ def make_loss(model: GPTModel, device: torch.device, compiled: bool) -> LossFunc
 
 @dataclass
 class TrainingRun:
-    """A training run: the model, its optimizers, how far it is, and what was measured on the way."""
+    """A training run: the model, its optimizers, how far it is, and what was measured on the way.
+
+    `recent` are the losses since the curve's last point. What a mask of `held` has at 0 stays 0: that part of
+    a weight does not exist for this run.
+    """
 
     model: GPTModel
     config: GPTConfig
@@ -79,21 +95,36 @@ class TrainingRun:
     step: int = 0
     seconds: float = 0.0
     curve: list[dict[str, float]] = field(default_factory=list)
+    recent: list[float] = field(default_factory=list)
+    held: Masks = field(default_factory=dict)
 
     @classmethod
-    def start(cls, config: GPTConfig, recipe: Recipe, folder: Path, device: str = "cpu") -> "TrainingRun":
+    def start(
+        cls,
+        config: GPTConfig,
+        recipe: Recipe,
+        folder: Path,
+        device: str = "cpu",
+        make: Callable[[GPTConfig], GPTModel] = GPTModel,
+        held: Masks | None = None,
+    ) -> "TrainingRun":
         """A new run, or the one whose checkpoint lies in `folder`, from the step where it was saved.
 
         The recipe of a resumed run may have other `steps` and `decay_share` (that is how a run is
         made longer, or brought to its end early); anything else raises ValueError.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        model = GPTModel(config)
-        init_weights(model, config.n_layers, recipe.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe.seed)
+            model = make(config)
+        if recipe.init == "gpt2":
+            init_weights(model, config.n_layers, recipe.seed)
         model.to(device)
         run = cls(model, config, recipe, torch.device(device), folder, make_optimizers(model, recipe))
         if run.checkpoint.exists():
             run._resume()
+        run.held = held or {}
+        run._hold()
         return run
 
     @property
@@ -102,8 +133,7 @@ class TrainingRun:
 
     def _resume(self) -> None:
         saved = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
-        free = {"steps": self.recipe.steps, "decay_share": self.recipe.decay_share}
-        if saved["config"] != self.config.to_dict() or saved["recipe"] | free != self.recipe.to_dict():
+        if saved["config"] != self.config.to_dict() or not self.recipe.may_resume(saved["recipe"]):
             raise ValueError(
                 f"{self.checkpoint} was made with {saved['config']} and {saved['recipe']}; it can only be "
                 "resumed with the same, apart from --steps and --decay-share"
@@ -112,10 +142,11 @@ class TrainingRun:
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.step, self.seconds, self.curve = saved["step"], saved["seconds"], saved["curve"]
+        self.recent = saved.get("recent", [])
 
-    def save(self) -> None:
-        """Write the checkpoint whole or not at all: a killed run leaves the one before."""
-        state = {
+    def state(self) -> dict[str, Any]:
+        """All that it takes to go on from here."""
+        return {
             "config": self.config.to_dict(),
             "recipe": self.recipe.to_dict(),
             "model": self.model.state_dict(),
@@ -123,24 +154,32 @@ class TrainingRun:
             "step": self.step,
             "seconds": self.seconds,
             "curve": self.curve,
+            "recent": self.recent,
         }
-        partial = self.checkpoint.with_suffix(".partial")
-        torch.save(state, partial)
-        os.replace(partial, self.checkpoint)
-        (self.folder / "curve.json").write_text(json.dumps(self.curve, indent=1))
+
+    def save(self) -> None:
+        """Write the checkpoint whole or not at all: a killed run leaves the one before."""
+        write_whole(self.checkpoint, lambda path: torch.save(self.state(), path))
+        write_whole(
+            self.folder / "curve.json", lambda path: path.write_text(json.dumps(self.curve, indent=1))
+        )
 
     def train(
         self,
-        batches: Batches,
+        batches: Steps,
         validation: GPTDatasetV1,
         *,
         compiled: bool = False,
         validate_every: int = 250,
+        validation_batches: int = VALIDATION_BATCHES,
         stop_at: int | None = None,
         progress: bool = True,
+        watch: Callable[["TrainingRun"], bool] | None = None,
     ) -> None:
         """Go on to the recipe's last step, or to `stop_at`; validate and save every `validate_every` steps.
 
+        `watch` is called after every step, with the run's new point of the curve, if there is one, in
+        place; the run ends when it says False. `seconds` are those of the steps and their validation.
         Raises ValueError when the held-out text has no window to validate on.
         """
         if not len(validation):
@@ -148,23 +187,30 @@ class TrainingRun:
                 f"the held-out books have {len(validation.token_ids)} tokens; "
                 f"validation needs at least {validation.max_length + 1}"
             )
-        loss_function = make_loss(self.model, self.device, compiled)
+        loss_function = make_loss(self.model, self.device, compiled, self.recipe.precision)
         last = min(self.recipe.steps, stop_at if stop_at is not None else self.recipe.steps)
-        recent: list[float] = []
-        began, before = time.monotonic(), self.seconds
         with tqdm(total=self.recipe.steps, initial=self.step, unit="step", disable=not progress) as bar:
             while self.step < last:
-                recent.append(self._one_step(loss_function, batches))
+                began, before = time.monotonic(), self.seconds
+                self.recent.append(self._one_step(loss_function, batches))
                 self.step += 1
                 self.seconds = before + time.monotonic() - began
                 bar.update()
                 if self.step % validate_every == 0 or self.step == last:
-                    self._note(float(np.mean(recent)), validation, loss_function)
+                    self._note(validation, loss_function, validation_batches)
                     bar.set_postfix(train=self.curve[-1]["train"], validation=self.curve[-1]["validation"])
-                    recent.clear()
                     self.save()
+                    self.seconds = before + time.monotonic() - began
+                if watch is not None and not watch(self):
+                    return
 
-    def _one_step(self, loss_function: LossFunction, batches: Batches) -> float:
+    def _hold(self) -> None:
+        parameters = dict(self.model.named_parameters())
+        with torch.no_grad():
+            for name, mask in self.held.items():
+                parameters[name].mul_(mask)
+
+    def _one_step(self, loss_function: LossFunction, batches: Steps) -> float:
         self.model.train()
         factor = self.recipe.lr_factor(self.step)
         for optimizer in self.optimizers:
@@ -173,15 +219,21 @@ class TrainingRun:
         inputs, targets = (ids.to(self.device) for ids in batches[self.step])
         loss = loss_function(inputs, targets)
         loss.backward()
+        for name, parameter in self.model.named_parameters():
+            if name in self.held and parameter.grad is not None:  # what is held has no say in the clipping
+                parameter.grad.mul_(self.held[name])
         nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        self._hold()
         return loss.item()
 
-    def _note(self, train_loss: float, validation: GPTDatasetV1, loss_function: LossFunction) -> None:
+    def _note(self, validation: GPTDatasetV1, loss_function: LossFunction, batches: int) -> None:
         self.model.eval()
-        loss = validation_loss(loss_function, validation, self.recipe.batch_size, self.device)
+        train_loss = float(np.mean(self.recent))
+        self.recent.clear()
+        loss = validation_loss(loss_function, validation, self.recipe.batch_size, self.device, batches)
         point = {
             "step": self.step,
             "tokens": self.step * self.recipe.batch_size * validation.max_length,
@@ -198,12 +250,17 @@ def validation_loss(
     dataset: GPTDatasetV1,
     batch_size: int,
     device: torch.device,
-    batches: int = 8,
+    batches: int = VALIDATION_BATCHES,
 ) -> float:
     """Mean loss on `batches` batches spread evenly over the held-out windows, the same ones every time."""
-    chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int).reshape(batches, batch_size)
     losses = []
-    for indices in chosen:
-        windows = torch.stack([dataset.window(i) for i in indices]).to(device)
+    for windows in validation_windows(dataset, batch_size, batches).to(device):
         losses.append(loss_function(windows[:, :-1], windows[:, 1:]).item())
     return float(np.mean(losses))
+
+
+def validation_windows(dataset: GPTDatasetV1, batch_size: int, batches: int) -> torch.Tensor:
+    """(batches, batch_size, T+1): the held-out windows that a run is validated on."""
+    chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int)
+    windows = torch.stack([dataset.window(i) for i in chosen])  # (batches * batch_size, T+1)
+    return windows.view(batches, batch_size, -1)

@@ -25,10 +25,19 @@ class Recipe:
     clip_norm: float = 1.0
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
+    beta2: float = 0.95  # AdamW's memory of the gradients' squares
+    precision: str = "bfloat16"  # of the forward pass; "float32" is the faster one for a tiny model
+    init: str = (
+        "gpt2"  # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
+    )
 
     def __post_init__(self) -> None:
         if self.hidden_optimizer not in ("muon", "adamw"):
             raise ValueError(f'hidden_optimizer is {self.hidden_optimizer!r}; it must be "muon" or "adamw"')
+        if self.precision not in ("bfloat16", "float32"):
+            raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32"')
+        if self.init not in ("gpt2", "book"):
+            raise ValueError(f'init is {self.init!r}; it must be "gpt2" or "book"')
         if self.steps < 1 or not 0 <= self.decay_share <= 1:
             raise ValueError(
                 f"steps {self.steps} must be at least 1, decay_share {self.decay_share} between 0 and 1"
@@ -42,3 +51,12 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def may_resume(self, saved: dict[str, Any]) -> bool:
+        """Whether a run that was saved with these choices can go on with mine.
+
+        Mine may have other `steps` and `decay_share`; a choice that the saved run does not know had the
+        value that is the default now.
+        """
+        free = {"steps": self.steps, "decay_share": self.decay_share}
+        return asdict(Recipe()) | saved | free == self.to_dict()

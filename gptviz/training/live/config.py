@@ -1,0 +1,143 @@
+"""LiveConfig: every choice of a training run that somebody watches: the model, its task, the recipe."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from gptviz.config import GPTConfig
+from gptviz.training.recipe import Recipe
+
+TASKS = {
+    "repeats": "random tokens in which a passage repeats: only looking back can foresee them",
+    "chapter": "the characters of a chapter of Alice's Adventures in Wonderland",
+    "own": "the characters of a text of your own",
+}
+
+# for each number the lowest and the highest that it may be
+LIMITS: dict[str, tuple[float, float]] = {
+    "n_layers": (1, 4),
+    "n_heads": (1, 8),
+    "emb_dim": (8, 128),
+    "context_length": (16, 128),
+    "steps": (1, 5000),
+    "learning_rate": (1e-6, 10.0),
+    "batch_size": (1, 128),
+    "warmup": (0, 5000),
+    "seed": (0, 2**31 - 1),
+    "every": (1, 500),
+}
+SWITCHES = ("layer_norm", "shortcut", "positions", "feed_forward")
+
+BETA2, WEIGHT_DECAY = 0.98, 0.01
+
+
+@dataclass(frozen=True)
+class LiveConfig:
+    """A small GPTModel, what it learns, and how. Raises ValueError, a sentence, for what is out of range.
+
+    `every`: steps from one point of the curve, and one snapshot, to the next. `muted`: (block, head) pairs
+    that are off in training. Without `positions` or `feed_forward` those weights are held at 0, so that
+    the model is a GPTModel as any other; without `layer_norm` or `shortcut` no GPTModel's file can say so.
+    """
+
+    task: str = "repeats"
+    n_layers: int = 2
+    n_heads: int = 4
+    emb_dim: int = 64
+    context_length: int = 64
+    layer_norm: bool = True
+    shortcut: bool = True
+    positions: bool = True
+    feed_forward: bool = True
+    steps: int = 600
+    learning_rate: float = 3e-3
+    batch_size: int = 32
+    warmup: int = 50
+    seed: int = 123
+    every: int = 20
+    muted: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise ValueError(f"the task is {self.task!r}; it must be one of {', '.join(TASKS)}")
+        for name, (low, high) in LIMITS.items():
+            value, whole = getattr(self, name), isinstance(low, int)
+            kind = int if whole else (int, float)
+            if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
+                number = "a whole number" if whole else "a number"
+                raise ValueError(f"{name} is {value!r}; it must be {number} from {low:,} to {high:,}")
+        for name in SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False")
+        self.gpt_config(2)  # width and heads must go together
+        object.__setattr__(self, "muted", tuple(sorted({(int(b), int(h)) for b, h in self.muted})))
+        for block, head in self.muted:
+            if not (0 <= block < self.n_layers and 0 <= head < self.n_heads):
+                raise ValueError(
+                    f"there is no head {head} in block {block}: blocks go from 0 to {self.n_layers - 1}, "
+                    f"heads from 0 to {self.n_heads - 1}"
+                )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":
+        """From `to_dict`, or JSON of it. Raises ValueError for choices that there are not."""
+        unknown = sorted(set(values) - {option.name for option in fields(cls)})
+        if unknown:
+            raise ValueError(f"a training run has no {', '.join(unknown)}")
+        muted = tuple((block, head) for block, head in values.get("muted", ()))
+        return cls(**{**values, "muted": muted})
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def gpt_config(self, vocab_size: int) -> GPTConfig:
+        """The model's own config, for a task with so many tokens."""
+        return GPTConfig(vocab_size, self.context_length, self.emb_dim, self.n_heads, self.n_layers)
+
+    def recipe(self) -> Recipe:
+        """For the loop that made the bundled model. The book's first weights: with GPT-2's small ones an
+        induction head takes several times as many steps to come."""
+        return Recipe(
+            steps=self.steps,
+            batch_size=self.batch_size,
+            stride=self.context_length,
+            seed=self.seed,
+            warmup=self.warmup,
+            decay_share=0.0,
+            hidden_optimizer="adamw",
+            hidden_lr=self.learning_rate,
+            other_lr=self.learning_rate,
+            weight_decay=WEIGHT_DECAY,
+            repeat_share=0.0,
+            shuffle_share=0.0,
+            beta2=BETA2,
+            precision="float32",
+            init="book",
+        )
+
+    def parameters(self, vocab_size: int) -> int:
+        """How many numbers are trained."""
+        D, blocks = self.emb_dim, self.n_layers
+        absent = 0
+        if not self.layer_norm:
+            absent += (2 * blocks + 1) * 2 * D
+        if not self.positions:
+            absent += self.context_length * D
+        if not self.feed_forward:
+            absent += blocks * (8 * D * D + 5 * D)
+        return self.gpt_config(vocab_size).parameters - absent
+
+    @property
+    def why_not_elsewhere(self) -> str | None:
+        """Why such a model can neither open on the other pages nor be downloaded; None where it can."""
+        missing = [
+            name
+            for name, there in (("LayerNorm", self.layer_norm), ("shortcuts", self.shortcut))
+            if not there
+        ]
+        if not missing:
+            return None
+        return (
+            f"This model has no {' and no '.join(missing)}. A GPTModel always has, and its file has no place "
+            "to say otherwise: whoever opened it would compute something else. So it stays on this page"
+        )

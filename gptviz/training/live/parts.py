@@ -1,0 +1,69 @@
+"""A GPTModel with parts of it off, for a run that shows what they are good for.
+
+What can be off in a plain GPTModel is off there: weights that are held at 0 (`held_at_zero`). The rest
+replaces modules, and such a model's `state_dict` is not that of a GPTModel.
+
+Shapes in comments: b batch, T tokens, D emb_dim.
+"""
+
+import torch
+from torch import nn
+
+from gptviz.config import GPTConfig
+from gptviz.model import FeedForward, GPTModel, TransformerBlock
+from gptviz.training.live.config import LiveConfig
+
+
+class NoShortcutBlock(TransformerBlock):
+    """A block whose two results replace the stream instead of being added to it. (b, T, D) -> (b, T, D)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.drop_shortcut(self.att(self.norm1(x)))
+        return self.drop_shortcut(self.ff(self.norm2(x)))
+
+
+class NoFeedForward(FeedForward):
+    """What a FeedForward computes whose last layer is all 0, without the work. (b, T, D) -> (b, T, D)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(x)
+
+
+def make_model(live: LiveConfig, config: GPTConfig) -> GPTModel:
+    """The model to train. The switches of `live` that need no other modules are `held_at_zero`'s."""
+    model = GPTModel(config)
+    for i in range(config.n_layers):
+        if not live.shortcut:
+            model.trf_blocks[i] = NoShortcutBlock(config)
+        block = model.trf_blocks[i]
+        if not live.feed_forward:
+            block.ff = NoFeedForward(config)
+        if not live.layer_norm:
+            block.norm1, block.norm2 = nn.Identity(), nn.Identity()
+    if not live.layer_norm:
+        model.final_norm = nn.Identity()
+    return model
+
+
+def held_at_zero(live: LiveConfig, config: GPTConfig) -> dict[str, torch.Tensor]:
+    """For each weight that is not wholly there a mask of its shape: 0 where it stays 0, 1 elsewhere.
+
+    A head that is off writes nothing: its columns of out_proj are 0. So what was trained is a GPTModel
+    in which that head is off, wherever it is opened.
+    """
+    masks: dict[str, torch.Tensor] = {}
+    if not live.positions:
+        masks["pos_emb.weight"] = torch.zeros(config.context_length, config.emb_dim)
+    for i in range(config.n_layers):
+        at, width = f"trf_blocks.{i}.", config.head_dim
+        if not live.feed_forward:
+            masks[f"{at}ff.layers.2.weight"] = torch.zeros(config.emb_dim, 4 * config.emb_dim)
+            masks[f"{at}ff.layers.2.bias"] = torch.zeros(config.emb_dim)
+        off = [head for block, head in live.muted if block == i]
+        if off:
+            columns = torch.ones(config.n_heads, width)
+            columns[off] = 0
+            # (H, D/H) -> (D,) -> (D, D): the same for every row
+            mask = columns.flatten().expand(config.emb_dim, config.emb_dim)
+            masks[f"{at}att.out_proj.weight"] = mask.clone()
+    return masks

@@ -1,0 +1,224 @@
+"""LiveRun: a folder in which a watched run is planned, trained and kept; here is how it is read.
+
+    plan.json       the choices, and what it goes on from (a fork)
+    text.txt        the text, where it is somebody's own
+    checkpoint.pt, curve.json       as every run of gptviz.training has them
+    status.json     how far it is, and how it ended
+    measures.json   what was measured at each point of the curve
+    snapshots/      for some of those points the weights (with the optimizer's state) and the attention
+    wish            "pause" or "stop", from outside; read after every step
+
+Every file appears whole or not at all: who reads never waits.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from gptviz.language_model import LanguageModel
+from gptviz.training.live.config import LiveConfig
+from gptviz.training.live.measure import Snapshot
+from gptviz.training.live.parts import make_model
+from gptviz.training.live.snapshots import Snapshots
+from gptviz.training.live.tasks import Task, task_for
+from gptviz.training.whole import write_whole
+
+PLAN, TEXT, STATUS, MEASURES, WISH = "plan.json", "text.txt", "status.json", "measures.json", "wish"
+CURVE = ("step", "tokens", "train", "validation", "seconds")
+ENDED = ("paused", "stopped", "done", "failed")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is. `said` is a sentence where it failed. `seconds` are those of its training alone."""
+
+    state: str  # "new", "training", or one of ENDED
+    step: int
+    steps: int
+    seconds: float
+    tokens_per_second: float
+    said: str | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a fork comes from: the step that it goes on from, and the heads that it switched off then."""
+
+    step: int
+    muted: tuple[tuple[int, int], ...]
+
+
+class LiveRun:
+    """What lies in the folder of a run, whether it is being trained now or is over. `begin` makes one."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        if not (folder / PLAN).is_file():
+            raise ValueError(f"{folder} has no {PLAN}: no training run was begun there")
+
+    @cached_property
+    def _plan(self) -> dict[str, Any]:
+        return json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
+
+    @cached_property
+    def config(self) -> LiveConfig:
+        return LiveConfig.from_dict(self._plan["config"])
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where it was forked; None for a run that began at the beginning."""
+        found = self._plan.get("origin")
+        if found is None:
+            return None
+        return Origin(found["step"], tuple((block, head) for block, head in found["muted"]))
+
+    @cached_property
+    def task(self) -> Task:
+        own = self.folder / TEXT
+        return task_for(self.config, own.read_text(encoding="utf-8") if own.is_file() else None)
+
+    @property
+    def status(self) -> Status:
+        """As the worker last said it."""
+        path = self.folder / STATUS
+        if not path.is_file():
+            return Status("new", 0, self.config.steps, 0.0, 0.0)
+        return Status(**json.loads(path.read_text(encoding="utf-8")))
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """A row every `config.every` steps: step, tokens, train, validation (nats a token), seconds."""
+        path = self.folder / "curve.json"
+        points = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return pd.DataFrame(points, columns=list(CURVE))
+
+    @property
+    def measures(self) -> list[Snapshot]:
+        """What was measured at each point of the curve, and before the first step."""
+        path = self.folder / MEASURES
+        if not path.is_file():
+            return []
+        return [Snapshot.from_dict(values) for values in json.loads(path.read_text(encoding="utf-8"))]
+
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """Those of `measures` whose weights and attention are kept."""
+        kept = set(self.kept.steps())
+        return [measured for measured in self.measures if measured.step in kept]
+
+    @property
+    def kept(self) -> Snapshots:
+        return Snapshots(self.folder / "snapshots")
+
+    @property
+    def thinned(self) -> str | None:
+        """A sentence where snapshots had to go, to stay within what a run may keep."""
+        return self.kept.thinned
+
+    @property
+    def nbytes(self) -> int:
+        """All that lies in the folder."""
+        return sum(_size(path) for path in self.folder.rglob("*"))
+
+    def attention(self, step: int) -> NDArray[np.float32]:
+        """Every head's attention on the probes at a snapshot, (P, L, H, T, T)."""
+        return self.kept.attention(step)
+
+    def lm(self, step: int) -> LanguageModel:
+        """The model of a snapshot. ValueError where it has parts off that a GPTModel always has."""
+        if self.config.why_not_elsewhere is not None:
+            raise ValueError(self.config.why_not_elsewhere)
+        return self.own_lm(step)
+
+    def own_lm(self, step: int) -> LanguageModel:
+        """The same for any run, to write and to be measured: modules may be missing."""
+        config = self.config.gpt_config(self.task.vocab_size)
+        model = make_model(self.config, config)
+        model.load_state_dict(self.kept.state(step)["model"])
+        return LanguageModel(model.eval(), self.task.tokenizer, config, self.name(step))
+
+    def name(self, step: int) -> str:
+        return f"{self.config.task}-step-{step}"
+
+    # what the worker writes
+
+    def write_status(self, status: Status) -> None:
+        self._write(STATUS, asdict(status))
+
+    def write_measures(self, measures: list[Snapshot]) -> None:
+        self._write(MEASURES, [asdict(measured) for measured in measures])
+
+    def _write(self, name: str, values: object) -> None:
+        text = json.dumps(values, ensure_ascii=False)
+        write_whole(self.folder / name, lambda path: path.write_text(text, encoding="utf-8"))
+
+    @property
+    def wish(self) -> str | None:
+        """What somebody wants of the run that trains: "pause" or "stop"."""
+        try:
+            return (self.folder / WISH).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def ask(self, wish: str | None) -> None:
+        """Ask the run to pause or to stop, which it does after the step that it is at; None asks nothing."""
+        if wish is None:
+            (self.folder / WISH).unlink(missing_ok=True)
+        else:
+            write_whole(self.folder / WISH, lambda path: path.write_text(wish, encoding="utf-8"))
+
+
+def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Origin | None = None) -> LiveRun:
+    """Plan a run in a folder; nothing is trained yet.
+
+    Raises ValueError where there is a run already, and for a text that will not do.
+    """
+    if (folder / PLAN).exists():
+        raise ValueError(f"{folder} has a training run already; give another folder")
+    task_for(config, text)
+    folder.mkdir(parents=True, exist_ok=True)
+    if config.task == "own":
+        (folder / TEXT).write_bytes((text or "").encode())
+    plan = {"config": config.to_dict(), "origin": None if origin is None else asdict(origin)}
+    write_whole(folder / PLAN, lambda path: path.write_text(json.dumps(plan), encoding="utf-8"))
+    return LiveRun(folder)
+
+
+def fork(
+    run: LiveRun,
+    step: int,
+    folder: Path,
+    mute: tuple[tuple[int, int], ...] = (),
+    steps: int | None = None,
+) -> LiveRun:
+    """A new run that goes on from a snapshot, to `steps`, with these (block, head) off beside those before.
+
+    It has the optimizer's state of that step and sees the same batches as the run it comes from: where
+    nothing is muted it is that run again. Raises ValueError for a step of which there is no snapshot.
+    """
+    state = run.kept.state(step)
+    last = run.config.steps if steps is None else steps
+    if last <= step:
+        raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
+    muted = (*run.config.muted, *mute)
+    config = LiveConfig.from_dict(run.config.to_dict() | {"steps": last, "muted": muted})
+    own = run.folder / TEXT
+    text = own.read_bytes().decode() if own.is_file() else None
+    new = begin(folder, config, text, Origin(step, tuple(mute)))
+    new.write_measures([measured for measured in run.measures if measured.step < step])
+    write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))
+    return new
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:  # it was a partial one, or its run is being removed
+        return 0

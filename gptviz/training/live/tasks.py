@@ -1,0 +1,175 @@
+"""What a watched run learns: its vocabulary of characters, its batches, what it is measured on."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import tiktoken
+
+from gptviz.tokenizer import check_well_formed
+from gptviz.tokenizer.vocabulary import fitted, of_characters
+from gptviz.training.baselines import fit_bigram
+from gptviz.training.datasets import Batches, GPTDatasetV1, Ids
+from gptviz.training.live.config import LiveConfig
+from gptviz.training.live.repeats import SHORTEST, RepeatedPassages, draw_windows, floor
+from gptviz.training.loop import Steps, validation_windows
+
+CHAPTER = Path(__file__).parents[2] / "assets" / "text" / "alice_chapter_1.txt"
+
+# 64 random tokens, as characters, so that an English text can be typed for such a model, too
+SYMBOLS = " ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,;:!?'\"-()"
+
+VALIDATION_BATCHES = 2
+HELD_OUT = 0.1  # the last part of a text is never trained on
+LONGEST_TEXT = 200_000  # characters
+MOST_CHARACTERS = 1_000  # different ones
+MOST_WINDOWS = 20_000
+BIGRAM_WINDOWS = 2_000  # of random tokens, for a bigram to be counted on
+
+_HELD_OUT_SEED, _PROBE_SEED, _BIGRAM_SEED = (0, 0, 1), (0, 0, 2), (0, 0, 3)  # no run's batches have three
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A text whose attention is kept at every snapshot. `period`: so many random tokens, again and again."""
+
+    name: str
+    ids: tuple[int, ...]
+    period: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a run needs to know of what it learns; the same for the same config and text.
+
+    `prompt` is what samples continue. `floor` is the lowest loss that there is, where it is known.
+    """
+
+    config: LiveConfig
+    characters: str  # id i is characters[i]
+    batches: Steps
+    validation: GPTDatasetV1
+    probes: tuple[Probe, ...]
+    prompt: str
+    floor: float | None
+    counted: Ids  # training tokens, for the bigram
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.characters)
+
+    @property
+    def ln_v(self) -> float:
+        """The loss of who guesses evenly, in nats a token."""
+        return math.log(self.vocab_size)
+
+    @cached_property
+    def tokenizer(self) -> tiktoken.Encoding:
+        table = {character: id for id, character in enumerate(self.characters)}
+        return fitted(of_characters(table), "characters", self.vocab_size)
+
+    @cached_property
+    def bigram(self) -> float:
+        """What the bigram of the training tokens loses on the windows that the model is validated on."""
+        model = fit_bigram(self.counted, self.vocab_size)
+        windows = validation_windows(self.validation, self.config.batch_size, VALIDATION_BATCHES)
+        nats = [model.nats(row.numpy()) for row in windows.flatten(0, 1)]  # (batches * b, T+1)
+        return float(np.mean(nats))
+
+
+def task_for(config: LiveConfig, text: str | None = None) -> Task:
+    """The config's task; `text` is for a text of one's own. Raises ValueError for a text that will not do."""
+    if config.task == "repeats":
+        return _repeats(config)
+    if config.task == "chapter":
+        return _characters(config, CHAPTER.read_text(encoding="utf-8"))
+    return _characters(config, text or "")
+
+
+def _repeats(config: LiveConfig) -> Task:
+    V, T = len(SYMBOLS), config.context_length
+    count = VALIDATION_BATCHES * config.batch_size
+    held_out = draw_windows(V, T, count, np.random.default_rng(_HELD_OUT_SEED)).flatten()  # (count * (T+1),)
+    counted = draw_windows(V, T, BIGRAM_WINDOWS, np.random.default_rng(_BIGRAM_SEED)).flatten()
+    rng = np.random.default_rng(_PROBE_SEED)
+    periods = sorted({max(SHORTEST, T * eighths // 8) for eighths in (1, 2, 3, 4)})
+    probes = tuple(_repeated_probe(rng, SYMBOLS, period, T) for period in periods)
+    passage = probes[1].text[: periods[1]]
+    return Task(
+        config,
+        SYMBOLS,
+        RepeatedPassages(V, T, config.batch_size, config.seed),
+        GPTDatasetV1(held_out.numpy().astype(np.uint16), T, T + 1),
+        probes,
+        (passage + passage)[: periods[1] + 4],
+        floor(V, T),
+        counted.numpy().astype(np.uint16),
+    )
+
+
+def _repeated_probe(rng: np.random.Generator, characters: str, period: int, length: int) -> Probe:
+    """Random tokens, no two the same where there are enough, so that each has one earlier copy to find."""
+    V = len(characters)
+    passage = rng.permutation(V)[:period] if period <= V else rng.integers(0, V, period)
+    ids = tuple(int(passage[i % period]) for i in range(length))
+    return Probe(f"{period} random tokens, repeated", ids, period, "".join(characters[i] for i in ids))
+
+
+def _characters(config: LiveConfig, text: str) -> Task:
+    T = config.context_length
+    _check(config, text)
+    characters = "".join(sorted(set(text)))
+    table = {character: id for id, character in enumerate(characters)}
+    ids = np.array([table[character] for character in text], dtype=np.uint16)
+    training, held_out = ids[: _cut(len(ids), T)], ids[_cut(len(ids), T) :]
+    windows = GPTDatasetV1(training, T, max(1, len(training) // MOST_WINDOWS))
+    rng = np.random.default_rng(_PROBE_SEED)
+    own = held_out[:T].tolist()
+    shown = "".join(characters[i] for i in own)
+    periods = sorted({max(SHORTEST, T // 4), T // 2})
+    return Task(
+        config,
+        characters,
+        Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0),
+        GPTDatasetV1(held_out, T, max(1, len(held_out) // MOST_WINDOWS)),
+        (
+            Probe("text it was not trained on", tuple(own), None, shown),
+            *(_repeated_probe(rng, characters, period, T) for period in periods),
+        ),
+        shown[: T // 4],
+        None,
+        training,
+    )
+
+
+def _cut(length: int, max_length: int) -> int:
+    """Where the held-out part begins: the last tenth, or the one window that validation needs."""
+    return length - max(int(length * HELD_OUT), max_length + 1)
+
+
+def _check(config: LiveConfig, text: str) -> None:
+    check_well_formed(text)
+    T = config.context_length
+    needed = T + config.batch_size + T + 1  # a batch of windows to train on, one to validate on
+    if len(text) < needed:
+        raise ValueError(
+            f"the text has {len(text):,} characters; with a context of {T} and batches of "
+            f"{config.batch_size} it takes at least {needed:,}: give more, or choose a smaller context"
+        )
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(
+            f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,} are taken: give a part of it"
+        )
+    kinds = len(set(text))
+    if kinds == 1:
+        raise ValueError(
+            f"the text is {text[0]!r} again and again: with one character there is nothing to foresee"
+        )
+    if kinds > MOST_CHARACTERS:
+        raise ValueError(
+            f"the text has {kinds:,} different characters; at most {MOST_CHARACTERS:,} are taken: "
+            "give a shorter part of it"
+        )
