@@ -13,10 +13,13 @@ import torch
 from gptviz import forward
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
+from gptviz.layer_norms import norms_of
 from gptviz.model import GPTModel
+from gptviz.past import Past
 from gptviz.reduction import Reduction
-from gptviz.sites import SITES, Key, expand
-from gptviz.trace import Trace, norms_of, tokens_of
+from gptviz.rows import Rows
+from gptviz.sites import SITES, Key, all_keys, expand
+from gptviz.trace import Trace, tokens_of
 
 
 class CaptureError(RuntimeError):
@@ -32,8 +35,11 @@ def capture(
     keep: Iterable[str | tuple[str, int]] | None = None,
     edits: Iterable[Edit] = (),
     reduce: Iterable[Reduction] = (),
+    after: Trace | None = None,
 ) -> Trace:
     """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
+
+    Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
 
     The pass runs in eval mode and without gradients; the output head is not part of it. Raises
     ValueError for a site, block, edit or token that does not exist, before anything runs, and
@@ -45,31 +51,77 @@ def capture(
     edits, reduce = tuple(edits), tuple(reduce)
     for edit in edits:
         edit.check(config, len(ids))
-    pass_ = _Pass(config, [*keys, ("final", None)], edits, reduce)
-    in_idx = torch.tensor([list(ids)], device=model.tok_emb.weight.device)  # (1, T)
-    forward.hidden(model, in_idx, pass_.hooks())
-    pass_.check()
+    version, before = _version(model), None
+    if after is not None:
+        sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
+        before = _beginning(after, model, config, ids, edits, sites, version)
+    known = 0 if before is None else len(before)
+    pass_ = _Pass(config, [*keys, ("final", None)], edits, reduce, before)
+    past = None if before is None else before.past(model)
+    if known < len(ids):
+        in_idx = torch.tensor([list(ids[known:])], device=model.tok_emb.weight.device)  # (1, T)
+        forward.hidden(model, in_idx, pass_.hooks(), past)
+        pass_.check()
+    else:
+        pass_.look_again()
+    tokens = [] if before is None else before.tokens
     return Trace(
         name=name,
         config=config,
-        tokens=tokens_of(tokenizer, ids),
+        tokens=[*tokens, *tokens_of(tokenizer, ids[known:], known)],
         tokenizer=tokenizer,
-        values={key: pass_.values[key] for key in keys},
-        final=pass_.values["final", None],
+        values={key: pass_.rows(key, past) for key in keys},
+        final=pass_.rows(("final", None), past),
         head=model.out_head.weight.detach(),
         norms=norms_of(model),
         edits=edits,
         reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
+        past=past,
+        version=version,
     )
+
+
+def _beginning(
+    after: Trace,
+    model: GPTModel,
+    config: GPTConfig,
+    ids: Sequence[int],
+    edits: tuple[Edit, ...],
+    keys: Iterable[Key],
+    version: int,
+) -> Trace | None:
+    """What of an earlier trace can be used for these ids: the part that they begin with, or None."""
+    same = after.is_of(model.out_head.weight, version) and after.config == config and after.edits == edits
+    needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}
+    if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
+        return None
+    alike = 0
+    for token, i in zip(after.tokens, ids, strict=False):
+        if token.id != i:
+            break
+        alike += 1
+    return after.cut(alike) if alike else None
+
+
+def _version(model: GPTModel) -> int:
+    """Changes when weights are changed in place, as an optimizer does."""
+    return sum(0 if p.is_inference() else p._version for p in model.parameters())
 
 
 class _Pass:
     """One forward pass: where it looks, what it replaces, what it caught."""
 
     def __init__(
-        self, config: GPTConfig, keys: Iterable[Key], edits: Sequence[Edit], reduce: Sequence[Reduction]
+        self,
+        config: GPTConfig,
+        keys: Iterable[Key],
+        edits: Sequence[Edit],
+        reduce: Sequence[Reduction],
+        before: Trace | None,
     ):
         self.n_heads = config.n_heads
+        self.before = before  # of the tokens that stand before those of this pass
+        self.first = 0 if before is None else len(before)
         self.keep = dict.fromkeys(keys)
         self.values: dict[Key, torch.Tensor] = {}
         self.edits: dict[Key, list[Edit]] = {}
@@ -120,16 +172,42 @@ class _Pass:
             shown = site.present(value, self.n_heads).float().cpu()
             if key in self.keep:
                 self.values[key] = shown
-            for reduction in self.reductions.get(key, ()):
-                self.reduced[reduction].append(reduction.of(shown))
+            self._reduce(key, shown)
         return None if value is before else value
 
     def _edited(self, key: Key, value: torch.Tensor) -> torch.Tensor:
         site = SITES[key[0]]
         shown = site.present(value, self.n_heads)
         for edit in self.edits[key]:
-            shown = edit.apply(shown)
+            shown = edit.apply(shown, self.first)
         return site.restore(shown, value)
+
+    def _reduce(self, key: Key, new: torch.Tensor | None) -> None:
+        if key in self.reductions:
+            whole = self._after(key, new).joined()
+            for reduction in self.reductions[key]:
+                self.reduced[reduction].append(reduction.of(whole))
+
+    def _after(self, key: Key, new: torch.Tensor | None) -> Rows:
+        """A site of all tokens: the earlier ones' rows, and these."""
+        if self.before is None:
+            assert new is not None
+            return Rows([new], SITES[key[0]].form == "weights")
+        earlier = self.before.pieces(key)
+        return earlier if new is None else earlier.then(new)
+
+    def rows(self, key: Key, past: Past | None) -> Rows:
+        """What is kept of a site; keys and values stand in the past already, if it has a trace's numbers."""
+        name, block = key
+        in_past = SITES[name].in_past
+        if past is not None and past.is_float32 and in_past is not None and block is not None:
+            return Rows([getattr(past, in_past)(block)[0]], weights=False)
+        return self._after(key, self.values.get(key))
+
+    def look_again(self) -> None:
+        """No token is new: only what is to be made of the sites."""
+        for key in self.reductions:
+            self._reduce(key, None)
 
     def check(self) -> None:
         """Raise CaptureError if the pass did not come by everything that was wanted."""

@@ -10,7 +10,7 @@ An edit is data, and has a text form for addresses and sentences:
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -120,8 +120,25 @@ class Edit:
         _check_range("head", self.heads, 0, config.n_heads)
         _check_range("position", self.positions, -n_tokens, n_tokens)
 
-    def apply(self, value: torch.Tensor) -> torch.Tensor:
-        """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it."""
+    @property
+    def is_causal(self) -> bool:
+        """Whether what it does at a token is the same in every longer text that begins so.
+
+        A mean over the text is not, nor a position counted from the end, nor what a function may do.
+        """
+        spread = self.value == "mean" and SITES[self.site].form != "weights"
+        from_the_end = any(position < 0 for position in self.positions or ())
+        return not (callable(self.value) or spread or from_the_end)
+
+    def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
+        """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
+
+        `first` is the position of the first row, where only the end of a text is computed (`attn` is
+        (H, T, K) then): for causal edits.
+        """
+        if first and self.positions is not None:
+            here = tuple(position - first for position in self.positions if position >= first)
+            return replace(self, positions=here).apply(value) if here else value.clone()
         replacement = self._replacement(value)
         if self.heads is None and self.positions is None:
             return replacement
@@ -156,8 +173,8 @@ class Edit:
 
 
 def _uniform(attn: torch.Tensor) -> torch.Tensor:
-    """(H, T, T) of 1 / (number of keys that the query may see)."""
-    seen = torch.ones_like(attn).tril()
+    """(H, T, K) of 1 / (number of keys that the query may see): the last T of K tokens."""
+    seen = torch.ones_like(attn).tril(attn.shape[-1] - attn.shape[-2])
     return seen / seen.sum(dim=-1, keepdim=True)
 
 

@@ -8,11 +8,12 @@ import pandas as pd
 import tiktoken
 import torch
 
+from gptviz.candidates import next_tokens_of
 from gptviz.forward import last_logits
 from gptviz.model import GPTModel
 from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
-from gptviz.trace import Trace, next_tokens_of
+from gptviz.trace import Trace
 
 if TYPE_CHECKING:
     from gptviz.language_model import LanguageModel

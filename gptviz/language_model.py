@@ -57,12 +57,20 @@ class LanguageModel:
         edits: Iterable[Edit] = (),
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),
+        after: Trace | None = None,
     ) -> Trace:
         """One forward pass on a text (or on token ids), captured.
 
         `keep` lists the sites to keep, by name or as (site, block) pairs: None keeps all of them;
         see `gptviz.sites.SITES`. `edits` replace what sites pass on. `reduce` looks at sites, edited ones
-        included, and keeps only what is made of them. Raises ValueError for an empty
+        included, and keeps only what is made of them.
+
+        `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
+        only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
+        be of the same model and edits; these must be causal (see `Edit.is_causal`: a "mean" over the text is
+        not). Otherwise, or if the first token is another, all is computed anew.
+
+        Raises ValueError for an empty
         text, one that is longer than the context, and for sites, blocks and ids that do not exist.
         """
         ids = self.encode(text, special_tokens) if isinstance(text, str) else list(text)
@@ -84,7 +92,7 @@ class LanguageModel:
             raise ValueError(
                 f"token id {outside[0]} given; {self.name} has ids 0 to {self.config.vocab_size - 1}"
             )
-        return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce)
+        return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce, after)
 
     def generate(
         self,

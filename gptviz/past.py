@@ -59,6 +59,17 @@ class Past:
         self._n = 0
         self.next = 0
 
+    @classmethod
+    def of(cls, model: GPTModel, keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> "Past":
+        """One text's keys and values as a Trace has them: of every block (H, n, D/H)."""
+        n = keys[0].shape[1]
+        made = cls(model, room=n + _more(n))
+        for into, given in zip(made._memory.kv, (keys, values), strict=True):
+            for block, rows in enumerate(given):
+                into[block, 0, :, :n] = rows
+        made.advance(n, n)
+        return made
+
     def __len__(self) -> int:
         return self._n
 
@@ -79,6 +90,11 @@ class Past:
     def memory(self) -> torch.Tensor:
         """All that is kept alive, the room for more included."""
         return self._memory.kv
+
+    @property
+    def is_float32(self) -> bool:
+        """Whether its numbers can be handed out as they are: float32, on the CPU."""
+        return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> torch.Tensor:
         return self._memory.kv[0, block, :, :, : self._n]
@@ -103,8 +119,7 @@ class Past:
         kv, n = self._memory.kv, self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
             return
-        room = n + t + max(32, (n + t) // 4)  # not anew for every token
-        wider = _empty((*kv.shape[:-2], room, kv.shape[-1]), kv.dtype, kv.device)
+        wider = _empty((*kv.shape[:-2], n + t + _more(n + t), kv.shape[-1]), kv.dtype, kv.device)
         wider[..., :n, :] = kv[..., :n, :]
         self._memory = _Memory(wider, n)
 
@@ -258,6 +273,11 @@ def _twin() -> Any:
 
 
 _TWIN = _twin()
+
+
+def _more(n: int) -> int:
+    """Room beyond n tokens, so that not every further one has all of them copied."""
+    return max(32, n // 4)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:

@@ -46,6 +46,7 @@ class Site:
     meaning: str
     edit_at: str | None = None
     shortcut: Shortcut | None = None
+    in_past: Literal["keys", "values"] | None = None  # later tokens look at it: `gptviz.past.Past` has it
 
     @property
     def edited_module(self) -> str:
@@ -94,8 +95,8 @@ SITES: dict[str, Site] = {
             edit_at="trf_blocks.{b}",  # the shortcut leaves before norm1: replace what the block is given
         ),
         Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
-        Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys"),
-        Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values"),
+        Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys", in_past="keys"),
+        Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values", in_past="values"),
         # the softmax is no module of its own, but the book passes it through a dropout: it is that input
         Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
         Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),

@@ -2,21 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import tiktoken
 import torch
-import torch.nn.functional as F
-from numpy.typing import NDArray
 
 from gptviz import kernels
+from gptviz.candidates import next_tokens_of
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
-from gptviz.model import GPTModel, LayerNorm
+from gptviz.layer_norms import Norm, NormStatistics, norm_statistics
+from gptviz.model import GPTModel
+from gptviz.past import Past
 from gptviz.reduction import Reduction
-from gptviz.sampling import Sampling, distribution
+from gptviz.rows import Rows
+from gptviz.sampling import Sampling
 from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
 from gptviz.tokenizer import named_bytes
@@ -33,52 +35,6 @@ class Token:
     raw: bytes
 
 
-@dataclass(frozen=True)
-class Norm:
-    """A LayerNorm's weights as a Trace needs them: `scale` and `shift` (D,), and where its input is kept."""
-
-    name: str
-    block: int | None
-    source: Key
-    eps: float
-    scale: torch.Tensor
-    shift: torch.Tensor | None
-
-
-@dataclass(frozen=True)
-class NormStatistics:
-    """What every LayerNorm does to every token: (N, T) float32 each, norms in the order of the pass."""
-
-    COLUMNS: ClassVar[tuple[str, ...]] = ("mean", "variance", "mean_after", "variance_after")
-
-    names: list[str]
-    mean: NDArray[np.float32]
-    variance: NDArray[np.float32]  # biased, as the module uses it
-    mean_after: NDArray[np.float32]  # after scale and shift
-    variance_after: NDArray[np.float32]
-
-    def grid(self, column: str) -> NDArray[np.float32]:
-        """One of the four by its name. ValueError for any other."""
-        if column not in self.COLUMNS:
-            raise ValueError(f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}")
-        grid: NDArray[np.float32] = getattr(self, column)
-        return grid
-
-
-def norms_of(model: GPTModel) -> list[Norm]:
-    """Every LayerNorm of the model, in the order of the forward pass."""
-
-    def norm(name: str, block: int | None, source: Key, module: LayerNorm) -> Norm:
-        shift = None if module.shift is None else module.shift.detach()
-        return Norm(name, block, source, module.eps, module.scale.detach(), shift)
-
-    found = []
-    for b, trf_block in enumerate(model.trf_blocks):
-        found.append(norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1)))
-        found.append(norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2)))
-    return [*found, norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm)]
-
-
 class Trace:
     """What one forward pass computed. Read it, do not write into it.
 
@@ -87,6 +43,9 @@ class Trace:
     the pass. Tensors are CPU float32. A Trace holds no model: only the output head's and the
     LayerNorms' own weights (the same tensors, not copies), so that logits and statistics can be
     worked out where somebody asks for them. `nbytes` is what it holds beyond those.
+
+    A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
+    site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
     """
 
     def __init__(
@@ -95,12 +54,14 @@ class Trace:
         config: GPTConfig,
         tokens: list[Token],
         tokenizer: tiktoken.Encoding,
-        values: dict[Key, torch.Tensor],
-        final: torch.Tensor,
+        values: dict[Key, Rows],
+        final: Rows,
         head: torch.Tensor,
         norms: list[Norm],
         edits: tuple[Edit, ...] = (),
         reduced: dict[Reduction, list[Any]] | None = None,
+        past: Past | None = None,
+        version: int = 0,
     ):
         self.name = name
         self.config = config
@@ -112,6 +73,8 @@ class Trace:
         self._norms = norms
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
+        self._past = past  # of all its tokens, if they were read in pieces
+        self._version = version  # of the model's weights, which may be trained on
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -123,7 +86,32 @@ class Trace:
         name, block = (key, None) if isinstance(key, str) else key
         return self._values_of(check_key(name, block, self.config.n_layers))
 
+    def rows(
+        self, site: str, block: int | None = None, start: int = 0, stop: int | None = None
+    ) -> torch.Tensor:
+        """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
+
+        (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): over the keys before `stop`. The rest need not be
+        put together for it: `trace.rows("attn", 3, -1)` is (H, 1, T), where its last token looks.
+        """
+        found = self._rows_of(check_key(site, block, self.config.n_layers))
+        first, end, _ = slice(start, stop).indices(len(self))
+        if first >= end:
+            raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
+        return found.between(first, end)
+
     def _values_of(self, key: Key) -> torch.Tensor:
+        return self._rows_of(key).joined()
+
+    def pieces(self, key: Key) -> Rows:
+        """A site as it is held, for a trace that goes on from this one."""
+        return self._final if key == ("final", None) else self._rows_of(key)
+
+    def is_of(self, head: torch.Tensor, version: int) -> bool:
+        """Whether it was taken of the model with this output head, and its weights are as they were."""
+        return self._head.data_ptr() == head.data_ptr() and self._version == version
+
+    def _rows_of(self, key: Key) -> Rows:
         if key not in self._values:
             kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
             raise ValueError(
@@ -185,20 +173,61 @@ class Trace:
             norms=self._norms,
             edits=self.edits,
             reduced=other._reduced | self._reduced,
+            past=self._past or other._past,
+            version=self._version,
         )
+
+    def cut(self, n: int) -> "Trace":
+        """The trace of the first n tokens, with no pass: what stands before sees nothing of what comes after.
+
+        It shares these rows and has no reductions, which are of all tokens. Raises ValueError for another
+        number than from 1 to all, and if an edit was one that looks at the whole text.
+        """
+        if not 1 <= n <= len(self):
+            raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n}")
+        unlike = next((edit for edit in self.edits if not edit.is_causal), None)
+        if unlike is not None and n < len(self):
+            raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
+        return Trace(
+            name=self.name,
+            config=self.config,
+            tokens=self.tokens[:n],
+            tokenizer=self._tokenizer,
+            values={key: rows.cut(n) for key, rows in self._values.items()},
+            final=self._final.cut(n),
+            head=self._head,
+            norms=self._norms,
+            edits=self.edits,
+            past=None if self._past is None else self._past.cut(n),
+            version=self._version,
+        )
+
+    def past(self, model: GPTModel) -> Past:
+        """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
+
+        The text's own, edits included. Raises ValueError if they were not kept.
+        """
+        if self._past is not None:
+            return self._past.cut(len(self))
+        blocks = range(self.config.n_layers)
+        keys, values = ([self._values_of((site, b)) for b in blocks] for site in ("k", "v"))
+        return Past.of(model, keys, values)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what was captured; two names of one tensor (resid_post 0, resid_pre 1) count once."""
-        results = [result for results in self._reduced.values() for result in results]
-        return nbytes_of(*self._values.values(), self._final, *results)
+        """Bytes of what was captured; two names of one memory (resid_post 0, resid_pre 1) count once.
+
+        Rows that it shares with another trace count in each of them.
+        """
+        pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
+        memory = [] if self._past is None else [self._past.memory]
+        return nbytes_of(*pieces, *memory, *(r for results in self._reduced.values() for r in results))
 
     def logits(self, position: int = -1) -> torch.Tensor:
         """(vocab_size,): the row of logits at one position. ValueError if there is no such position."""
-        final = self._final[self._position(position)]
-        return (
-            kernels.linear(final.to(self._head)[None], self._head)[0].float().cpu()
-        )  # (1, D) x (V, D) -> (V,)
+        position = self._position(position)
+        final = self._final.between(position, position + 1)  # (1, D)
+        return kernels.linear(final.to(self._head), self._head)[0].float().cpu()  # x (V, D) -> (V,)
 
     def next_tokens(
         self,
@@ -236,18 +265,7 @@ class Trace:
 
     def norm_statistics(self) -> "NormStatistics":
         """The numbers of `norms()` as arrays, a row a norm and a column a token."""
-        rows = []
-        for norm in self._norms:
-            before = self._values_of(norm.source)
-            shift = None if norm.shift is None else norm.shift.float().cpu()
-            after = F.layer_norm(
-                before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps
-            )  # (T, D)
-            rows.append(
-                [*_mean_and_variance(before.numpy()), *_mean_and_variance(after.numpy())]
-            )  # 4 of (T,)
-        grids = np.array(rows, dtype=np.float32).swapaxes(0, 1)  # (4, N, T)
-        return NormStatistics([norm.name for norm in self._norms], *grids)
+        return norm_statistics(self._norms, self._values_of)
 
     def token_id(self, token: OneToken, what: str = "token") -> int:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
@@ -263,38 +281,10 @@ class Trace:
         return position % len(self)
 
 
-def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int]) -> list[Token]:
-    """The tokens with their positions, their text and their bytes; `<id N>` where the tokenizer has none."""
+def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:
+    """The tokens with their positions, from `first` on, text and bytes; `<id N>` if an id has none."""
     raws = [named_bytes(tokenizer, i) for i in ids]
     return [
         Token(p, i, raw.decode("utf-8", "replace"), raw)
-        for p, (i, raw) in enumerate(zip(ids, raws, strict=True))
+        for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
     ]
-
-
-def next_tokens_of(
-    tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling
-) -> pd.DataFrame:
-    """`Trace.next_tokens`, for one row of logits (V,)."""
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least 1 token")
-    chosen = distribution(logits, sampling)
-    ids = chosen.order[:k]
-    return pd.DataFrame(
-        {
-            "rank": range(1, len(ids) + 1),
-            "id": ids.numpy(),
-            "token": [token.text for token in tokens_of(tokenizer, ids.tolist())],
-            "logit": logits[ids].numpy(),
-            "probability": chosen.probabilities[ids].numpy(),
-        }
-    )
-
-
-def _mean_and_variance(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each row of (T, D), summed in float64; the variance is biased. (T,) each.
-
-    NumPy and one thread: for a few rows, torch's threads cost more than the sums.
-    """
-    mean = x.mean(axis=-1, dtype=np.float64)
-    return mean, np.square(x - mean[:, None]).mean(axis=-1)

@@ -15,8 +15,9 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
+from gptviz.layer_norms import Norm, NormStatistics, norms_of
 from gptviz.model import GPTModel, LayerNorm
-from gptviz.trace import Norm, NormStatistics, Trace, norms_of
+from gptviz.trace import Trace
 
 Vector = NDArray[np.float64]  # (D,)
 

@@ -24,8 +24,8 @@ from gptviz.analysis.norms import (
     variance_parts,
 )
 from gptviz.analysis.shapes import record_shapes
+from gptviz.layer_norms import Norm, norms_of
 from gptviz.model import LayerNorm
-from gptviz.trace import Norm, norms_of
 from tests.conftest import random_lm
 
 KEEP = ("resid_pre", "resid_mid", "resid_post", "final")

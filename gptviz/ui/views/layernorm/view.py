@@ -7,8 +7,8 @@ from gptviz.analysis import norms as numbers
 from gptviz.analysis.norms import Steps
 from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
 from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
+from gptviz.layer_norms import NormStatistics
 from gptviz.model import LayerNorm
-from gptviz.trace import NormStatistics
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
