@@ -1,6 +1,6 @@
 """Writing on: the model's own next token, appended, and again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import torch
 from gptviz.candidates import next_tokens_of
 from gptviz.forward import last_logits
 from gptviz.model import GPTModel
+from gptviz.past import Past
 from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.trace import Trace
@@ -43,11 +44,13 @@ class Step:
     text_so_far: str  # prompt and everything written since
     point: float | None  # the number in [0, 1) that drew it, see `sampling.draw`; None where nothing is drawn
     model_probability: float  # what the model itself gave it: temperature 1, nothing filtered
-    cropped: int  # how many of the first tokens the model did not see: the context was full
+    cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
+    # knew of the others (`Past`) is void then, and every step reads all it sees anew
+    ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
     logits: torch.Tensor = field(repr=False, compare=False)  # (V,) CPU float32, as the model gave them
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
-    trace: Trace | None = field(default=None, repr=False, compare=False)
+    trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
 
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
@@ -67,54 +70,175 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     special_tokens: bool = False,
+    stop: str | Iterable[str] = (),
+    captured: bool = False,
+    cache: bool = True,
 ) -> Iterator[Step]:
     """Write on after `text` (or ids), one `Step` a forward pass, until the caller stops iterating.
 
-    Ends after `max_new_tokens`, or with the model's own end-of-text token (that step is yielded
-    too). The model sees the last `context_length` tokens. The same seed gives the same tokens: the i-th
-    drawn token by the i-th of `Sampling(seed=seed).points(n)`. Temperature 0 is greedy.
+    Ends after `max_new_tokens`, with the model's own end-of-text token, or when the written text has one of
+    the strings of `stop` (that step is yielded too, and says so). The same seed gives the same tokens: the
+    i-th by the i-th of `Sampling(seed=seed).points(n)`. Temperature 0 is greedy. The model sees the last
+    `context_length` tokens: from there on their positions shift with every step, as in the book.
+
+    Each token is read once, its keys and values are kept (`gptviz.past`); `cache=False` reads all of them
+    again for every token, as the book does. `captured` gives each step a trace of what the model had read.
 
     Raises ValueError, at once and not at the first step, for an empty text and for options out of range.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
-    ids = lm.encode(text, special_tokens=special_tokens) if isinstance(text, str) else list(text)
-    if not ids:
-        raise ValueError("there is nothing to write on from: the text is empty")
-    return steps(lm, ids, max_new_tokens, sampling)
+    ids = _ids(lm, text, special_tokens)
+    return steps(lm, ids, max_new_tokens, sampling, stop=_stops(stop), captured=captured, cache=cache)
+
+
+def generate_batch(
+    lm: "LanguageModel",
+    text: str | Sequence[int],
+    max_new_tokens: int,
+    seeds: Iterable[int],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    special_tokens: bool = False,
+    stop: str | Iterable[str] = (),
+) -> Iterator[list[Step | None]]:
+    """`generate` for several seeds at once: the text is read once, and each pass writes a token of them all.
+
+    Yields a list with a Step a seed, None for those that have ended. Raises ValueError as `generate` does.
+    """
+    samplings = [Sampling(temperature, top_k, top_p, seed) for seed in seeds]
+    if not samplings:
+        raise ValueError("there are no seeds: give one for each continuation")
+    return _write(lm, _ids(lm, text, special_tokens), max_new_tokens, samplings, stop=_stops(stop))
 
 
 def steps(
-    lm: "LanguageModel", ids: Sequence[int], max_new_tokens: int, sampling: Sampling, skip: int = 0
+    lm: "LanguageModel",
+    ids: Sequence[int],
+    max_new_tokens: int,
+    sampling: Sampling,
+    skip: int = 0,
+    stop: Sequence[str] = (),
+    captured: bool = False,
+    cache: bool = True,
 ) -> Iterator[Step]:
     """`generate`, for ids (at least one) and settings that stand together already.
 
     `skip` leaves out the first numbers of the seed's stream: those that drew the end of `ids`.
     """
-    ids, points = list(ids), sampling.stream(skip)
-    text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
-    end = _end_of_text(lm)
-    device = lm.model.tok_emb.weight.device
+    for (step,) in _write(lm, ids, max_new_tokens, [sampling], skip, stop, captured, cache):
+        if step is not None:
+            yield step
+
+
+def _write(
+    lm: "LanguageModel",
+    ids: Sequence[int],
+    max_new_tokens: int,
+    samplings: Sequence[Sampling],
+    skip: int = 0,
+    stop: Sequence[str] = (),
+    captured: bool = False,
+    cache: bool = True,
+) -> Iterator[list[Step | None]]:
+    reader = _Captured(lm, cache) if captured else _Reader(lm, len(ids) + max_new_tokens, cache)
+    writers = [_Writer(lm, ids, sampling, skip, stop) for sampling in samplings]
     for _ in range(max_new_tokens):
-        cropped = max(0, len(ids) - lm.config.context_length)
-        logits = last_logits(lm.model, torch.tensor([ids[cropped:]], device=device))[0].float().cpu()  # (V,)
-        chosen, probability, own, point = _choose(logits, sampling, points)
-        raw = named_bytes(lm.tokenizer, chosen)
-        ids.append(chosen)
-        text += raw
-        yield Step(
+        alive = [row for row, writer in enumerate(writers) if not writer.ended]
+        logits = reader.read([writers[row].ids for row in alive], alive)
+        written: list[Step | None] = [None] * len(writers)
+        for row, of_row in zip(alive, logits, strict=True):
+            written[row] = writers[row].write(of_row, reader.trace)
+        yield written
+        if all(writer.ended for writer in writers):
+            return
+
+
+class _Reader:
+    """The last logits of texts that grow by a token each time, each token read once."""
+
+    trace: Trace | None = None
+
+    def __init__(self, lm: "LanguageModel", longest: int, cache: bool):
+        self.model, self.context = lm.model, lm.config.context_length
+        self.past = Past(lm.model, room=min(longest, self.context)) if cache else None
+        self.rows = [0]  # which text each row of the past belongs to; at first they are all the same
+
+    def read(self, texts: list[list[int]], rows: list[int]) -> torch.Tensor:
+        """(b, V) CPU float32, for these rows of the batch."""
+        length, past = len(texts[0]), self.past
+        if past is not None and length > self.context:
+            past = self.past = None  # every position shifts
+        if past is None:
+            new = [text[-self.context :] for text in texts]
+        else:
+            if not len(past):
+                texts = texts[:1]
+            elif rows != self.rows:
+                known = [self.rows.index(row) if row in self.rows else 0 for row in rows]
+                past = self.past = past.rows(known)
+                self.rows = rows
+            new = [text[len(past) :] for text in texts]
+        idx = torch.tensor(new, device=self.model.tok_emb.weight.device)  # (b, t)
+        logits = last_logits(self.model, idx, past).float().cpu()
+        return logits.expand(len(rows), -1)
+
+
+class _Captured:
+    """The same of one text, with a trace of everything."""
+
+    def __init__(self, lm: "LanguageModel", cache: bool):
+        self.lm, self.cache = lm, cache
+        self.trace: Trace | None = None
+
+    def read(self, texts: list[list[int]], rows: list[int]) -> torch.Tensor:
+        seen = texts[0][-self.lm.config.context_length :]
+        self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
+        return self.trace.logits()[None]  # (1, V)
+
+
+class _Writer:
+    """One continuation: its ids, its bytes, its draws."""
+
+    def __init__(
+        self, lm: "LanguageModel", ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]
+    ):
+        self.tokenizer, self.context = lm.tokenizer, lm.config.context_length
+        self.ids, self.sampling, self.points = list(ids), sampling, sampling.stream(skip)
+        self.text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
+        self.begins, self.stop, self.end = len(self.text), [(s, s.encode()) for s in stop], _end_of_text(lm)
+        self.ended = False
+
+    def write(self, logits: torch.Tensor, trace: Trace | None) -> Step:
+        chosen, probability, own, point = _choose(logits, self.sampling, self.points)
+        cropped = max(0, len(self.ids) - self.context)
+        raw = named_bytes(self.tokenizer, chosen)
+        self.ids.append(chosen)
+        self.text += raw
+        ended_by = END_OF_TEXT if chosen == self.end else self._stop(len(raw))
+        self.ended = ended_by is not None
+        return Step(
             chosen,
             raw.decode("utf-8", "replace"),
             probability,
-            text.decode("utf-8", "replace"),
+            self.text.decode("utf-8", "replace"),
             point,
             own,
             cropped,
+            ended_by,
             logits,
-            sampling,
-            lm.tokenizer,
+            self.sampling,
+            self.tokenizer,
+            trace,
         )
-        if chosen == end:
-            return
+
+    def _stop(self, new: int) -> str | None:
+        """The stop string that the last `new` bytes complete, the prompt not counted."""
+        for string, sought in self.stop:
+            start = max(self.begins, len(self.text) - new - len(sought) + 1)
+            if self.text.find(sought, start) >= 0:
+                return string
+        return None
 
 
 def _choose(
@@ -129,6 +253,21 @@ def _choose(
         probability = float(chances.probabilities[chosen])
     own = probability if sampling.changes_nothing else float(logits.double().softmax(0)[chosen])
     return chosen, probability, own, point
+
+
+def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -> list[int]:
+    ids = lm.encode(text, special_tokens=special_tokens) if isinstance(text, str) else list(text)
+    if not ids:
+        raise ValueError("there is nothing to write on from: the text is empty")
+    return ids
+
+
+def _stops(stop: str | Iterable[str]) -> list[str]:
+    stops = [stop] if isinstance(stop, str) else list(stop)
+    wrong = [s for s in stops if not isinstance(s, str) or not s]
+    if wrong:
+        raise ValueError(f"stop has {wrong[0]!r}; give strings of at least one character")
+    return stops
 
 
 def _end_of_text(lm: "LanguageModel") -> int | None:

@@ -103,6 +103,10 @@ class LanguageModel:
         top_p: float | None = None,
         seed: int | None = None,
         special_tokens: bool = False,
+        stop: str | Iterable[str] = (),
+        captured: bool = False,
+        cache: bool = True,
     ) -> Iterator[Step]:
         """Write on, token by token: see `gptviz.generate.generate`."""
-        return generate(self, text, max_new_tokens, temperature, top_k, top_p, seed, special_tokens)
+        options = (temperature, top_k, top_p, seed, special_tokens, stop, captured, cache)
+        return generate(self, text, max_new_tokens, *options)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ from gptviz import generate as module
 from gptviz.generate import generate, generate_text_simple
 from gptviz.sampling import Sampling
 from tests.conftest import random_lm
+from tests.test_model import to_hugging_face
 
 TEXT = "The cat sat on the mat and"
 
@@ -88,7 +90,137 @@ def test_a_branch_goes_on_with_the_seeds_next_draws(lm):
     ids = lm.encode(TEXT)
     whole = list(module.steps(lm, ids, 8, Sampling(seed=3)))
     ids += [step.id for step in whole[:5]]
-    assert list(module.steps(lm, ids, 3, Sampling(seed=3), skip=5)) == whole[5:]
+    branch = list(module.steps(lm, ids, 3, Sampling(seed=3), skip=5))
+    assert [(step.id, step.point) for step in branch] == [(step.id, step.point) for step in whole[5:]]
+
+
+@pytest.mark.parametrize(("bundled", "count"), [(True, 24), (False, 200)])
+def test_greedy_with_the_cache_is_the_books_loop(mini, bundled, count):
+    lm = mini if bundled else random_lm(context_length=256, vocab_size=500)
+    ids = [300, 17, 250, 41]
+    book = generate_text_simple(lm.model, torch.tensor([ids]), count, 256)[0, len(ids) :].tolist()
+    assert [step.id for step in lm.generate(ids, count, temperature=0)] == book
+
+
+def test_greedy_is_transformers_greedy(lm):
+    config = lm.config.to_dict()
+    theirs = to_hugging_face(lm.model, config)
+    ids = torch.tensor([lm.encode(TEXT)])
+    with torch.no_grad():
+        out = theirs.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=40,
+            do_sample=False,
+            use_cache=True,
+            pad_token_id=0,
+            eos_token_id=None,
+        )
+    ours = [step.id for step in lm.generate(ids[0].tolist(), 40, temperature=0)]
+    assert ours == out[0, ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 1.3, "top_k": 50, "seed": 4}])
+def test_with_and_without_the_cache_and_captured_are_the_same_tokens(lm, options):
+    ids = torch.randint(0, 8000, (56,), generator=torch.Generator().manual_seed(2)).tolist()
+    plain = list(lm.generate(ids, 14, cache=False, **options))  # a context of 64: the last are cropped
+    for kind in ({}, {"captured": True}, {"captured": True, "cache": False}):
+        steps = list(lm.generate(ids, 14, **kind, **options))
+        for step, other in zip(steps, plain, strict=True):
+            assert (step.id, step.point, step.cropped) == (other.id, other.point, other.cropped)
+            assert torch.allclose(step.logits, other.logits, atol=2e-4)
+        if "captured" in kind:
+            for n, step in enumerate(steps):
+                seen = (ids + [s.id for s in steps[:n]])[-64:]
+                assert [token.id for token in step.trace.tokens] == seen
+                assert torch.equal(step.trace.logits(), step.logits)
+                assert torch.allclose(step.trace["attn", 1], lm.trace(seen)["attn", 1], atol=1e-5)
+    assert [step.cropped for step in plain][-6:] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_token_is_read_once(lm):
+    ids, read = lm.encode(TEXT), []
+    handle = lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: read.append(tuple(out.shape[:2])))
+    try:
+        list(lm.generate(ids, 4))
+        list(lm.generate(ids, 3, captured=True))
+        list(lm.generate(ids, 3, cache=False))
+        list(module.generate_batch(lm, ids, 3, seeds=[1, 2]))
+    finally:
+        handle.remove()
+    n = len(ids)
+    cached = [(1, n), (1, 1), (1, 1)]
+    assert read == [*cached, (1, 1), *cached, (1, n), (1, n + 1), (1, n + 2), (1, n), (2, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("seeds", [[3], [5, 6, 7]])
+def test_a_batch_is_each_seed_by_itself(lm, seeds):
+    batch = list(module.generate_batch(lm, TEXT, 12, seeds, temperature=0.8))
+    for row, seed in enumerate(seeds):
+        alone = list(lm.generate(TEXT, 12, temperature=0.8, seed=seed))
+        of_row = [steps[row] for steps in batch]
+        assert [s.id for s in of_row] == [s.id for s in alone]
+        assert [s.text_so_far for s in of_row] == [s.text_so_far for s in alone]
+        assert all(torch.allclose(a.logits, b.logits, atol=1e-4) for a, b in zip(of_row, alone, strict=True))
+
+
+def test_who_has_ended_leaves_the_batch(lm):
+    seeds = range(6)
+    alone = [list(lm.generate(TEXT, 40, seed=seed, stop=["e", "th"])) for seed in seeds]
+    batch = list(module.generate_batch(lm, TEXT, 40, seeds, stop=["e", "th"]))
+    assert len(batch) == max(map(len, alone)) and len(set(map(len, alone))) > 1
+    for row, steps in enumerate(alone):
+        written = [found[row] for found in batch]
+        assert [s.id for s in written[: len(steps)]] == [s.id for s in steps]
+        assert written[len(steps) :] == [None] * (len(batch) - len(steps))
+
+
+def test_a_stop_string_ends_it_wherever_its_letters_come_from(lm):
+    free = list(lm.generate("The end. ", 30, seed=1))
+    written = free[-1].text_so_far.removeprefix("The end. ")
+    for start, length in ((0, 1), (5, 2), (11, 7), (20, 12)):  # most lie across several tokens
+        stop = written[start : start + length]
+        if "\ufffd" in stop:
+            continue
+        first = next(n for n, s in enumerate(free) if stop in s.text_so_far.removeprefix("The end. "))
+        for stops in (stop, ["\u2603", stop]):
+            steps = list(lm.generate("The end. ", 30, seed=1, stop=stops))
+            assert [s.id for s in steps] == [s.id for s in free[: first + 1]]
+            assert [s.ended_by for s in steps] == [None] * first + [stop]
+
+
+def test_what_the_prompt_says_does_not_stop_it(lm):
+    assert len(list(lm.generate("so. so.", 5, seed=2, stop="so."))) == 5
+
+
+def test_a_stop_in_the_middle_loses_nothing(lm):
+    whole = list(lm.generate(TEXT, 9, seed=8))
+    running = lm.generate(TEXT, 9, seed=8)
+    first = list(itertools.islice(running, 4))
+    assert first == whole[:4]
+    assert list(running) == whole[4:], "it can be taken up again"
+    left = lm.generate(TEXT, 9, seed=8)
+    assert next(left) == whole[0]
+    left.close()
+    assert all("forward" not in block.att.__dict__ for block in lm.model.trf_blocks)
+    ids = lm.encode(TEXT) + [step.id for step in first]
+    again = module.steps(lm, ids, 5, Sampling(seed=8), skip=4)
+    assert [(step.id, step.point) for step in again] == [(step.id, step.point) for step in whole[4:]]
+
+
+def test_two_who_write_at_once_do_not_mix(lm):
+    texts = [f"{TEXT} {number}" for number in range(4)]
+    alone = [list(lm.generate(text, 12, seed=n)) for n, text in enumerate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        written = pool.map(lambda n: list(lm.generate(texts[n], 12, seed=n, captured=n % 2 == 0)), range(4))
+        for steps, expected in zip(written, alone, strict=True):
+            assert [s.id for s in steps] == [s.id for s in expected]
+            assert all(
+                torch.allclose(a.logits, b.logits, atol=1e-4) for a, b in zip(steps, expected, strict=True)
+            )
+    interleaved = [lm.generate(text, 12, seed=n) for n, text in enumerate(texts[:2])]
+    both = [step.id for pair in zip(*interleaved, strict=True) for step in pair]
+    assert both == [s.id for pair in zip(*alone[:2], strict=True) for s in pair]
 
 
 def test_past_the_context_the_model_sees_the_last_tokens(lm):
@@ -131,7 +263,7 @@ def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch
     end = lm.tokenizer.encode_single_token("<|endoftext|>")
     wanted = iter([11, 12, end, 13])
 
-    def forced(model, idx):
+    def forced(model, idx, past):
         return torch.nn.functional.one_hot(torch.tensor([next(wanted)]), lm.config.vocab_size) * 100.0
 
     monkeypatch.setattr(module, "last_logits", forced)
@@ -139,6 +271,7 @@ def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch
         wanted = iter([11, 12, end, 13])
         steps = list(generate(lm, "so <|endoftext|> it", 9, seed=0, special_tokens=special))
         assert [step.id for step in steps] == [11, 12, end]
+        assert [step.ended_by for step in steps] == [None, None, "<|endoftext|>"]
 
 
 def test_special_tokens_are_read_only_where_switched_on(lm):
@@ -174,8 +307,17 @@ def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
         ([], {}, "empty"),
         ("a", {"temperature": -1}, "temperature is -1"),
         ("a", {"top_k": 0}, "top_k is 0"),
+        ("a", {"stop": ["x", ""]}, "stop has ''"),
+        ("a", {"stop": [3]}, "stop has 3"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_first_step(lm, text, options, words):
     with pytest.raises(ValueError, match=words):
         generate(lm, text, 3, **options)
+    with pytest.raises(ValueError, match=words):
+        module.generate_batch(lm, text, 3, [1], **options)
+
+
+def test_a_batch_of_nobody_is_refused(lm):
+    with pytest.raises(ValueError, match="no seeds"):
+        module.generate_batch(lm, TEXT, 3, [])
