@@ -34,6 +34,7 @@ class Palette:
     attention: Scale
     signed: Scale
     positions: tuple[str, ...]  # a chip's colour by its position, in turn
+    heads: tuple[str, ...]  # a head's colour where lines of several are in one picture; 4.5 to 1 on paper
 
 
 PALETTES: dict[Mode, Palette] = {
@@ -65,6 +66,10 @@ PALETTES: dict[Mode, Palette] = {
             "#f6dcec",
             "#e4e0d8",
         ),
+        heads=(
+            *("#2563c9", "#c2570a", "#1f7f4c", "#b0307a", "#6a3fb5", "#856800"),
+            *("#0f7684", "#c23b36", "#4a5568", "#7a4a21", "#3d7400", "#8b3fa8"),
+        ),
     ),
     "dark": Palette(
         paper="#16151b",
@@ -93,6 +98,10 @@ PALETTES: dict[Mode, Palette] = {
             "#505024",
             "#5c3350",
             "#45424f",
+        ),
+        heads=(
+            *("#7fb0ff", "#ffb066", "#6fd39b", "#ff8fc4", "#bfa3ff", "#e6c84f"),
+            *("#5fd0dd", "#ff8e87", "#b8c0cc", "#d9a679", "#a5d65c", "#dd9bf5"),
         ),
     ),
 }

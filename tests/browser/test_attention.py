@@ -98,11 +98,11 @@ def test_tokens_and_keys_are_chosen_by_their_labels_and_the_keyboard(open_page, 
 def test_options_change_what_is_shown(open_page, settled, trace) -> None:
     n = len(trace.tokens)
     page = open_page("attention", text=TEXT, block=1, head=0, token=7, key=2)
-    page.get_by_text("Average over heads").click()
+    page.get_by_text("Average", exact=True).click()
     settled(page)
     mean = trace["attn", 1].mean(dim=0)
     assert number(page, "says-head") == pytest.approx(mean[7, 2].item(), abs=1e-6)
-    page.get_by_text("Hide the first token").click()
+    page.get_by_text("Hide first token").click()
     settled(page)
     left = (mean[7, 2] / mean[7, 1:].sum()).item()
     assert number(page, "says-head") == pytest.approx(left, abs=1e-5)
@@ -279,3 +279,43 @@ def test_pointing_at_heads_moves_nothing_and_arrows_walk_along_them(open_page) -
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")
+
+
+def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settled, trace) -> None:
+    page = open_page("attention", text=TEXT, block=5, head=0, arcs="on", mass=100)
+    arcs, weights = page.locator(by_id("arcs-head")), trace["attn", 5]
+
+    def token(side: str, position: int) -> Any:
+        return page.locator(f'{by_id("arc-token")}[data-side="{side}"][data-position="{position}"]')
+
+    def value(side: str, position: int) -> float:
+        return float(token(side, position).get_attribute("data-value"))
+
+    n = len(trace.tokens)
+    assert int(arcs.get_attribute("data-lines")) == int((weights[0] > 0).sum())
+    token("query", 9).hover()
+    assert arcs.get_attribute("data-focus") == "9"
+    assert value("key", 3) == pytest.approx(weights[0, 9, 3].item(), abs=1e-6)
+    assert value("query", 11) == pytest.approx(weights[0, 11, 9].item(), abs=1e-6)
+
+    token("query", 9).click()
+    settled(page)
+    assert "token=9" in page.url and arcs.get_attribute("data-held") == "1"
+    token("query", 4).hover()  # what is held stays
+    assert arcs.get_attribute("data-focus") == "9"
+    token("query", 8).click(modifiers=["Control"])
+    settled(page)
+    assert arcs.get_attribute("data-focus") == "8,9"
+    sums = weights[0, 8] + weights[0, 9]
+    assert [value("key", k) for k in range(n)] == pytest.approx(sums.tolist(), abs=1e-6)
+
+    page.locator(f'{by_id("arc-head")}[data-head="3"]').click()  # beside head 0: the mean of the two
+    assert arcs.get_attribute("data-heads") == "0,3"
+    both = (sums + weights[3, 8] + weights[3, 9]) / 2
+    assert [value("key", k) for k in range(n)] == pytest.approx(both.tolist(), abs=1e-6)
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+    assert arcs.get_attribute("data-held") == "0" and arcs.get_attribute("data-focus") == ""
+    page.locator(f'{by_id("arc-head")}[data-head="3"]').dblclick()
+    settled(page)
+    assert "head=3" in page.url and arcs.get_attribute("data-heads") == "3"

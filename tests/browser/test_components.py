@@ -42,6 +42,21 @@ def click_cell(page):
 
 
 ACTIONS = {
+    "arcs": [
+        (
+            lambda page: part(page, "arcs", by("arc-token", side="query", position=3)).first.click(),
+            ["pick", [3, None]],
+        ),
+        (
+            lambda page: part(page, "arcs", by("arc-token", side="key", position=2)).first.click(),
+            ["pick", [None, 2]],
+        ),
+        (lambda page: part(page, "arcs", by("arc-head", head=1)).first.dblclick(), ["head", 1]),
+        (
+            lambda page: part(page, "arcs", by("arc-mass")).first.focus() or page.keyboard.press("End"),
+            ["mass", 100],
+        ),
+    ],
     "candidates": [(lambda page: part(page, "candidates", by("append", id=11)).click(), ["append", 11])],
     "cell_clicks": [(click_cell, ["cell", {"row": 1, "column": 1}])],
     "chips": [

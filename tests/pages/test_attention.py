@@ -200,3 +200,30 @@ def test_the_snippet_draws_the_same_picture(trace, capsys, average: bool, hide_f
     said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
     previous = [trace["attn", 1][5, q, q - 1].item() for q in range(1, len(trace.tokens))]
     assert float(said["to_previous"]) == pytest.approx(np.mean(previous), abs=1e-5)
+
+
+def test_the_arcs_are_all_heads_of_the_block(run_page, trace) -> None:
+    at = run_page("attention", text=TEXT, block=4, head=3, token=9, key=8, arcs="on", mass=95)
+    data = component(at, ("gptviz.arcs", "head"))
+    n, heads = len(trace.tokens), trace.config.n_heads
+    numbers = np.frombuffer(base64.b64decode(data["weights"]), "<f4").reshape(heads, -1)
+    rows, columns = np.tril_indices(n)
+    np.testing.assert_allclose(numbers, trace["attn", 4].numpy()[:, rows, columns], atol=1e-6)
+    assert (data["heads"][data["head"]], data["query"], data["key"], data["mass"]) == (3, 9, 8, 95)
+
+    hidden = component(
+        run_page("attention", text=TEXT, block=4, head=3, arcs="on", hide_first="on", average="on", mass=1),
+        ("gptviz.arcs", "head"),
+    )
+    drawn = np.frombuffer(base64.b64decode(hidden["weights"]), "<f4").reshape(1, -1)
+    mean = trace["attn", 4].mean(0).numpy()
+    assert hidden["mass"] == 50 and np.isnan(drawn[0, columns == 0]).all()
+    inside = (rows > 0) & (columns > 0)
+    rows, columns = rows[inside], columns[inside]
+    rest = mean[rows, columns] / (1 - mean[rows, 0])
+    np.testing.assert_allclose(drawn[0, inside], rest, rtol=1e-4)
+
+
+def test_a_long_text_has_arcs_around_the_selected_token(run_page) -> None:
+    at = run_page("attention", text="a b " * 110, token=10, arcs="on")
+    assert len(component(at, ("gptviz.arcs", "head"))["tokens"]) == len(component(at, CHIPS)["tokens"]) <= 256

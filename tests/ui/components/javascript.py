@@ -41,6 +41,7 @@ def facts() -> dict[str, Any]:
         "kernel": (COMPONENTS / "kernel.js").read_text("utf-8"),
         "cells": (COMPONENTS / "matrix" / "cells.js").read_text("utf-8"),
         "columns": (COMPONENTS / "lens" / "columns.js").read_text("utf-8"),
+        "lines": (COMPONENTS / "arcs" / "lines.js").read_text("utf-8"),
         "palettes": {mode: asdict(colors) for mode, colors in PALETTES.items()},
         "digits": digits_table(),
     }

@@ -23,9 +23,17 @@ from gptviz.ui.views import heads
 from gptviz.ui.views.attention import words
 from gptviz.ui.views.block import block_and_head_inputs
 
+
+def _a_mass(value: int, masses: Sequence[int]) -> int:
+    """The nearest that there is."""
+    return min(masses, key=lambda mass: abs(mass - value))
+
+
 KEY: Param[int | None] = Param("key", int, None, if_there)
 AVERAGE, HIDE = Param("average", bool, False), Param("hide_first", bool, False)
-PARAMS = (KEY, AVERAGE, HIDE)
+ARCS = Param("arcs", bool, False)
+MASS: Param[int] = Param("mass", int, 90, _a_mass)  # of each row that the arcs draw, in percent
+PARAMS = (KEY, AVERAGE, HIDE, ARCS, MASS)
 _KEY_QUERY = "attention_key_query"  # the query that the chosen key was chosen for
 
 
@@ -87,19 +95,26 @@ def open_head(block: int, head: int) -> None:
     HEAD.set(head)
 
 
-def options() -> tuple[bool, bool]:
+def options() -> tuple[bool, bool, bool]:
+    """Whether the average of all heads is drawn, whether without the first token, and whether as arcs."""
     with st.container(horizontal=True, gap="small", key="attention_options"):
         average = AVERAGE.widget(
             st.toggle,
-            "Average over heads",
+            "Average",
             help="The mean of the weights of all heads of the chosen block.",
         )
         hide = HIDE.widget(
             st.toggle,
-            "Hide the first token",
+            "Hide first token",
             help="Attention to it is left out, and what remains of each row is scaled up to sum to 1 again.",
         )
-    return average, hide
+        as_arcs = ARCS.widget(
+            st.toggle,
+            "Arcs",
+            help="In the place of the matrix, lines between the tokens that look and those that are "
+            "looked at: of this head, and of the block's others at will.",
+        )
+    return average, hide, as_arcs
 
 
 def key_control(scene: Scene, weights: torch.Tensor) -> int:

@@ -14,20 +14,23 @@ from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
 from gptviz.ui import runs
+from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.matrix import Panel, matrix
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import HEAD
 from gptviz.ui.views.attention.choice import Choice
-from gptviz.ui.views.attention.controls import picker
+from gptviz.ui.views.attention.controls import MASS, picker
 
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
+ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
 
-def window(scene: Scene) -> slice:
-    """The tokens that a matrix holds: all, or the 1,024 around the selected one."""
-    start = max(0, min(scene.position - WINDOW // 2, len(scene.tokens) - WINDOW))
-    return slice(start, min(len(scene.tokens), start + WINDOW))
+def window(scene: Scene, n_tokens: int = WINDOW) -> slice:
+    """The tokens that a picture holds: all, or so many around the selected one."""
+    start = max(0, min(scene.position - n_tokens // 2, len(scene.tokens) - n_tokens))
+    return slice(start, min(len(scene.tokens), start + n_tokens))
 
 
 MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
@@ -53,11 +56,36 @@ def draw_head(scene: Scene, chosen: Choice, own: torch.Tensor, drawn: torch.Tens
         says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
     )
     which = "average" if chosen.average else f"head{chosen.head}"
-    title = f"Attention of block {chosen.block}, " + (
-        "average over heads" if chosen.average else f"head {chosen.head}"
-    )
+    title = chosen.title
     saved = scene.saved("attention", title, scene.lm.name, f"block{chosen.block}", which)
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved)
+
+
+def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
+    """The same weights as lines between two lines of the text, with the block's other heads at hand."""
+    seen = window(scene, ARCS_WINDOW)
+    weights = chosen.of_heads(trace)[:, seen, seen].numpy()  # (H, t, t)
+    title = chosen.title
+    arcs(
+        "head",
+        weights,
+        scene.labels[seen],
+        scene.position,
+        key if seen.start <= key < seen.stop else None,
+        chosen.block,
+        [chosen.head] if chosen.average else range(len(weights)),
+        0 if chosen.average else chosen.head,
+        MASS.within(MASSES),
+        scene.mode,
+        picker(scene),
+        HEAD.set,
+        MASS.set,
+        first=seen.start,
+        saved=scene.saved("attention_arcs", title, scene.lm.name, f"block{chosen.block}"),
+    )
+    _where(scene, seen)
+    if seen.start:
+        st.caption("What these tokens give to those before them is not drawn.")
 
 
 @dataclass(frozen=True)
@@ -149,7 +177,11 @@ def _matrix(
         first=seen.start,
         saved=saved,
     )
-    if len(scene.tokens) > WINDOW:
+    _where(scene, seen)
+
+
+def _where(scene: Scene, seen: slice) -> None:
+    if seen.stop - seen.start < len(scene.tokens):
         st.caption(
             f"Of {len(scene.tokens):,} tokens, positions {seen.start} to {seen.stop - 1} are here: "
             "select another token to look elsewhere."

@@ -40,7 +40,10 @@ def draw(scene: Scene) -> None:
     with left:
         controls.draw_grid(scene, block, head)
     with right:
-        panels.draw_head(scene, chosen, own, drawn, key)
+        if chosen.arcs:
+            panels.draw_arcs(scene, trace, chosen, key)
+        else:
+            panels.draw_head(scene, chosen, own, drawn, key)
     with paragraph:
         prose(_look_for(scene, chosen, own), "query", "key", "causal mask")
         _sink(scene, trace, chosen)
@@ -77,7 +80,7 @@ def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
 
 def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands below: how to read the picture, and the selected row of it."""
-    parts = [words.LOOK_FOR]
+    parts = [words.LOOK_FOR_ARCS if chosen.arcs else words.LOOK_FOR]
     if not (chosen.hide_first or chosen.average):  # else it stands above
         row = own[scene.position, : scene.position + 1].tolist()
         parts.append(words.row(scene.labels, row))
