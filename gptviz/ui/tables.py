@@ -14,7 +14,7 @@ STYLE = """<style>
 .gv-table th, .gv-table td { padding: 0.25rem 1.1rem 0.25rem 0; vertical-align: baseline; }
 .gv-table td { border-top: 1px solid rgba(128, 128, 128, 0.3); overflow-wrap: anywhere; min-width: 4ch; }
 .gv-table .number { text-align: right; white-space: nowrap; }
-.gv-table .label { white-space: nowrap; }
+.gv-table .label, .gv-table .word { white-space: nowrap; }
 .gv-table .code { font-family: "Source Code Pro", monospace; font-size: 0.88rem; white-space: nowrap; }
 .gv-table i { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 2px; }
 .gv-table mark {

@@ -41,6 +41,13 @@ def click_cell(page):
     plot.click(position={"x": box["width"] / 2, "y": box["height"] / 4})
 
 
+def type_cell(page, field, text):
+    """Type into a field of the worksheet, and leave it."""
+    place = part(page, "worksheet", field)
+    place.fill(text)
+    place.press("Enter")
+
+
 ACTIONS = {
     "arcs": [
         (
@@ -109,6 +116,17 @@ ACTIONS = {
     "windows": [
         (lambda page: part(page, "windows", by("window", window=2)).first.click(), ["window", 2]),
         (lambda page: part(page, "windows", by("window", window=6)).click(), ["window", 6]),
+    ],
+    "worksheet": [
+        (
+            lambda page: type_cell(page, by("number", sheet="x", row=1, column=0), "0.5"),
+            ["number", ["x", 1, 0, "0.5"]],
+        ),
+        (lambda page: type_cell(page, by("word", row=2), "sun"), ["word", [2, "sun"]]),
+        (
+            lambda page: part(page, "worksheet", by("cell", sheet="weights", row=0, column=0)).click(),
+            ["row", 0],
+        ),
     ],
 }  # fmt: skip
 
@@ -228,7 +246,8 @@ def test_parts_of_a_character_stand_under_it(open_example):
 
 
 @pytest.mark.parametrize(
-    ("name", "things"), [("candidates", ".row"), ("surprise", ".chip"), ("doors", ".door")]
+    ("name", "things"),
+    [("candidates", ".row"), ("surprise", ".chip"), ("doors", ".door"), ("worksheet", ".cell:visible")],
 )
 @pytest.mark.parametrize("width", [1000, 390])
 def test_pointing_at_things_moves_nothing(open_example, name, things, width):

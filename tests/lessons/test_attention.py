@@ -16,6 +16,7 @@ from gptviz.lessons.attention import (
 )
 from gptviz.lessons.averaging import (
     NOTEBOOK,
+    NOTEBOOK_AVERAGES,
     averages_by_loop,
     averages_by_matrix,
     averages_by_softmax,
@@ -211,24 +212,12 @@ def test_softmax_in_two_steps_as_the_slides_print_it():
 
 # ---- the averaging trick ----
 
-# The notebook's averages of its first sequence, as it prints them.
-AVERAGES = [
-    [-0.1816, 0.1048],
-    [0.1062, 0.3389],
-    [0.5837, 0.3598],
-    [0.6384, 0.5795],
-    [0.6462, 0.2191],
-    [0.3612, 0.2358],
-    [0.2418, 0.3021],
-    [0.2659, 0.3386],
-]
-
 
 def test_the_notebook_s_averages():
     x = torch.tensor(NOTEBOOK, dtype=torch.float64)
     found = averages_by_loop(x)
     # what it prints of x is rounded, and so are its means: half a digit each
-    assert (found - torch.tensor(AVERAGES)).abs().max() <= 1.001e-4
+    assert (found - torch.tensor(NOTEBOOK_AVERAGES)).abs().max() <= 1.001e-4
     weights = averages_by_matrix(x).weights
     printed(weights[2], [0.3333, 0.3333, 0.3333, 0, 0, 0, 0, 0])
     printed(weights[6], [0.1429] * 7 + [0])

@@ -51,6 +51,7 @@ SECTIONS = {
     },
     "Build it": {
         "data_windows": ("Data windows", "view_carousel", "How does a text become training examples?"),
+        "attention_by_hand": ("Attention by hand", "edit", "How do a few vectors become attention?"),
         "baselines": ("Baselines", "grid_view", "How far does one get by counting, and what does a GPT add?"),
     },
 }

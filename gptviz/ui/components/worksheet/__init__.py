@@ -1,0 +1,180 @@
+"""A calculation with matrices as a worksheet: every number in sight, those that are given may be changed.
+
+Sheets stand side by side in lines, their rows on one height, with a sign between two that says what happens.
+Pointing at a number says where it comes from, and marks the rows that it was worked out of. What is said is
+said here, in Python; the browser colours cells and sends what was typed, as the text that it is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import Limits, Refused, among, component, record
+from gptviz.ui.components.saved import Saved, stem
+
+LONGEST = 60  # characters of what may be typed into a cell
+
+
+def _typed(value: Any, _limits: Limits) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise Refused(f"{value!r} is no text of at most {LONGEST} characters")
+    return value
+
+
+_component = component(
+    "worksheet",
+    number=record(sheet=among("editable"), row=among("rows"), column=among("columns"), text=_typed),
+    word=record(row=among("words"), text=_typed),
+    row=among("picked"),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as it is shown, its colour (0 to 1 of the sheet's scale, or none), what is said of it.
+
+    `text` None: the causal mask hides it. `typed` is what stands in the field while it is changed.
+    """
+
+    text: str | None
+    share: float | None
+    says: str
+    typed: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a cell's number comes from: the row or the column of `sheet` that has the cell's own `index`."""
+
+    sheet: str
+    part: Literal["row", "column"]
+    index: Literal["row", "column"]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One matrix. `rows` and `columns` are its labels, `cells` a list a row, `color` one of the palette.
+
+    `edit` lets its numbers be typed anew, `words` its row labels; with `later` its place is kept, and what is
+    in it comes in a later step. `tokens`: its rows are the tokens, and one of them is selected.
+    """
+
+    name: str
+    title: str
+    note: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[Cell]]
+    scale: Literal["attention", "signed", ""] = ""
+    color: str = ""
+    sources: Sequence[Source] = ()
+    edit: bool = False
+    words: bool = False
+    later: bool = False
+    tokens: bool = True
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What happens between two sheets: a sign, and a word or two under it."""
+
+    sign: str
+    text: str = ""
+    later: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Sheets and signs from left to right, under a heading where it has one."""
+
+    items: Sequence[Sheet | Sign] = field(default_factory=list)
+    heading: str = ""
+
+
+def worksheet(
+    name: str,
+    lines: Sequence[Line],
+    selected: int | None,
+    rest: str,
+    mode: Mode,
+    *,
+    on_number: Callable[[str, int, int, str], Any] | None = None,
+    on_word: Callable[[int, str], Any] | None = None,
+    on_row: Callable[[int], Any] | None = None,
+    saved: Saved | None = None,
+) -> None:
+    """Draw the lines; `rest` is said while nothing is pointed at.
+
+    `on_number(sheet, row, column, text)`, `on_word(row, text)` and `on_row(row)` run before the rerun that a
+    change causes. Nothing that was typed has been read as a number: that is for the caller.
+    """
+    sheets = [item for line in lines for item in line.items if isinstance(item, Sheet)]
+    editable = [sheet for sheet in sheets if sheet.edit]
+    _component(
+        f"worksheet_{name}",
+        {
+            "name": name,
+            "lines": [
+                {"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines
+            ],
+            "selected": selected,
+            "rest": rest,
+            "longest": LONGEST,
+            "picks": on_row is not None,
+        },
+        mode=mode,
+        saved=saved or Saved(stem(name)),
+        limits={
+            "editable": {sheet.name for sheet in editable},
+            "rows": range(max((len(sheet.rows) for sheet in editable), default=0)),
+            "columns": range(max((len(sheet.columns) for sheet in editable), default=0)),
+            "words": range(max((len(sheet.rows) for sheet in sheets if sheet.words), default=0)),
+            "picked": range(max((len(sheet.rows) for sheet in sheets if sheet.tokens), default=0)),
+        },
+        on={
+            "number": lambda to: on_number and on_number(to["sheet"], to["row"], to["column"], to["text"]),
+            "word": lambda to: on_word and on_word(to["row"], to["text"]),
+            "row": lambda row: on_row and on_row(row),
+        },
+    )
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Three words of two numbers, their products, and weights of which some are masked."""
+    words = ["one", "·two", "猫"]
+
+    def cells(columns: int, hide: bool = False) -> list[list[Cell]]:
+        return [
+            [
+                Cell(None, None, "masked: it comes later")
+                if hide and j > i
+                else Cell(
+                    f"0.{i + 1}{j + 1}",
+                    0.2 + 0.1 * (i + j),
+                    f"row {i}, column {j} " * (i + 1),
+                    f"0.{i + 1}{j + 1}",
+                )
+                for j in range(columns)
+            ]
+            for i in range(3)
+        ]
+
+    vectors = Sheet(
+        "x", "1 vectors", "given", words, ["0", "1"], cells(2), edit=True, words=True, scale="signed"
+    )
+    weights = Sheet(
+        "weights", "2 weights", "softmax", words, words, cells(3, hide=True), "attention", "output",
+        sources=(Source("x", "row", "row"), Source("x", "row", "column")),
+    )  # fmt: skip
+    later = Sheet("context", "3 context", "comes later", words, ["0", "1"], cells(2), later=True)
+    worksheet(
+        "example",
+        [Line([vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head")],
+        1,
+        "Point at a number.",
+        mode,
+        on_number=lambda sheet, row, column, text: sent("number", [sheet, row, column, text]),
+        on_word=lambda row, text: sent("word", [row, text]),
+        on_row=lambda row: sent("row", row),
+    )

@@ -1,0 +1,47 @@
+"""The Attention by hand page in Chromium: a typed number moves what comes after it, and is in the link."""
+
+
+def cell(page, sheet, row, column):
+    return page.locator(
+        f"[data-testid=worksheet-by_hand] [data-testid=cell][data-sheet={sheet}]"
+        f"[data-row='{row}'][data-column='{column}']"
+    )
+
+
+def field(page, sheet, row, column):
+    return page.locator(f"[data-testid=number][data-sheet={sheet}][data-row='{row}'][data-column='{column}']")
+
+
+def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
+    page = open_page("attention_by_hand")
+    assert cell(page, "context0", 1, 2).inner_text() == "0.8610"
+    field(page, "x", 1, 2).fill("0")
+    field(page, "x", 1, 2).press("Enter")
+    settled(page)
+    cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()  # 0.53² + 0.34²
+    assert "hand_changed=x12_0" in page.url
+    field(page, "x", 0, 0).fill("nan")
+    field(page, "x", 0, 0).press("Enter")
+    settled(page)
+    page.get_by_test_id("stAlert").get_by_text("nan").wait_for()
+    assert field(page, "x", 0, 0).input_value() == "0.34"
+    cell(page, "weights0", 0, 2).click()  # follow the first word
+    settled(page)
+    assert "hand_query=0" in page.url
+    cell(page, "scores0", 0, 1).hover()
+    said = page.locator("[data-testid=worksheet-by_hand] [data-testid=says]").inner_text()
+    assert said == "Hello · shiny = 0.34 × 0.53 + 0.22 × 0.34 + 0.54 × 0 = 0.2550"
+    page.reload()
+    settled(page)
+    cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()
+    page.get_by_role("button", name="As printed").click()
+    settled(page)
+    cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
+
+
+def test_a_phone_needs_no_scrolling_sideways(open_page):
+    page = open_page(
+        "attention_by_hand", viewport=(390, 844), color_scheme="dark", hand="journey", hand_way="heads"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    cell(page, "both", 5, 3).filter(has_text="0.3493").wait_for()
