@@ -35,7 +35,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 UI_FLOORS = [
     {"views", "serving"},
     {"shell"},
-    {"runs"},
+    {"runs", "training"},
     {"models", "components"},
     {"words", "tables", "glossary", "settings"},
 ]

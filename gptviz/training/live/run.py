@@ -54,30 +54,24 @@ class Origin:
     step: int
     muted: tuple[tuple[int, int], ...]
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Origin":
+        return cls(values["step"], tuple((block, head) for block, head in values["muted"]))
+
 
 class LiveRun:
-    """What lies in the folder of a run, whether it is being trained now or is over. `begin` makes one."""
+    """What lies in the folder of a run, whether it is being trained now or is over. `begin` makes one.
+
+    `origin` says where it was forked; None for a run that began at the beginning.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        if not (folder / PLAN).is_file():
+        plan = self._read(PLAN)
+        if plan is None:
             raise ValueError(f"{folder} has no {PLAN}: no training run was begun there")
-
-    @cached_property
-    def _plan(self) -> dict[str, Any]:
-        return json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
-
-    @cached_property
-    def config(self) -> LiveConfig:
-        return LiveConfig.from_dict(self._plan["config"])
-
-    @cached_property
-    def origin(self) -> Origin | None:
-        """Where it was forked; None for a run that began at the beginning."""
-        found = self._plan.get("origin")
-        if found is None:
-            return None
-        return Origin(found["step"], tuple((block, head) for block, head in found["muted"]))
+        self.config = LiveConfig.from_dict(plan["config"])
+        self.origin = None if plan["origin"] is None else Origin.from_dict(plan["origin"])
 
     @cached_property
     def task(self) -> Task:
@@ -87,25 +81,18 @@ class LiveRun:
     @property
     def status(self) -> Status:
         """As the worker last said it."""
-        path = self.folder / STATUS
-        if not path.is_file():
-            return Status("new", 0, self.config.steps, 0.0, 0.0)
-        return Status(**json.loads(path.read_text(encoding="utf-8")))
+        found = self._read(STATUS)
+        return Status("new", 0, self.config.steps, 0.0, 0.0) if found is None else Status(**found)
 
     @property
     def curve(self) -> pd.DataFrame:
         """A row every `config.every` steps: step, tokens, train, validation (nats a token), seconds."""
-        path = self.folder / "curve.json"
-        points = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-        return pd.DataFrame(points, columns=list(CURVE))
+        return pd.DataFrame(self._read("curve.json") or [], columns=list(CURVE))
 
     @property
     def measures(self) -> list[Snapshot]:
         """What was measured at each point of the curve, and before the first step."""
-        path = self.folder / MEASURES
-        if not path.is_file():
-            return []
-        return [Snapshot.from_dict(values) for values in json.loads(path.read_text(encoding="utf-8"))]
+        return [Snapshot.from_dict(values) for values in self._read(MEASURES) or []]
 
     @property
     def snapshots(self) -> list[Snapshot]:
@@ -146,6 +133,13 @@ class LiveRun:
 
     def name(self, step: int) -> str:
         return f"{self.config.task}-step-{step}"
+
+    def _read(self, name: str) -> Any:
+        """What a file of JSON holds; None where it is not there yet, or the run was removed."""
+        try:
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
 
     # what the worker writes
 

@@ -36,10 +36,15 @@ class Browsers:
         self._here = here
         self._uploads: dict[str, Uploads] = {}
         self._sessions: dict[str, set[str]] = {}
+        self._listeners: list[Callable[[str], None]] = []
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._uploads)
+
+    def when_gone(self, listener: Callable[[str], None]) -> None:
+        """`listener(browser)` is called for every browser that has left for good."""
+        self._listeners.append(listener)
 
     def find(self, browser: str) -> Uploads | None:
         return self._uploads.get(browser)
@@ -60,6 +65,8 @@ class Browsers:
             gone = self._uploads.pop(browser, None)
         if gone is not None:
             gone.clear()
+        for listener in self._listeners:
+            listener(browser)
 
 
 def browser_of(cookie: str) -> str | None:
@@ -93,9 +100,15 @@ def find_upload(number: str) -> Upload | None:
     return None if found is None else found.find(number)
 
 
-def keep_upload(files: Sequence[Sent]) -> Upload:
+def keep_upload(files: Sequence[Sent], label: str | None = None) -> Upload:
     """Take the files of one checkpoint from this browser. Raises CheckpointError."""
-    return _stay().keep(files)
+    return _stay().keep(files, label)
+
+
+def visitor() -> str:
+    """This browser's name; what belongs to it stays while one of its sessions is connected."""
+    _stay()
+    return _this_browser()
 
 
 def remove_upload(number: str) -> None:

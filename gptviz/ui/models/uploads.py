@@ -78,7 +78,7 @@ class Uploads:
     def find(self, number: str) -> Upload | None:
         return self._all.get(number)
 
-    def keep(self, files: Sequence[Sent]) -> Upload:
+    def keep(self, files: Sequence[Sent], label: str | None = None) -> Upload:
         """Write the files of one checkpoint down. Raises CheckpointError, and then nothing is kept."""
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
@@ -90,7 +90,7 @@ class Uploads:
             with (folder / name).open("wb") as copy:
                 shutil.copyfileobj(file, copy, 2**20)
         path = folder / weights[0] if len(files) == 1 else folder
-        label = self._label(Path(weights[0]).stem)
+        label = self._label(label or Path(weights[0]).stem)
         self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
         return self._all[number]
 

@@ -1,6 +1,9 @@
 """Runs that are done in a second: one block or two of eight numbers, windows of sixteen tokens."""
 
+from collections.abc import Iterator
+
 import pytest
+import torch
 
 from gptviz.training.live import LiveConfig, begin, train
 
@@ -18,6 +21,15 @@ TINY = {
 
 def tiny(**changes) -> LiveConfig:
     return LiveConfig(**(TINY | changes))
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    """As the worker has it: two would wait for one another in models as small as these."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

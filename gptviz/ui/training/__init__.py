@@ -1,0 +1,26 @@
+"""Training runs in the app: the queue of all visitors, the processes, and what belongs to this browser."""
+
+from gptviz.ui.training.mine import (
+    at_once,
+    find_training,
+    fork_training,
+    my_trainings,
+    open_elsewhere,
+    queue,
+    remove_training,
+    start_training,
+)
+from gptviz.ui.training.queue import Queue, Training
+
+__all__ = [
+    "Queue",
+    "Training",
+    "at_once",
+    "find_training",
+    "fork_training",
+    "my_trainings",
+    "open_elsewhere",
+    "queue",
+    "remove_training",
+    "start_training",
+]

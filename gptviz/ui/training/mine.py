@@ -1,0 +1,76 @@
+"""This browser's training runs. They end a little after it has left, as uploads do."""
+
+import io
+import os
+
+import streamlit as st
+
+from gptviz.training.live import LiveConfig, model_files
+from gptviz.ui.models.browsers import browsers, find_upload, keep_upload, visitor
+from gptviz.ui.models.choice import UPLOAD
+from gptviz.ui.settings import cache_bytes, count
+from gptviz.ui.training.queue import Heads, Queue, Training
+
+AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
+DEFAULT_MEGABYTES = 4096
+
+
+def at_once() -> int:
+    """How many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else half of the machine's cores."""
+    return count(AT_ONCE, max(1, (os.cpu_count() or 1) // 2))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def queue() -> Queue:
+    """The process's queue."""
+    made = Queue(at_once(), cache_bytes(DISK, DEFAULT_MEGABYTES))
+    browsers().when_gone(made.clear)
+    return made
+
+
+def my_trainings() -> tuple[Training, ...]:
+    """This browser's runs, the oldest first."""
+    return queue().of(visitor())
+
+
+def find_training(number: str) -> Training | None:
+    """A run of this browser; None for everybody else's."""
+    return queue().find(visitor(), number)
+
+
+def start_training(config: LiveConfig, text: str | None = None) -> Training:
+    """A new run, which trains when it is its turn. Raises ValueError, a sentence."""
+    return queue().start(visitor(), config, text)
+
+
+def fork_training(training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
+    """A run that goes on from a snapshot of another with heads off. Raises ValueError, a sentence."""
+    return queue().fork(training, step, mute, steps)
+
+
+def remove_training(number: str) -> None:
+    """End and delete a run of this browser, if it is there."""
+    found = find_training(number)
+    if found is not None:
+        queue().remove(found)
+
+
+def open_elsewhere(training: Training, step: int) -> str:
+    """Put a snapshot's model among this browser's own files: its name for `Choice.named`, on every page.
+
+    It is the same files as one downloads, through the same door. Raises ValueError, a sentence.
+    """
+    number = training.opened.get(step)
+    if number is None or find_upload(number) is None:
+        files = [_Made(name, content) for name, content in model_files(training.run, step).items()]
+        label = f"{training.label}, {training.config.task}, step {step}"
+        number = training.opened[step] = keep_upload(files, label).number
+    return f"{UPLOAD}{number}"
+
+
+class _Made(io.BytesIO):
+    """A file that nobody sent: it has a name and a size."""
+
+    def __init__(self, name: str, content: bytes):
+        super().__init__(content)
+        self.name, self.size = name, len(content)

@@ -1,0 +1,217 @@
+"""The training runs of all visitors: so many at a time, the others in the order in which they came.
+
+A run trains in a process of its own, `python -m gptviz.training live`, on a leash: it ends when this server
+does, however that ends. A thread waits for each of them, and starts the next.
+"""
+
+import shutil
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from gptviz.catalog import gigabytes
+from gptviz.training.live import LiveConfig, LiveRun, begin, fork
+from gptviz.training.live.snapshots import MAX_BYTES
+from gptviz.ui.training.worker import Worker, launch
+
+MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
+ACTIVE = ("waiting", "starting", "training")
+
+Heads = tuple[tuple[int, int], ...]
+
+
+class Training:
+    """A visitor's run: what lies in its folder, and where it stands in the queue."""
+
+    def __init__(self, queue: "Queue", owner: str, number: str, label: str, run: LiveRun):
+        self.owner, self.number, self.label, self.run = owner, number, label, run
+        self.worker: Worker | None = None  # the last one
+        self.opened: dict[int, str] = {}  # step -> the upload that it was opened as
+        self._queue = queue
+
+    @property
+    def config(self) -> LiveConfig:
+        return self.run.config
+
+    @property
+    def place(self) -> int | None:
+        """Whose turn it is: 1 for the next to start; None when it does not wait."""
+        return self._queue.place_of(self)
+
+    @property
+    def state(self) -> str:
+        """waiting, starting, training, paused, stopped, done, failed or killed."""
+        if self.place is not None:
+            return "waiting"
+        said = self.run.status.state
+        if self.worker is not None and self.worker.running:
+            return "starting" if said == "new" else said
+        return "killed" if said in ("new", "training") else said
+
+    @property
+    def active(self) -> bool:
+        """Whether it will change by itself."""
+        return self.state in ACTIVE
+
+    @property
+    def said(self) -> str | None:
+        """A sentence on why it is over, where it did not come to its end."""
+        status = self.run.status
+        if self.state != "killed":
+            return status.said
+        how = "" if self.worker is None else f" ({self.worker.how_it_ended})"
+        return (
+            f"The training was ended from outside{how} after step {status.step:,} of {status.steps:,}. "
+            "What it had measured until then is still here, and it can go on from its last snapshot"
+        )
+
+    def pause(self) -> None:
+        """Save and end the worker: its turn is the next one's. Nothing where it neither trains nor waits."""
+        self._queue.halt(self, "pause")
+
+    def stop(self) -> None:
+        """The same, for good: it is over, with what it has."""
+        self._queue.halt(self, "stop")
+
+    def resume(self) -> None:
+        """Queue it again. It goes on where it was, and sees what it would have seen without the pause."""
+        if self.state in ("paused", "stopped", "killed"):
+            self._queue.enter(self)
+
+
+class Queue:
+    """The runs of this server. `at_once` train at a time; together they keep at most `max_bytes` on disk.
+
+    `close()`, or the end of the program, ends all workers and deletes all folders.
+    """
+
+    def __init__(self, at_once: int, max_bytes: int, launch: Callable[[Path], Worker] = launch):
+        self.at_once, self.max_bytes = at_once, max_bytes
+        self._launch = launch
+        self._root = Path(tempfile.mkdtemp(prefix="gptviz-training-"))  # for this user's eyes only
+        self._all: dict[str, Training] = {}
+        self._waiting: list[Training] = []
+        self._running: dict[str, Worker] = {}
+        self._lock = threading.RLock()
+        self.close = weakref.finalize(self, _end, self._root, self._waiting, self._running, self._lock)
+
+    # ---- what a visitor has ----
+
+    def of(self, owner: str) -> tuple[Training, ...]:
+        """A visitor's runs, the oldest first."""
+        return tuple(training for training in list(self._all.values()) if training.owner == owner)
+
+    def find(self, owner: str, number: str) -> Training | None:
+        """A run of this visitor; None for everybody else's."""
+        found = self._all.get(number)
+        return found if found is not None and found.owner == owner else None
+
+    def start(self, owner: str, config: LiveConfig, text: str | None = None) -> Training:
+        """A new run at the end of the queue. Raises ValueError, a sentence."""
+        return self._add(owner, lambda folder: begin(folder, config, text))
+
+    def fork(self, training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
+        """A run that goes on from another's snapshot. Raises ValueError, a sentence."""
+        return self._add(training.owner, lambda folder: fork(training.run, step, folder, mute, steps))
+
+    def _add(self, owner: str, make: Callable[[Path], LiveRun]) -> Training:
+        with self._lock:
+            self._check_room(owner)
+            number = uuid.uuid4().hex[:12]
+            label = f"run {1 + max((int(t.label.split()[1]) for t in self.of(owner)), default=0)}"
+            training = self._all[number] = Training(self, owner, number, label, make(self._root / number))
+            self.enter(training)
+        return training
+
+    def _check_room(self, owner: str) -> None:
+        if len(self.of(owner)) >= MOST_OF_ONE:
+            raise ValueError(
+                f"you have {MOST_OF_ONE} runs, which is all one visitor may have; remove one first"
+            )
+        kept = sum(max(t.run.nbytes, MAX_BYTES if t.active else 0) for t in self._all.values())
+        if kept + MAX_BYTES > self.max_bytes:
+            raise ValueError(
+                f"this server keeps at most {gigabytes(self.max_bytes)} of training runs and has no room "
+                "for another: remove one of yours, or wait until somebody leaves"
+            )
+
+    def remove(self, training: Training) -> None:
+        """End it, and delete its folder."""
+        with self._lock:
+            if self._all.pop(training.number, None) is None:
+                return
+            if training in self._waiting:
+                self._waiting.remove(training)
+            worker = self._running.get(training.number)
+        if worker is not None:
+            worker.kill()  # and who waits for it deletes the folder
+        else:
+            shutil.rmtree(training.run.folder, ignore_errors=True)
+
+    def clear(self, owner: str) -> None:
+        """Remove all runs of a visitor who has left."""
+        for training in self.of(owner):
+            self.remove(training)
+
+    # ---- whose turn it is ----
+
+    def place_of(self, training: Training) -> int | None:
+        with self._lock:
+            return self._waiting.index(training) + 1 if training in self._waiting else None
+
+    def enter(self, training: Training) -> None:
+        """To the end of the queue, unless it is in it or trains."""
+        with self._lock:
+            if training in self._waiting or training.number in self._running:
+                return
+            training.run.ask(None)
+            self._waiting.append(training)
+            self._start_next()
+
+    def halt(self, training: Training, wish: str) -> None:
+        with self._lock:
+            if training.number in self._running:
+                training.run.ask(wish)
+                return
+            state = training.state
+            if state == "waiting":
+                self._waiting.remove(training)
+            if state == "waiting" or (state == "paused" and wish == "stop"):
+                ended = {"pause": "paused", "stop": "stopped"}[wish]
+                training.run.write_status(replace(training.run.status, state=ended))
+
+    def _start_next(self) -> None:
+        while self._waiting and len(self._running) < self.at_once:
+            training = self._waiting.pop(0)
+            training.run.write_status(replace(training.run.status, state="new", said=None))
+            training.worker = self._running[training.number] = self._launch(training.run.folder)
+            threading.Thread(target=self._wait, args=(training, training.worker), daemon=True).start()
+
+    def _wait(self, training: Training, worker: Worker) -> None:
+        """Until the worker is gone, one way or another; then it is the next one's turn."""
+        worker.wait()
+        folder = training.run.folder
+        with self._lock:
+            self._running.pop(training.number, None)
+            removed = training.number not in self._all
+            self._start_next()
+        if removed:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            for partial in folder.rglob("*.partial"):  # a killed worker was writing it
+                partial.unlink(missing_ok=True)
+
+
+def _end(root: Path, waiting: list[Training], running: dict[str, Worker], lock: "threading.RLock") -> None:
+    with lock:
+        waiting.clear()
+        ending = list(running.values())
+        for worker in ending:
+            worker.kill()
+    for worker in ending:
+        worker.wait()
+    shutil.rmtree(root, ignore_errors=True)

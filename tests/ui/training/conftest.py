@@ -1,0 +1,1 @@
+from tests.training.live.conftest import one_thread  # noqa: F401

@@ -1,0 +1,164 @@
+"""The queue: so many at a time, in order; what is said of a worker that was killed; nothing stays behind."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from gptviz.training.live import begin, train
+from gptviz.ui.training.queue import MOST_OF_ONE, Queue
+from tests.training.live.conftest import tiny
+
+
+class Played:
+    """A worker without a process: it ends when the test says so."""
+
+    def __init__(self, folder):
+        self.folder, self.running, self.how_it_ended = folder, True, "signal 9, SIGKILL"
+        self._over = threading.Event()
+
+    def wait(self):
+        self._over.wait()
+        self.running = False
+
+    def end(self):
+        self._over.set()
+
+    kill = end
+
+
+@pytest.fixture
+def played():
+    """(queue, the workers that it started, in order): one at a time."""
+    workers = []
+
+    def launch(folder):
+        workers.append(Played(folder))
+        return workers[-1]
+
+    queue = Queue(1, 10**9, launch)
+    yield queue, workers
+    queue.close()
+
+
+def until(condition):
+    """Threads of the queue come to it in their own time."""
+    pause = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        pause.wait(0.02)
+    raise AssertionError("it never came to that")
+
+
+def test_ten_visitors_train_in_the_order_in_which_they_came(played):
+    queue, workers = played
+    runs = [queue.start(f"visitor {i}", tiny()) for i in range(10)]
+    assert [run.place for run in runs] == [None, *range(1, 10)]
+    assert [run.state for run in runs] == ["starting", *["waiting"] * 9]
+    for done, run in enumerate(runs):
+        until(lambda done=done: len(workers) == done + 1)
+        assert workers[done].folder == run.run.folder
+        assert [other.place for other in runs[done:]] == [None, *range(1, 10 - done)]
+        train(run.run.folder) if done == 0 else None
+        workers[done].end()
+        until(lambda run=run: not run.worker.running)
+    assert runs[0].state == "done" and runs[0].said is None
+
+
+def test_several_at_a_time_where_the_setting_says_so():
+    workers = []
+    queue = Queue(3, 10**9, lambda folder: workers.append(Played(folder)) or workers[-1])
+    runs = [queue.start("one", tiny()) for _ in range(5)]
+    assert [run.place for run in runs] == [None, None, None, 1, 2] and len(workers) == 3
+    workers[1].end()
+    until(lambda: len(workers) == 4)
+    assert [run.place for run in runs][3:] == [None, 1]
+    queue.close()
+
+
+def test_who_waits_can_pause_stop_and_leave(played):
+    queue, workers = played
+    first, second, third, fourth = (queue.start("one", tiny()) for _ in range(4))
+    second.pause()
+    third.stop()
+    queue.remove(fourth)
+    assert (second.state, third.state, second.place, third.place) == ("paused", "stopped", None, None)
+    assert not fourth.run.folder.exists() and len(queue.of("one")) == 3
+    second.resume()
+    assert second.place == 1
+    first.stop()
+    assert first.run.wish == "stop"  # the worker hears it after its step
+    workers[0].end()
+    until(lambda: second.state == "starting")
+
+
+def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
+    queue, workers = played
+    run, next_one = queue.start("one", tiny()), queue.start("two", tiny())
+    train(run.run.folder, stop_at=3)
+    run.run.write_status(type(run.run.status)("training", 3, 6, 1.0, 1.0))
+    leftover = run.run.folder / "snapshots" / "000004.pt.partial"
+    leftover.write_bytes(b"half of it")
+    workers[0].end()
+    until(lambda: next_one.state == "starting" and not leftover.exists())
+    assert run.state == "killed" and not run.active
+    assert "from outside (signal 9, SIGKILL) after step 3 of 6" in run.said
+    assert [s.step for s in run.run.snapshots] == [0, 2]
+    run.resume()
+    assert run.place == 1
+    workers[1].end()
+    until(lambda: run.state == "starting")
+    train(run.run.folder)
+    workers[2].end()
+    until(lambda: run.state == "done")
+    straight = train(begin(queue._root / "straight", tiny()).folder)
+    assert run.run.measures == straight.measures
+
+
+def test_a_visitor_who_leaves_takes_everything_along(played):
+    queue, workers = played
+    mine, theirs = queue.start("me", tiny()), queue.start("them", tiny())
+    queue.start("me", tiny())
+    queue.clear("me")
+    until(lambda: theirs.state == "starting" and not mine.run.folder.exists())
+    assert queue.of("me") == () and queue.of("them") == (theirs,)
+    assert queue.find("me", theirs.number) is None and queue.find("them", theirs.number) is theirs
+    assert len(workers) == 2
+
+
+def test_there_is_only_so_much_room(played):
+    queue, _ = played
+    for _ in range(MOST_OF_ONE):
+        last = queue.start("me", tiny())
+    with pytest.raises(ValueError, match="you have 8 runs"):
+        queue.start("me", tiny())
+    queue.remove(last)
+    assert queue.start("me", tiny()).label == "run 8"
+    queue.max_bytes = 10
+    with pytest.raises(ValueError, match="has no room for another"):
+        queue.start("you", tiny())
+    queue.max_bytes = 10**9
+    with pytest.raises(ValueError, match="the text has 0 characters"):
+        queue.start("you", tiny(task="own"))
+    assert queue.of("you") == ()
+
+
+def test_real_processes_train_pause_go_on_and_can_be_killed():
+    queue = Queue(1, 10**9)
+    run = queue.start("me", tiny(steps=5000, every=500))
+    until(lambda: run.state == "training")
+    run.pause()
+    until(lambda: run.state == "paused" and not run.worker.running)
+    assert 0 < run.run.status.step < 5000
+    here = train(begin(queue._root / "here", tiny(steps=5000, every=500)).folder, stop_at=1)
+    assert run.run.measures[0] == here.measures[0]  # what the page runs is what the library runs
+    run.resume()
+    until(lambda: run.state == "training")
+    os.kill(run.worker.pid, signal.SIGKILL)
+    until(lambda: run.state == "killed")
+    assert "SIGKILL" in run.said
+    root = queue._root
+    queue.close()
+    assert not root.exists()
