@@ -5,21 +5,23 @@ An edit is data, and has a text form for addresses and sentences:
     site[.block[.head+head...]][@position+position...]=value
 
     z.4.3=zero    z.5.0+3+4=zero    mlp_out.2=mean    resid_pre.2@5=zero    attn.0=uniform    embed@-1=zero
+    pos_emb=shuffle7
 """
 
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+import numpy as np
 import torch
 
 from gptviz.config import GPTConfig
 from gptviz.sites import SITES, check_key
 
 VALUES = ("zero", "mean", "uniform")
-Replacement = Callable[[torch.Tensor], torch.Tensor] | Literal["zero", "mean", "uniform"]
+NAMED = ", ".join(f'"{value}"' for value in VALUES) + ', or "shuffle" and a number, such as "shuffle7"'
+Replacement = Callable[[torch.Tensor], torch.Tensor] | str
 
 GRAMMAR = "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
 _PARTS = re.compile(
@@ -27,16 +29,18 @@ _PARTS = re.compile(
     r"=(?P<value>[^=]*)"
 )
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
+_SHUFFLE = re.compile(r"shuffle(0|[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True)
 class Edit:
     """One intervention on a forward pass.
 
-    `value` is "zero", "mean", "uniform" or, in Python only, a function from the site's tensor (in the
-    shape that a Trace hands out) to one of the same shape. "mean" is the mean over the positions of
-    this text; for `attn`, whose rows must not look ahead, it is "uniform": each row even over the keys
-    it may see. `heads` (sites split by heads only) and `positions` (negative ones count from the
+    `value` is "zero", "mean", "uniform", "shuffle0", "shuffle1", ... or, in Python only, a function from
+    the site's tensor (in the shape that a Trace hands out) to one of the same shape. "mean" is the mean over
+    the positions of this text; for `attn`, whose rows must not look ahead, it is "uniform": each row even
+    over the keys it may see. "shuffle7" gives each position another one's row: the order that
+    `shuffled(T, 7)` has. `heads` (sites split by heads only) and `positions` (negative ones count from the
     end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
     Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
 
@@ -64,7 +68,7 @@ class Edit:
         if callable(self.value):
             raise ValueError(
                 f"this edit of {self.site!r} replaces values by a Python function, which has no text form: "
-                f"an edit that can be written down has one of the values {', '.join(VALUES)}"
+                f"an edit that can be written down has one of the values {', '.join(VALUES)}, or shuffle7"
             )
         block = "" if self.block is None else f".{self.block}"
         heads = "" if self.heads is None else "." + _joined(self.heads)
@@ -86,7 +90,7 @@ class Edit:
             edit = cls(
                 found["site"],
                 None if block is None else _whole("block", block),
-                found["value"],  # type: ignore[arg-type]  # check_form looks at it
+                found["value"],  # check_form looks at it
                 _split("head", found["heads"]),
                 _split("position", found["positions"]),
             )
@@ -98,10 +102,14 @@ class Edit:
     def check_form(self) -> None:
         """Raise a ValueError for what no model could do: all that can be said before one is known."""
         check_key(self.site, self.block, None)
-        if not callable(self.value) and self.value not in VALUES:
-            named = ", ".join(f'"{value}"' for value in VALUES)
+        shuffles = _seed(self.value) is not None
+        if not callable(self.value) and self.value not in VALUES and not shuffles:
             raise ValueError(
-                f"an edit's value is {self.value!r}; it must be one of {named}, or a function in Python"
+                f"an edit's value is {self.value!r}; it must be one of {NAMED}, or a function in Python"
+            )
+        if shuffles and SITES[self.site].form == "weights":
+            raise ValueError(
+                f"{self.value!r} would let rows of {self.site!r} look ahead: shuffle another site"
             )
         if self.value == "uniform" and SITES[self.site].form != "weights":
             spread = ", ".join(name for name, site in SITES.items() if site.form == "weights")
@@ -124,11 +132,12 @@ class Edit:
     def is_causal(self) -> bool:
         """Whether what it does at a token is the same in every longer text that begins so.
 
-        A mean over the text is not, nor a position counted from the end, nor what a function may do.
+        A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor what a function may do.
         """
         spread = self.value == "mean" and SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())
-        return not (callable(self.value) or spread or from_the_end)
+        shuffles = _seed(self.value) is not None
+        return not (callable(self.value) or spread or shuffles or from_the_end)
 
     def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
         """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
@@ -162,6 +171,9 @@ class Edit:
             if SITES[self.site].form == "weights":
                 return _uniform(value)
             return value.mean(dim=-2, keepdim=True).expand_as(value).clone()
+        seed = _seed(self.value)
+        if seed is not None:
+            return value[..., torch.from_numpy(shuffled(value.shape[-2], seed)).to(value.device), :]
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -170,6 +182,17 @@ class Edit:
                 f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
             )
         return result.to(value)
+
+
+def shuffled(count: int, seed: int) -> np.ndarray:
+    """The order of "shuffle" and this seed: position i is given the row of position `order[i]`, (count,)."""
+    return np.random.default_rng(seed).permutation(count)
+
+
+def _seed(value: Replacement) -> int | None:
+    """Of a shuffle its number, of anything else None."""
+    found = _SHUFFLE.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None else int(found[1])
 
 
 def _uniform(attn: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,8 @@
 What an edit does to a pass is in tests/test_trace.py, against an independent forward.
 """
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz import Edit
-from gptviz.edits import VALUES
+from gptviz.edits import VALUES, shuffled
 from gptviz.sites import SITES
 
 PARROTS = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
@@ -24,7 +26,11 @@ def edits(draw):
     return Edit(
         site.name,
         draw(st.integers(0, 10**6)) if site.per_block else None,
-        draw(st.sampled_from(VALUES if site.form == "weights" else ("zero", "mean"))),
+        draw(
+            st.sampled_from(VALUES)
+            if site.form == "weights"
+            else st.sampled_from(("zero", "mean")) | st.integers(0, 10**9 - 1).map("shuffle{}".format)
+        ),
         draw(st.none() | numbers) if site.form != "rows" else None,
         draw(st.none() | st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=4)),
     )
@@ -53,6 +59,8 @@ def test_different_edits_have_different_texts(one, other):
         ("attn.0=uniform", Edit("attn", 0, "uniform")),
         ("attn.0.1@-1+2=mean", Edit("attn", 0, "mean", heads=[1], positions=[2, -1])),
         ("embed=zero", Edit("embed")),
+        ("pos_emb=shuffle0", Edit("pos_emb", value="shuffle0")),
+        ("k.2.1@3=shuffle12", Edit("k", 2, "shuffle12", heads=[1], positions=[3])),
     ],
 )
 def test_how_edits_are_written(text, edit):
@@ -82,6 +90,10 @@ def test_how_edits_are_written(text, edit):
         ("embed.1=zero", "outside the blocks"),
         ("z.4=nought", '"zero", "mean", "uniform"'),
         ("mlp_out.2=uniform", "it is for attn"),
+        ("attn.2=shuffle1", "look ahead"),
+        ("pos_emb=shuffle", '"shuffle" and a number'),
+        ("pos_emb=shuffle01", '"shuffle" and a number'),
+        ("pos_emb=shuffle-1", '"shuffle" and a number'),
     ],
 )
 def test_what_is_no_edit_is_quoted_and_told_what_is(text, reason):
@@ -143,3 +155,22 @@ def test_a_head_without_which_the_bundled_model_does_not_repeat_itself(mini, edi
     found = torch.softmax(trace.logits().double(), dim=0)[mill].item()
     assert found == pytest.approx(probability, abs=5e-4 if probability > 0.01 else 5e-5)
     assert [str(edit) for edit in trace.edits] == list(edits)
+
+
+def test_a_shuffle_gives_every_position_anothers_row(lm):
+    """The pass with shuffled positions is that of a model whose position table is shuffled."""
+    ids = lm.encode("The cat sat on the mat")
+    order = shuffled(len(ids), 3)
+    assert sorted(order) == list(range(len(ids))) and (order != np.arange(len(ids))).any()
+    assert not Edit.parse("pos_emb=shuffle3").is_causal  # in a longer text it is another order
+    found = lm.trace(ids, edits=[Edit.parse("pos_emb=shuffle3")])
+    assert torch.equal(found["pos_emb"], lm.trace(ids)["pos_emb"][order])
+    model = copy.deepcopy(lm.model)
+    with torch.no_grad():
+        model.pos_emb.weight[: len(ids)] = lm.model.pos_emb.weight[order]
+        expected = model(torch.tensor([ids]))[0, -1]
+    assert torch.allclose(found.logits(), expected, atol=1e-4)
+    some = lm.trace(ids, edits=[Edit("k", 1, "shuffle3", heads=[2], positions=[0])])["k", 1]
+    plain = lm.trace(ids)["k", 1]
+    assert torch.equal(some[2, 0], plain[2, order[0]])
+    assert torch.equal(some[2, 1:], plain[2, 1:]) and torch.equal(some[:2], plain[:2])

@@ -5,6 +5,15 @@ where there is one: no second implementation.
 """
 
 from gptviz.lessons.attention import multi_head_attention, self_attention, simple_attention
+from gptviz.lessons.positions import rotate, sinusoidal
 from gptviz.lessons.windows import Windows, examples
 
-__all__ = ["Windows", "examples", "multi_head_attention", "self_attention", "simple_attention"]
+__all__ = [
+    "Windows",
+    "examples",
+    "multi_head_attention",
+    "rotate",
+    "self_attention",
+    "simple_attention",
+    "sinusoidal",
+]

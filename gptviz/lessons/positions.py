@@ -1,0 +1,124 @@
+"""Positions: learned rows, sines and cosines, rotations, or none at all, and which of them know distance.
+
+Vaswani et al., Attention Is All You Need, 2017, section 3.5 (sines and cosines, added to the tokens);
+Su et al., RoFormer, 2021 (RoPE: a rotation of each head's queries and keys). Shapes: n positions, d
+dimensions. Everything is float64, so that what is equal in theory is equal in the first 12 digits.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from gptviz.model import LayerNorm, TransformerBlock
+
+BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
+
+Floats = NDArray[np.float64]
+
+
+def frequencies(d: int, base: float = BASE) -> torch.Tensor:
+    """Radians a token by which each pair of dimensions turns, base^(-2i/d), fastest first: (ceil(d/2),)."""
+    if d < 1:
+        raise ValueError(f"d is {d}; a row has at least 1 dimension")
+    return torch.tensor(base, dtype=torch.float64) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+
+
+@lru_cache(maxsize=8)
+def sinusoidal(n: int, d: int, base: float = BASE) -> torch.Tensor:
+    """The rows of the first Transformer, (n, d): sin(pos * f) in dimension 2i, cos(pos * f) in 2i + 1."""
+    angles = torch.arange(n, dtype=torch.float64)[:, None] * frequencies(d, base)  # (n, ceil(d/2))
+    rows = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (n, ceil(d/2), 2)
+    return rows.flatten(1)[:, :d]  # (n, ceil(d/2), 2) -> (n, d); an odd d has no last cosine
+
+
+def shift_matrix(steps: int, d: int, base: float = BASE) -> torch.Tensor:
+    """(d, d): the matrix M with M @ p(pos) = p(pos + steps) for every pos; p is `sinusoidal`, d even."""
+    _even(d)
+    turn = steps * frequencies(d, base)
+    blocks = torch.stack([turn.cos(), turn.sin(), -turn.sin(), turn.cos()], dim=-1).view(-1, 2, 2)
+    return torch.block_diag(*blocks)  # (d/2, 2, 2) -> (d, d)
+
+
+def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float = BASE) -> torch.Tensor:
+    """RoPE: each pair (2i, 2i + 1) of every row turned by position * frequency. (..., n, d) -> (..., n, d).
+
+    ValueError for an odd d. Llama's code pairs (i, i + d/2): the same dimensions in another order.
+    """
+    _even(x.shape[-1])
+    x = x.double()
+    places = torch.as_tensor(positions, dtype=torch.float64)
+    angles = places[:, None] * frequencies(x.shape[-1], base)  # (n, d/2)
+    cos, sin = angles.cos(), angles.sin()
+    first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2) each
+    turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1)
+    return turned.flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
+
+
+@lru_cache(maxsize=8)
+def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
+    """What RoPE makes of the row (1, 0, 1, 0, ...) at each position, (n, d): each pair an arrow, turned."""
+    return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
+
+
+def even_part(d: int) -> int:
+    """The dimensions that RoPE can turn: as many as there are in pairs, 2 at least."""
+    return max(2, d - d % 2)
+
+
+def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
+    """Dot products of a table of positions (n, d), by how far apart the two stand, from 0 to n - 1.
+
+    Columns: distance, mean, least, most of all pairs (m, m - distance). Where least and most are one number,
+    only the distance counts.
+    """
+    rows = rows.detach().double().cpu()
+    products = (rows @ rows.T).numpy()  # (n, n)
+    found = []
+    for distance in range(len(products)):
+        values = np.diagonal(products, -distance)
+        found.append((distance, values.mean(), values.min(), values.max()))
+    return pd.DataFrame(found, columns=["distance", "mean", "least", "most"])
+
+
+def scores_along(
+    block: TransformerBlock, query: torch.Tensor, key: torch.Tensor, rows: torch.Tensor | None, head: int,
+    distance: int, n: int, rotary: bool = False,
+) -> Floats:  # fmt: skip
+    """One head's score for a pair of tokens that stay `distance` apart, at every place of a text of n.
+
+    `query` and `key` are the tokens' embeddings (D,), `rows` (>= n, D) is what is added to them at each
+    position, None for nothing; with `rotary` the head's queries and keys are turned instead. Entry i is the
+    query at position i + distance: (n - distance,). With the model's own rows and block 0 these are the
+    model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
+    """
+    if not 0 <= distance < n:
+        raise ValueError(f"distance is {distance}; in a text of {n} tokens it is 0 to {n - 1}")
+    places = (
+        torch.zeros(n, len(query), dtype=torch.float64) if rows is None else rows[:n].detach().double().cpu()
+    )
+    turned = []
+    for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
+        x = _normed(token.detach().double().cpu() + places, block.norm1)  # (n, D)
+        size = layer.weight.shape[0] // block.att.num_heads
+        own = slice(head * size, (head + 1) * size)
+        bias = None if layer.bias is None else layer.bias[own].detach().double().cpu()
+        made = F.linear(x, layer.weight[own].detach().double().cpu(), bias)  # (n, head_dim)
+        turned.append(rotate(made, range(n)) if rotary else made)
+    q, k = turned
+    return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
+
+
+def _normed(x: torch.Tensor, norm: LayerNorm) -> torch.Tensor:
+    shift = None if norm.shift is None else norm.shift.detach().double().cpu()
+    return F.layer_norm(x, x.shape[-1:], norm.scale.detach().double().cpu(), shift, norm.eps)
+
+
+def _even(d: int) -> None:
+    if d < 2 or d % 2:
+        raise ValueError(f"d is {d}; a rotation turns pairs of dimensions: it must be even")

@@ -1,0 +1,46 @@
+"""The Positions page in Python: a table of positions, what it knows of distance, and a shuffled pass."""
+
+import torch
+
+import gptviz
+from gptviz.lessons.positions import even_part, rotations, sinusoidal
+
+
+def position_rows(
+    lm: gptviz.LanguageModel,
+    text: str,
+    scheme: str = "learned",
+    distance: int = 3,
+    position: int = -1,
+    edit: str = "pos_emb=shuffle1",
+    block: int = 0,
+    head: int = 0,
+    special_tokens: bool = False,
+) -> torch.Tensor:
+    """The table that the scheme has for this model's sizes, (context_length, d)."""
+    n, d = lm.config.context_length, lm.config.emb_dim
+    tables = {
+        "learned": lambda: lm.model.pos_emb.weight.detach().double().cpu(),
+        "sinusoidal": lambda: sinusoidal(n, d),
+        "rope": lambda: rotations(n, even_part(d // lm.config.n_heads)),
+        "none": lambda: torch.zeros(n, d, dtype=torch.float64),
+    }
+    rows = tables[scheme]()
+    apart = (rows @ rows.T).diagonal(-distance)  # (n - distance,): every pair that is so far apart
+    print(f"{distance} apart: {apart.mean():.4f} on average, {apart.min():.4f} to {apart.max():.4f}")
+
+    ids = lm.encode(text, special_tokens)[:n]
+    for edits in ([], [gptviz.Edit.parse(edit)]):
+        t = lm.trace(ids, keep=[("attn", block)], edits=edits)
+        before = t["attn", block][head].diagonal(-1)  # what each token gives the one before it
+        first = t.next_tokens(k=1, position=position).iloc[0]
+        print(
+            edits or "as it is",
+            "previous token:",
+            before.tolist(),
+            "next:",
+            first["token"],
+            first["probability"],
+        )
+
+    return rows

@@ -1,0 +1,93 @@
+"""The Positions page through AppTest: the papers' rows, and a pass that really has other positions."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz import Edit
+from gptviz.lessons import positions as lesson
+from gptviz.ui.views.positions.snippet import position_rows
+from tests.specs import charts
+
+TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+
+
+def table(at, name):
+    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
+
+
+def number(text):
+    mantissa, _, power = text.replace("−", "-").partition(" × 10")
+    raised = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    return float(mantissa) * 10 ** int(raised or 0)
+
+
+def rows_by_hand(mini, scheme):
+    if scheme == "learned":
+        return mini.model.pos_emb.weight.detach().numpy()
+    positions = np.arange(256)[:, None]
+    size = 256 if scheme == "sinusoidal" else 32
+    angles = positions / 10_000 ** (np.arange(0, size, 2) / size)
+    pair = (np.sin(angles), np.cos(angles)) if scheme == "sinusoidal" else (np.cos(angles), np.sin(angles))
+    return np.stack(pair, axis=-1).reshape(256, size)
+
+
+@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "rope"])
+def test_the_rows_and_their_products(run_page, mini, scheme):
+    rows, curve = charts(run_page("positions", text=TEXT, pos_scheme=scheme))[:2]
+    expected = rows_by_hand(mini, scheme)
+    assert np.allclose(rows["data"][0]["z"], expected[:128], atol=1e-6)
+    products = expected @ expected.T
+    mean = [np.diagonal(products, -k).mean() for k in range(256)]
+    assert np.allclose(curve["data"][2]["y"], mean, rtol=1e-4, atol=1e-4)
+
+
+def test_only_a_rotation_keeps_the_score(run_page, mini):
+    at = run_page("positions", text=TEXT, pos_distance=2, token=9, head=4)
+    lines = {trace["name"]: trace["y"] for trace in charts(at)[4]["data"]}
+    ids, block = mini.encode(TEXT), mini.model.trf_blocks[0]
+    token = mini.model.tok_emb.weight
+    learned = lesson.scores_along(block, token[ids[9]], token[ids[8]], mini.model.pos_emb.weight, 4, 2, 256)
+    assert np.allclose(lines["Learned"], learned, atol=1e-5)
+    assert np.ptp(lines["RoPE"]) < 1e-6 and np.ptp(lines["None"]) == 0 < np.ptp(lines["Sinusoidal"])
+    found = {row[0]: [number(cell) for cell in row[1:]] for row in table(at, "schemes")}
+    assert found["Learned"][3] == pytest.approx(np.ptp(learned), rel=5e-3)
+    assert found["Sinusoidal"][1] < 1e-10 < 0.1 < found["Learned"][1]
+
+
+@pytest.mark.parametrize(("what", "seed"), [("shuffle", 1), ("shuffle", 7), ("mean", 1), ("zero", 1)])
+def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
+    at = run_page("positions", text=TEXT, pos_what=what, pos_seed=seed, block=0)
+    ids = mini.encode(TEXT)
+    edit = f"pos_emb={what}{seed if what == 'shuffle' else ''}"
+    changed = mini.trace(ids, keep=(), edits=[Edit.parse(edit)])
+    for trace, column in ((mini.trace(ids, keep=()), 1), (changed, 2)):
+        probabilities = torch.softmax(trace.logits().double(), -1)
+        for name, *cells in table(at, "predictions"):
+            token = mini.encode(name.replace("·", " "))
+            assert len(token) == 1
+            assert number(cells[column - 1]) == pytest.approx(probabilities[token[0]].item(), rel=5e-3)
+    at.session_state["numbers_position_losses"] = True
+    at.run()
+    losses = at.dataframe[0].value
+    expected = -math.log(torch.softmax(changed.logits(4).double(), -1)[ids[5]].item())
+    assert losses["loss, changed"][5] == pytest.approx(expected, rel=1e-4)
+    assert set(losses["edit"]) == {edit}
+
+
+@pytest.mark.parametrize("text", ["a", "once upon a time " * 100, "🙂 中"])
+def test_one_token_a_full_context_and_what_is_no_english(run_page, text):
+    for scheme in ("learned", "none"):
+        assert len(charts(run_page("positions", text=text, pos_scheme=scheme, pos_distance=255))) >= 4
+
+
+@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "rope", "none"])
+def test_in_code_is_the_same_picture(mini, scheme, capsys):
+    rows = position_rows(mini, TEXT, scheme=scheme, distance=3)
+    expected = np.zeros((256, 256)) if scheme == "none" else rows_by_hand(mini, scheme)
+    assert np.allclose(rows.numpy(), expected, atol=1e-6)
+    assert capsys.readouterr().out.count("previous token") == 2
