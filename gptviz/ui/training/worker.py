@@ -10,7 +10,7 @@ import gptviz
 
 LOG = "worker.log"
 NICE = 10  # below the server, whose pages somebody waits for
-THREADS = 1
+THREADS = 1  # two add the same numbers in another order: the same seed would not give the same curve
 
 
 class Worker:
