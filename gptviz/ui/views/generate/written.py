@@ -61,7 +61,7 @@ class Written:
         return self.steps[self.chosen] if self.chosen < len(self.steps) else None
 
     def slid(self, step: int) -> int:
-        """How many of the first tokens the model no longer saw when it wrote this step: the context was full."""
+        """How many of the first tokens the model no longer saw when it wrote this: the context was full."""
         return max(0, len(self.prompt) + step - self.context)
 
     def read(self, step: int) -> Run:
@@ -87,7 +87,15 @@ class Written:
     @property
     def perplexity(self) -> float | None:
         """Among how many equally likely tokens the model chose at each step, on average; None for no step."""
-        return math.exp(-self.log_probability / len(self.steps)) if self.steps else None
+        return perplexity(self.log_probability, len(self.steps))
+
+
+def perplexity(log_probability: float, tokens: int) -> float | None:
+    """e to minus the mean of the tokens' ln; None for no tokens, infinite where one had no probability."""
+    if not tokens:
+        return None
+    mean = -log_probability / tokens
+    return math.exp(mean) if mean < 700 else math.inf
 
 
 def _ln(probability: float) -> float:

@@ -1,0 +1,86 @@
+"""How one token is drawn: the rows of its candidates, and the bar on which a random number falls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gptviz.analysis.next_token import KEPT, Candidates
+from gptviz.digits import fixed
+from gptviz.figures.candidates import row_sentence
+from gptviz.figures.next_token import probability_text
+from gptviz.sampling import Sampling
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What the picture of a draw is given; `start` and `stop` are places on the bar, from 0 to 1.
+
+    `rows` are the candidates, `segments` the whole bar from left to right, `rest` what stands for all
+    tokens without a row (None where there are none).
+    """
+
+    rows: list[dict[str, Any]]
+    segments: list[dict[str, Any]]
+    rest: dict[str, Any] | None
+
+
+def draw_rows(
+    found: Candidates, sampling: Sampling, standing: int | None, how: str, name: Callable[[int], str]
+) -> Draw:
+    """The picture's numbers; `standing` is the id of the token that stands in the text, and `how` says why."""
+    chances = found.chosen
+    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank ends
+    rows = []
+    for _, row in found.table.iterrows():
+        rank = int(row["rank"])
+        start, stop = (float(bar[rank - 2]) if rank > 1 else 0.0), float(bar[rank - 1])
+        rows.append(
+            {
+                "id": int(row["id"]),
+                "rank": rank,
+                "shown": name(int(row["id"])),
+                "probability": float(row["probability"]),
+                "model_probability": float(row["model_probability"]),
+                "start": start,
+                "stop": stop,
+                "p_text": probability_text(float(row["probability"])),
+                "place": "" if row["filter"] != KEPT else f"{place_text(start)} to {place_text(stop)}",
+                "drawn": int(row["id"]) == standing,
+                "standing": how,
+                "cut": row["filter"] != KEPT,
+                "moved": not sampling.changes_nothing,
+                "sentence": f"{name(int(row['id']))} {row_sentence(row, found, sampling)}",
+            }
+        )
+    return Draw(rows, _segments(rows, found.rest), _rest(found))
+
+
+def _segments(rows: list[dict[str, Any]], others: int) -> list[dict[str, Any]]:
+    """The rows' stretches and the gaps between them: together the whole bar."""
+    segments: list[dict[str, Any]] = []
+    at = 0.0
+    for index, row in [*enumerate(rows), (None, None)]:
+        start = 1.0 if row is None else row["start"]
+        if start - at > 1e-9:
+            words = f"{others:,} others" if others > 1 else "1 other"
+            segments.append({"index": None, "start": at, "stop": start, "shown": words, "kind": "rest"})
+        if row is not None and row["stop"] > row["start"]:
+            part = {"index": index, "start": row["start"], "stop": row["stop"], "shown": row["shown"]}
+            segments.append(part | {"kind": "candidate"})
+            at = row["stop"]
+    return segments
+
+
+def _rest(found: Candidates) -> dict[str, Any] | None:
+    if not found.rest:
+        return None
+    shown = f"{found.rest:,} others" if found.rest > 1 else "1 other"
+    probability = found.rest_probability
+    return {"shown": shown, "probability": probability, "p_text": probability_text(probability), "place": ""}
+
+
+def place_text(place: float) -> str:
+    """A place on the bar, with three decimals; the ends as they are."""
+    return fixed(place, 0) if place in (0, 1) else fixed(place, 3)

@@ -1,0 +1,87 @@
+"""A text in large type: what was there, and the tokens that were written after it as chips.
+
+A chip has its token and the probability with which it came, as a number and as the length of a line. A
+click, or Enter on a focused chip, chooses its step. While it plays, the component asks for the next token
+by itself, a while after the last one is on the screen.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.saved import Saved, stem
+
+_component = component("writing", step=among("steps"), turn=among("turns"))
+
+
+def writing(
+    before: str,
+    tokens: Sequence[Mapping[str, Any]],
+    chosen: int,
+    mode: Mode,
+    on_step: Callable[[int], Any],
+    *,
+    raws: Sequence[bytes] = (),
+    open_end: bool = True,
+    delay: int | None = None,
+    on_turn: Callable[[int], Any] | None = None,
+    address: Mapping[str, str] | None = None,
+    key: str = "writing",
+    saved: Saved | None = None,
+) -> None:
+    """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
+
+    A token has "shown", "probability", "p_text", "sentence", and "put" if a person chose it; `raws` are their
+    bytes. `open_end`: the token that is not written yet can be chosen, too. With a `delay` in milliseconds it
+    plays: `on_turn(step)` runs so long after step `chosen` was drawn. `address` are query parameters that the
+    address has to say meanwhile, without a step in the browser's history.
+    """
+    steps = range(len(tokens) + open_end)
+    _component(
+        key,
+        {
+            "before": before,
+            "tokens": [dict(token) for token in tokens],
+            "groups": shared_characters(raws),
+            "chosen": chosen,
+            "open": open_end,
+            "delay": delay,
+            "address": None if address is None else dict(address),
+        },
+        mode=mode,
+        limits={"steps": steps, "turns": () if delay is None else (chosen,)},
+        on={"step": on_step} | ({} if on_turn is None else {"turn": on_turn}),
+        saved=saved or Saved(stem("writing")),
+    )
+
+
+def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
+    """Four tokens after a text, one put there, two that share a character; below, one that plays a turn."""
+    raws = [b" a", b" gypsy", b" \xc3", b"\xa9"]
+    shares = [("·a", 0.41), ("·gypsy", 0.02), ("·\\xc3", 0.1), ("\\xa9", 0.9)]
+    tokens = [
+        {
+            "shown": shown,
+            "id": i,
+            "probability": p,
+            "p_text": f"{p:.2f}",
+            "put": i == 1,
+            "sentence": f"{shown} had probability {p:.2f}",
+        }
+        for i, (shown, p) in enumerate(shares)
+    ]
+    writing(
+        "Once upon a time there was", tokens, 1, mode, lambda i: sent("step", i), raws=raws, key="writing_example"
+    )
+    writing(
+        "It plays:",
+        tokens[:1],
+        0,
+        mode,
+        lambda i: sent("step", i),
+        delay=10,
+        on_turn=lambda i: sent("turn", i),
+        key="writing_plays",
+    )

@@ -1,0 +1,51 @@
+// A text that is being written. While it plays, the next token is asked for once this one is on the screen.
+
+function chip({ data, send }, step) {
+  const { shown, id, probability, p_text: text, sentence, put } = data.tokens[step], chosen = step === data.chosen;
+  return [gv.h('button', {
+    key: `token-${step}`, type: 'button', class: `token ${put ? 'put' : ''}`, title: sentence, 'aria-label': sentence,
+    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step),
+    data: { testid: 'written-token', step, id, probability, put },
+  }, gv.h('span', { class: 'text' }, shown),
+  gv.h('span', { class: 'share' }, gv.h('i', { style: { width: `${100 * probability}%` } })),
+  gv.h('small', null, text)),
+  shown.includes('⏎') ? gv.h('br', { key: `break-${step}` }) : null];
+}
+
+function next({ data, send }) {
+  const step = data.tokens.length, chosen = step === data.chosen;
+  return gv.h('button', {
+    key: 'next', type: 'button', class: 'token next', title: 'The token that is not written yet', 'aria-label': 'The token that is not written yet',
+    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step), data: { testid: 'written-next', step, unsaved: '' },
+  }, gv.h('span', { class: 'text' }, '?'));
+}
+
+// In place: the browser's history has a step for the playing, not for each of its tokens.
+function say(address) {
+  let search = location.search;
+  for (const [name, value] of Object.entries(address)) {
+    const said = `${name}=${encodeURIComponent(value)}`, there = new RegExp(`([?&])${name}=[^&]*`);
+    search = there.test(search) ? search.replace(there, `$1${said}`) : `${search}${search ? '&' : '?'}${said}`;
+  }
+  if (search !== location.search) history.replaceState(history.state, '', location.pathname + search + location.hash);
+}
+
+export default gv.component((view) => {
+  const { data, root } = view;
+  const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.token')]);
+  return gv.h('div', { class: 'writing', data: { testid: 'writing', chosen: data.chosen, count: data.tokens.length, playing: data.delay === null ? undefined : '' } },
+    gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', onkeydown: keys },
+      gv.h('span', { class: 'before', data: { testid: 'before' } }, data.before),
+      gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null),
+    gv.saveButtons(() => gv.svgOfElements(root.querySelector('.writing')), data.saved));
+}, (view) => {
+  const { data, root, state } = view, page = root.querySelector('.page');
+  const shown = `${data.chosen} ${data.tokens.length} ${data.before.length}`;
+  const chosen = page.querySelector('[aria-pressed="true"]');
+  if (chosen && state.shown !== shown) gv.reveal(page, chosen);     // but where a reader scrolled to stays
+  state.shown = shown;
+  if (data.address) say(data.address);
+  state.end = () => clearTimeout(state.timer);
+  state.end();
+  if (data.delay !== null) state.timer = setTimeout(() => view.send('turn', data.chosen), data.delay);
+});

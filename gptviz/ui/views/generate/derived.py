@@ -1,0 +1,116 @@
+"""What the Generate page works out once for a run: each token that is written, and what it was drawn from."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+
+from gptviz import Run
+from gptviz.analysis.next_token import Candidates, candidates
+from gptviz.sampling import Sampling, distribution, draw
+from gptviz.tokenizer import END_OF_TEXT, named_bytes
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.views.generate.tree import LONGEST, Tree
+from gptviz.ui.views.generate.written import Written, WrittenStep
+
+ROWS = 10  # candidates on the screen
+PART = 16  # steps that are kept together
+
+Put = tuple[tuple[int, int], ...]  # what a person put where: (step, id)
+
+
+@lru_cache(maxsize=64)
+def points(seed: int) -> tuple[float, ...]:
+    """The numbers that draw: the i-th one draws the i-th token, on every branch."""
+    return tuple(Sampling(seed=seed).points(LONGEST + 1))
+
+
+def next_logits(run: Run) -> torch.Tensor:
+    """(V,): after the last token. Not kept: what is made of it is."""
+    return runs.get(run, ("final",)).logits(-1)
+
+
+@per_run
+def step_after(run: Run, sampling: Sampling, number: int, put: int | None = None) -> WrittenStep:
+    """The token that follows: drawn by the seed's number of this step, or `put` there by a person."""
+    logits = next_logits(run)
+    chances = distribution(logits, sampling)
+    point = None if put is not None or sampling.greedy else points(sampling.seed or 0)[number]
+    chosen = draw(chances, 0.0 if point is None else point) if put is None else put
+    probability = float(chances.probabilities[chosen])
+    own = probability if sampling.changes_nothing else float(logits.double().softmax(0)[chosen])
+    return WrittenStep(chosen, probability, own, int(chances.rank[chosen]) + 1, point, put is not None)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A branch as far as it came: `ended` says that nothing can follow (end of text, a stop string)."""
+
+    steps: tuple[WrittenStep, ...]
+    ended: bool = False
+
+
+@per_run
+def steps_of(run: Run, sampling: Sampling, put: Put, length: int, stop: str) -> Steps:
+    """The first `length` tokens after the text of `run`.
+
+    They stop early after the model's own end of text, and when the text that was written has `stop` in it.
+    """
+    lm, there = runs.model(run), dict(put)
+    whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
+    start = Steps(())
+    if whole:
+        start = steps_of(run, sampling, tuple((at, i) for at, i in put if at < whole), whole, stop)
+    if start.ended or not length:
+        return start
+    found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
+    end = end_of_text(run)
+    text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
+    for number in range(len(found), length):
+        reads = replace(run, ids=tuple(ids[-lm.config.context_length :]))
+        step = step_after(reads, sampling, number, there.get(number))
+        found.append(step)
+        ids.append(step.id)
+        text += named_bytes(lm.tokenizer, step.id)
+        if step.id == end or (stop and stop in text.decode("utf-8", "replace")):
+            return Steps(tuple(found), ended=True)
+    return Steps(tuple(found))
+
+
+def end_of_text(run: Run | str) -> int | None:
+    """The id with which the model's texts end, where its tokenizer has one."""
+    lm = runs.model(run)
+    has = END_OF_TEXT in lm.tokenizer.special_tokens_set
+    return lm.tokenizer.encode_single_token(END_OF_TEXT) if has else None
+
+
+def branch_steps(run: Run, sampling: Sampling, tree: Tree, branch: int, stop: str) -> Steps:
+    """The steps of one branch of a tree."""
+    put = tuple(sorted(tree.put(branch).items()))
+    return steps_of(run, sampling, put, tree.branches[branch].length, stop)
+
+
+def written_on(run: Run, sampling: Sampling, tree: Tree, stop: str) -> tuple[Written, bool]:
+    """The branch on the screen, and whether it has ended."""
+    found = branch_steps(run, sampling, tree, tree.branch, stop)
+    context = runs.model(run).config.context_length
+    chosen = tree.chosen(len(found.steps))
+    if found.ended:
+        chosen = min(chosen, len(found.steps) - 1)
+    return Written(run.model, run.ids, found.steps, chosen, sampling, context, tree.branch), found.ended
+
+
+@per_run
+def offered(run: Run, sampling: Sampling, also: int | None) -> Candidates:
+    """What could follow: the most probable ones, and `also`, the one that did."""
+    return candidates(next_logits(run), ROWS, sampling, also)
+
+
+@per_run
+def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:
+    """Where a token lies on the bar of all probabilities, from the most probable down: its start and end."""
+    chances = distribution(next_logits(run), sampling)
+    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,)
+    place = int(chances.rank[token])
+    return float(bar[place - 1]) if place else 0.0, float(bar[place])
