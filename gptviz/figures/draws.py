@@ -1,5 +1,6 @@
 """How one token is drawn: the rows of its candidates, and the bar on which a random number falls."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ class Draw:
 def draw_rows(
     found: Candidates, sampling: Sampling, standing: int | None, how: str, name: Callable[[int], str]
 ) -> Draw:
-    """The picture's numbers; `standing` is the id of the token that stands in the text, and `how` says why."""
+    """The picture's numbers; `standing` is the id of the token that stands in the text, `how` says why."""
     chances = found.chosen
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank ends
     rows = []
@@ -46,7 +47,9 @@ def draw_rows(
                 "start": start,
                 "stop": stop,
                 "p_text": probability_text(float(row["probability"])),
-                "place": "" if row["filter"] != KEPT else f"{place_text(start)} to {place_text(stop)}",
+                "place": ""
+                if row["filter"] != KEPT
+                else f"{place_text(start, stop - start)} to {place_text(stop, stop - start)}",
                 "drawn": int(row["id"]) == standing,
                 "standing": how,
                 "cut": row["filter"] != KEPT,
@@ -81,6 +84,8 @@ def _rest(found: Candidates) -> dict[str, Any] | None:
     return {"shown": shown, "probability": probability, "p_text": probability_text(probability), "place": ""}
 
 
-def place_text(place: float) -> str:
-    """A place on the bar, with three decimals; the ends as they are."""
-    return fixed(place, 0) if place in (0, 1) else fixed(place, 3)
+def place_text(place: float, width: float) -> str:
+    """A place on the bar, with the digits that tell the ends of a stretch so wide; 0 and 1 as they are."""
+    if place in (0, 1):
+        return fixed(place, 0)
+    return fixed(place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11)))))

@@ -42,6 +42,8 @@ GLOSSARY = {
     "leaves little of what is below.",
     "shortcut": "The way around attention or feed-forward: what went in is added to what comes out.",
     "logit": "The score that the model gives a token as the next one, before softmax makes it a probability.",
+    "context": "The text that the model reads at once; it holds a fixed number of tokens.",
+    "forward pass": "One run of a text through the model, from the tokens to the logits.",
     "temperature": "What logits are divided by: below 1 the favourites win more often, above 1 less often.",
     "top-k": "Only the k most probable tokens may be drawn.",
     "top-p": "Only the most probable tokens that together reach this share may be drawn.",

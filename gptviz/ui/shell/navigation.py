@@ -31,6 +31,7 @@ SECTIONS = {
         "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
         "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
         "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
+        "generate": ("Generate", "edit_note", "How does it write on, token by token?"),
     },
     "Take it apart": {
         "residual_stream": (

@@ -74,7 +74,10 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
             }
         )
         at += p
-    segments = [{"index": i, "start": r["start"], "stop": r["stop"], "shown": r["shown"], "kind": "candidate"} for i, r in enumerate(rows)]
+    segments = [
+        {"index": i, "start": r["start"], "stop": r["stop"], "shown": r["shown"], "kind": "candidate"}
+        for i, r in enumerate(rows)
+    ]
     segments.append({"index": None, "start": at, "stop": 1.0, "shown": "8,189 others", "kind": "rest"})
     draws(
         rows,

@@ -41,7 +41,7 @@ function row(view, one, index) {
     : data.branch ? gv.h('button', {
       type: 'button', class: 'branch', title: `Go on with “${shown}” instead`, 'aria-label': `Go on with “${shown}” instead`,
       onclick: () => send('branch', id), data: { testid: 'branch', id, unsaved: '' },
-    }, '⑂', gv.h('span', null, ' go on with it')) : gv.h('span', null));
+    }, '↳', gv.h('span', null, ' instead')) : gv.h('span', null));
 }
 
 export default gv.component((view) => {

@@ -11,7 +11,6 @@ from typing import Any
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import among, component
-from gptviz.ui.components.saved import Saved, stem
 
 _component = component("writing", step=among("steps"), turn=among("turns"))
 
@@ -29,7 +28,6 @@ def writing(
     on_turn: Callable[[int], Any] | None = None,
     address: Mapping[str, str] | None = None,
     key: str = "writing",
-    saved: Saved | None = None,
 ) -> None:
     """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
 
@@ -53,7 +51,6 @@ def writing(
         mode=mode,
         limits={"steps": steps, "turns": () if delay is None else (chosen,)},
         on={"step": on_step} | ({} if on_turn is None else {"turn": on_turn}),
-        saved=saved or Saved(stem("writing")),
     )
 
 
@@ -73,7 +70,13 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
         for i, (shown, p) in enumerate(shares)
     ]
     writing(
-        "Once upon a time there was", tokens, 1, mode, lambda i: sent("step", i), raws=raws, key="writing_example"
+        "Once upon a time there was",
+        tokens,
+        1,
+        mode,
+        lambda i: sent("step", i),
+        raws=raws,
+        key="writing_example",
     )
     writing(
         "It plays:",

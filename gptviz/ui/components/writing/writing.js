@@ -16,7 +16,7 @@ function next({ data, send }) {
   const step = data.tokens.length, chosen = step === data.chosen;
   return gv.h('button', {
     key: 'next', type: 'button', class: 'token next', title: 'The token that is not written yet', 'aria-label': 'The token that is not written yet',
-    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step), data: { testid: 'written-next', step, unsaved: '' },
+    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step), data: { testid: 'written-next', step },
   }, gv.h('span', { class: 'text' }, '?'));
 }
 
@@ -31,13 +31,12 @@ function say(address) {
 }
 
 export default gv.component((view) => {
-  const { data, root } = view;
+  const { data } = view;
   const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.token')]);
   return gv.h('div', { class: 'writing', data: { testid: 'writing', chosen: data.chosen, count: data.tokens.length, playing: data.delay === null ? undefined : '' } },
     gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', onkeydown: keys },
       gv.h('span', { class: 'before', data: { testid: 'before' } }, data.before),
-      gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null),
-    gv.saveButtons(() => gv.svgOfElements(root.querySelector('.writing')), data.saved));
+      gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null));
 }, (view) => {
   const { data, root, state } = view, page = root.querySelector('.page');
   const shown = `${data.chosen} ${data.tokens.length} ${data.before.length}`;

@@ -6,13 +6,15 @@ from functools import lru_cache
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Candidates, candidates
+from gptviz.analysis.next_token import candidates
+from gptviz.figures.draws import Draw, draw_rows
 from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.generate.tree import LONGEST, Tree
 from gptviz.ui.views.generate.written import Written, WrittenStep
+from gptviz.ui.words import show_id
 
 ROWS = 10  # candidates on the screen
 PART = 16  # steps that are kept together
@@ -102,9 +104,11 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, stop: str) -> tuple[Wri
 
 
 @per_run
-def offered(run: Run, sampling: Sampling, also: int | None) -> Candidates:
-    """What could follow: the most probable ones, and `also`, the one that did."""
-    return candidates(next_logits(run), ROWS, sampling, also)
+def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
+    """What a token is drawn from; `standing` is the one that stands in the text, or would."""
+    lm = runs.model(run)
+    found = candidates(next_logits(run), ROWS, sampling, standing)
+    return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i))
 
 
 @per_run

@@ -63,7 +63,7 @@ class Tree:
         return found
 
     def owner(self, branch: int, step: int) -> int:
-        """The branch that wrote this step by itself: this one, or the one that it shares its beginning with."""
+        """The branch that wrote this step by itself: this one, or one that it shares its beginning with."""
         here = self.branches[branch]
         while here.parent is not None and step <= here.at:
             branch = here.parent

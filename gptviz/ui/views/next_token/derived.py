@@ -15,8 +15,9 @@ from gptviz.sampling import AS_IT_IS, Sampling
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
-from gptviz.ui.views.next_token.sampling import ROWS
 from gptviz.ui.words import is_whole, show_id
+
+ROWS = (10, 20, 50, 100)  # how many bars
 
 
 @per_run

@@ -12,12 +12,14 @@ from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.next_token import sampling as settings
+from gptviz.ui.views import sampling as settings
 from gptviz.ui.views.next_token import words
-from gptviz.ui.views.next_token.continuation import SEED, controls, go_on_with, write_on
+from gptviz.ui.views.next_token.continuation import controls, go_on_with
 from gptviz.ui.views.next_token.derived import (
+    ROWS,
     bar_rows,
     came_at,
     chosen,
@@ -32,13 +34,13 @@ from gptviz.ui.views.next_token.snippet import bars as bars_in_python
 from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
 from gptviz.ui.words import show_id
 
-PARAMS = (SEED, *settings.PARAMS)
+COUNT = Param("next_rows", int, ROWS[0], if_there)
+PARAMS = (*settings.PARAMS, COUNT)
 
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     prose(_sentence(scene), "perplexity")
-    write_on(scene)
 
     @st.fragment
     def what_settings_change() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
@@ -66,7 +68,11 @@ def _sentence(scene: Scene) -> str:
 def _draw(scene: Scene) -> None:
     lm, position, last = scene.lm, scene.position, len(scene.tokens) - 1
     top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
-    sampling, count = settings.sampling_controls(lm.config.vocab_size)
+    # not columns: on a phone they would fill the screen before the picture
+    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+    sampling = settings.sampling_controls(row, lm.config.vocab_size)
+    COUNT.within(ROWS)
+    count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
     found = chosen(scene.run, position, sampling, count)
     before = b"".join(token.raw for token in scene.tokens[: position + 1])
     top.html(headline(before, found, show_id(lm, int(found.table["id"][0])), scene.mode))

@@ -3,7 +3,6 @@
 from gptviz.analysis.next_token import Entropy
 from gptviz.digits import fixed, significant
 from gptviz.figures.next_token import probability_text
-from gptviz.sampling import Sampling
 from gptviz.ui.words import as_code
 
 
@@ -65,20 +64,6 @@ def along_the_prompt(tokens: int, bits: float, nats: float) -> str:
 
 def drew(seed: int, token: str, probability: float) -> str:
     return f"Seed {seed} drew {as_code(token)}, which had probability {probability_text(probability)}."
-
-
-def drawn(token: str, probability: float) -> str:
-    """Of a written token, plain text."""
-    return f"{token} was drawn with probability {probability_text(probability)}"
-
-
-def how(tokens: int, sampling: Sampling) -> str:
-    """How a continuation was written."""
-    parts = [f"{tokens} tokens" if tokens > 1 else "1 token", f"seed {sampling.seed}"]
-    parts.append(f"temperature {fixed(sampling.temperature, 2)}")
-    parts += [f"top-k {sampling.top_k}"] if sampling.top_k else []
-    parts += [f"top-p {sampling.top_p:g}"] if sampling.top_p else []
-    return ", ".join(parts)
 
 
 CURVE = (

@@ -1,22 +1,22 @@
-"""Temperature, top-k and top-p, which stand in the address; moving one never runs the model."""
+"""Temperature, top-k, top-p and the seed: one choice for all pages that draw a token.
 
-import streamlit as st
+They stand in the address; moving one never runs the model.
+"""
+
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz.sampling import Sampling
-from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.params import LARGEST, Param, between
 
-ROWS = (10, 20, 50, 100)
 TEMPERATURE, TOP_P = Param("temperature", float, 1.0, between), Param("top_p", float, 1.0, between)
 TOP_K: Param[int | None] = Param("top_k", int, None, between)
-COUNT = Param("next_rows", int, ROWS[0], if_there)
-PARAMS = (TEMPERATURE, TOP_K, TOP_P, COUNT)
+SEED: Param[int | None] = Param("seed", int, None)
+SEEDS = LARGEST
+PARAMS = (TEMPERATURE, TOP_K, TOP_P, SEED)
 
 
-def sampling_controls(vocabulary: int) -> tuple[Sampling, int]:
-    """Draw the controls. The three settings, None where one is switched off, and how many rows to show."""
-    # not columns: on a phone they would fill the screen before the picture
-    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
+    """Draw temperature, top-k and top-p into a row. What they say; a filter that is switched off is None."""
     temperature = _slider(
         row,
         TEMPERATURE,
@@ -44,10 +44,24 @@ def sampling_controls(vocabulary: int) -> tuple[Sampling, int]:
         (0.01, 1.0, 0.01),
         "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
     )
-    COUNT.within(ROWS)
-    count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
     k = None if top_k is None else int(top_k)
-    return Sampling(temperature, k, None if top_p == 1 else top_p), int(count)
+    return Sampling(temperature, k, None if top_p == 1 else top_p)
+
+
+def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
+    """Draw the seed into a row; what it is, `unset` until somebody gives one."""
+    SEED.widget(
+        row.number_input,
+        "Seed",
+        min_value=0,
+        max_value=SEEDS - 1,
+        value=None,
+        placeholder=str(unset),
+        step=1,
+        width=130,
+        help=help,
+    )
+    return unset if SEED.value is None else SEED.value
 
 
 def _slider(

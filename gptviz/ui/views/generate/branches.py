@@ -1,0 +1,69 @@
+"""The branches of the text: a small tree, with how probable each is as a whole."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from gptviz.digits import fixed, significant
+from gptviz.sampling import Sampling
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.branches import branch_tree
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.generate import derived, play, words
+from gptviz.ui.views.generate.keeping import text_of
+from gptviz.ui.views.generate.tables import branch_table
+from gptviz.ui.views.generate.tree import Tree
+from gptviz.ui.views.generate.written import Written
+
+SHOWN = 200  # characters of a branch's text
+
+
+def all_written(scene: Scene, sampling: Sampling, tree: Tree) -> list[Written]:
+    """Every branch as far as it came, in the tree's order."""
+    base = play.base(scene)
+    return [
+        derived.written_on(base, sampling, replace(tree, branch=number, step=None), play.STOP.value)[0]
+        for number in range(len(tree.branches))
+    ]
+
+
+def panel(scene: Scene, sampling: Sampling, tree: Tree) -> None:
+    """The tree; a click goes to a branch."""
+    st.markdown("#### Branches")
+    found = all_written(scene, sampling, tree)
+    prose(words.branches(len(found)), "perplexity")
+    if not found[tree.branch].steps:
+        return
+    branch_tree(
+        [_row(scene, tree, number, written) for number, written in enumerate(found)],
+        tree.branch,
+        tree.chosen(len(found[tree.branch].steps)),
+        scene.mode,
+        lambda number: play.choose_branch(scene, number),
+        saved=scene.saved("branches", "The branches of a text", f"seed{sampling.seed}"),
+    )
+    in_numbers(
+        lambda: branch_table(found, [branch.parent for branch in tree.branches]),
+        "branches",
+        words.BRANCHES,
+        "the branches",
+    )
+
+
+def _row(scene: Scene, tree: Tree, number: int, written: Written) -> dict[str, Any]:
+    branch = tree.branches[number]
+    own = text_of(scene.lm, written.new[branch.at :])[:SHOWN]
+    perplexity = written.perplexity
+    return {
+        "parent": branch.parent,
+        "at": min(branch.at, len(written.steps)),
+        "length": len(written.steps),
+        "text": show_token(own.encode()).replace("·", " ").strip() or "…",
+        "log_probability": written.log_probability,
+        "log_p": fixed(written.log_probability, 2),
+        "value": perplexity,
+        "perplexity": "" if perplexity is None else significant(perplexity),
+    }

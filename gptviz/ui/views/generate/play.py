@@ -1,0 +1,142 @@
+"""The tree that is being written, in session and address; and the playing, token by token.
+
+While it plays, the session alone has the latest tree: the address follows in place (see the component
+`writing`), so that the browser's history has one step for the playing.
+"""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from gptviz import Run
+from gptviz.sampling import Sampling
+from gptviz.ui.shell import params
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import sampling as settings
+from gptviz.ui.views.generate import tree as trees
+from gptviz.ui.views.generate.derived import written_on
+from gptviz.ui.views.generate.tree import LONGEST, Tree
+from gptviz.ui.views.generate.written import Written
+
+WRITING: Param[str | None] = Param("written", str, None)  # a Tree
+STOP = Param("stop", str, "")
+
+SPEEDS = {"1 a second": 1000, "2 a second": 500, "5 a second": 200, "as fast as it can": 0}
+SPEED = Param("speed", str, "2 a second", if_there)
+
+PARAMS = (WRITING, STOP, SPEED, *settings.PARAMS)
+
+_PLAYING = "generate_playing"  # in the session: the tree of a text that writes itself
+SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
+
+
+def base(scene: Scene) -> Run:
+    """The text up to the selected token: what is written comes after it."""
+    return replace(scene.run, ids=scene.run.ids[: scene.position + 1])
+
+
+def tree_of(scene: Scene) -> Tree:
+    """The tree of this text, empty where none grew from it."""
+    held = st.session_state.get(_PLAYING) or WRITING.value or ""
+    return trees.parse(held, trees.name_of(base(scene).ids), scene.lm.config.vocab_size)
+
+
+def playing(tree: Tree) -> bool:
+    """Whether this is the tree that writes itself."""
+    return st.session_state.get(_PLAYING) == str(tree)
+
+
+def delay() -> int:
+    """Milliseconds between two tokens."""
+    return SPEEDS[SPEED.within(tuple(SPEEDS))]
+
+
+def can_go_on(written: Written, ended: bool) -> bool:
+    """Whether another token can follow the chosen one: one that is written, or a new one."""
+    count = len(written.steps)
+    return written.chosen + 1 < count or not (ended or count >= LONGEST)
+
+
+def keep(tree: Tree) -> None:
+    """Callback: this tree from now on; what plays is paused."""
+    st.session_state.pop(_PLAYING, None)
+    WRITING.set(str(tree))
+
+
+def play(scene: Scene, sampling: Sampling) -> None:
+    """Callback: write the next token at once, and then go on by itself."""
+    tree = tree_of(scene)
+    written, ended = written_on(base(scene), sampling, tree, STOP.value)
+    if not can_go_on(written, ended):
+        tree = replace(tree, step=0)  # once more, from the beginning
+    else:
+        tree = trees.forward(tree, len(written.steps), ended)
+    keep(tree)
+    st.session_state[_PLAYING] = str(tree)
+
+
+def turn(scene: Scene, sampling: Sampling) -> None:
+    """Callback: the next token of what plays."""
+    tree = tree_of(scene)
+    if playing(tree):
+        written, ended = written_on(base(scene), sampling, tree, STOP.value)
+        st.session_state[_PLAYING] = str(trees.forward(tree, len(written.steps), ended))
+
+
+def pause(scene: Scene) -> None:
+    """What was written stays, and stands in the address."""
+    keep(tree_of(scene))
+
+
+def forward(scene: Scene, sampling: Sampling) -> None:
+    """Callback: one step."""
+    tree = tree_of(scene)
+    written, ended = written_on(base(scene), sampling, tree, STOP.value)
+    keep(trees.forward(tree, len(written.steps), ended))
+
+
+def go_to(scene: Scene, step: int) -> None:
+    """Callback: look at a step."""
+    keep(trees.looking_at(tree_of(scene), step))
+
+
+def begin_again(scene: Scene) -> None:
+    """Callback: nothing is written, no branch."""
+    keep(Tree(name=trees.name_of(base(scene).ids)))
+
+
+def choose_branch(scene: Scene, branch: int) -> None:
+    """Callback: another branch."""
+    keep(trees.on_branch(tree_of(scene), branch))
+
+
+def branch_off(scene: Scene, sampling: Sampling, token: int) -> None:
+    """Callback: this token at the chosen step instead; where it stands there on another branch, that one."""
+    tree = tree_of(scene)
+    written, _ = written_on(base(scene), sampling, tree, STOP.value)
+    step = written.chosen
+    owner = tree.owner(tree.branch, step)
+    theirs, _ = written_on(base(scene), sampling, replace(tree, branch=owner), STOP.value)
+    if owner != tree.branch and step < len(theirs.steps) and theirs.steps[step].id == token:
+        keep(replace(tree, branch=owner, step=step))
+        return
+    try:
+        keep(trees.fork(tree, step, token))
+    except ValueError as error:
+        say(str(error), tree)
+
+
+def say(sentence: str, tree: Tree) -> None:
+    """Under the picture, as long as the tree is the same."""
+    st.session_state[SAID] = (sentence, str(tree))
+
+
+def stop() -> None:
+    """Nothing plays any more; what was written since is what the address says."""
+    st.session_state.pop(_PLAYING, None)
+
+
+def store(scene: Scene) -> None:
+    """Make the address say what was changed outside a callback."""
+    params.store(scene.params)

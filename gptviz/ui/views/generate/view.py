@@ -1,0 +1,185 @@
+"""A text that grows token by token: how each was drawn, the way back, and other ways on."""
+
+import streamlit as st
+
+from gptviz.digits import fixed
+from gptviz.figures.draws import Draw
+from gptviz.generate import steps as generate_steps
+from gptviz.sampling import Sampling, distribution
+from gptviz.sampling import draw as draw_one
+from gptviz.tokenizer import named_bytes
+from gptviz.ui import runs
+from gptviz.ui.components.candidates import bar_scale
+from gptviz.ui.components.draws import draws
+from gptviz.ui.components.writing import writing
+from gptviz.ui.shell import address
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.generate import branches, controls, derived, play, words
+from gptviz.ui.views.generate.snippet import write_on
+from gptviz.ui.views.generate.tables import candidate_table, step_table
+from gptviz.ui.views.generate.tree import LONGEST, Tree
+from gptviz.ui.views.generate.written import Written, WrittenStep
+from gptviz.ui.words import show_id
+
+
+def draw(scene: Scene) -> None:
+    """The page under the strip of chips."""
+    if address.is_history_navigation():
+        play.stop()  # the address wins
+
+    @st.fragment
+    def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
+        _draw(scene)
+
+    stage()
+
+
+def _draw(scene: Scene) -> None:
+    buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
+    with settings:
+        sampling = controls.settings(scene)
+    tree = play.tree_of(scene)
+    controls.catch_up(scene, sampling, tree, text)
+    written, ended = derived.written_on(play.base(scene), sampling, tree, play.STOP.value)
+    if play.playing(tree) and not play.can_go_on(written, ended):
+        play.pause(scene)
+        play.store(scene)
+    plays = play.playing(tree)
+    step = written.step or _to_come(written)
+    how = words.how(step.point is not None, step.forced, written.step is not None)
+    drawn = derived.drawing(written.run, sampling, step.id, how)
+    with sentence:
+        _say(scene, written, step, drawn, ended)
+    with text:
+        _text(scene, sampling, tree, written, ended, plays)
+    with buttons:
+        controls.buttons(scene, sampling, written, ended, plays)
+    with bar:
+        _bar(scene, sampling, tree, written, drawn, step)
+    prose(words.look_for(sampling.seed or 0), "forward pass", "token", "vocabulary", "temperature")
+    branches.panel(scene, sampling, tree)
+    _details(scene, sampling, tree, written, drawn)
+
+
+def _to_come(written: Written) -> WrittenStep:
+    """The token that is written next, as it would be."""
+    return derived.step_after(written.run, written.sampling, written.chosen)
+
+
+def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: bool) -> None:
+    """What became of the chosen step."""
+    row = next(row for row in drawn.rows if row["drawn"])
+    token, number, count = row["shown"], written.chosen + 1, len(written.steps)
+    if written.step is None:
+        said = words.to_come(token, step.point, row["start"], row["stop"], step.probability)
+    elif step.forced:
+        vocabulary = scene.lm.config.vocab_size
+        said = words.put(number, count, token, step.model_probability, step.rank, vocabulary)
+    elif step.point is None:
+        said = words.greedy(number, count, token, step.model_probability)
+    else:
+        said = words.drawn(number, count, token, step.point, row["start"], row["stop"], step.probability)
+    prose(said, "token", "temperature")
+    if ended and number == count:
+        st.markdown(words.ended(play.STOP.value if step.id != derived.end_of_text(written.model) else ""))
+    if count == LONGEST:
+        st.caption(words.longest(LONGEST))
+    if written.slid(written.chosen):
+        st.info(words.full(written.context, written.slid(written.chosen)))
+    if scene.position < len(scene.tokens) - 1:
+        st.caption(words.in_the_middle(scene.label, scene.position))
+
+
+def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended: bool, plays: bool) -> None:
+    lm = scene.lm
+    tokens = [
+        {
+            "shown": show_id(lm, step.id),
+            "id": step.id,
+            "probability": step.probability,
+            "p_text": words.short(step.probability),
+            "put": step.forced,
+            "sentence": words.chip(show_id(lm, step.id), step.probability, step.forced),
+        }
+        for step in written.steps
+    ]
+    writing(
+        b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
+        tokens,
+        written.chosen,
+        scene.mode,
+        lambda step: play.go_to(scene, step),
+        raws=[named_bytes(lm.tokenizer, step.id) for step in written.steps],
+        open_end=not ended and len(tokens) < LONGEST,
+        delay=play.delay() if plays else None,
+        on_turn=lambda _: play.turn(scene, sampling),
+        address={play.WRITING.name: str(tree)} if plays else None,
+        saved=scene.saved(
+            "generate", "A text, token by token", f"seed{sampling.seed}", f"branch{tree.branch}"
+        ),
+    )
+
+
+def _bar(
+    scene: Scene, sampling: Sampling, tree: Tree, written: Written, drawn: Draw, step: WrittenStep
+) -> None:
+    shares = [row[name] for row in drawn.rows for name in ("probability", "model_probability")]
+    draws(
+        drawn.rows,
+        drawn.segments,
+        None if step.point is None else {"at": step.point, "text": fixed(step.point, 3)},
+        bar_scale(shares),
+        scene.mode,
+        lambda token: play.branch_off(scene, sampling, token),
+        rest=drawn.rest,
+        can_branch=written.chosen < LONGEST,
+        saved=scene.saved(
+            "generate", "How a token is drawn", f"seed{sampling.seed}", f"step{written.chosen}"
+        ),
+    )
+    said, about = st.session_state.get(play.SAID, ("", ""))
+    if said and about == str(tree):
+        st.warning(said)
+
+
+def _details(scene: Scene, sampling: Sampling, tree: Tree, written: Written, drawn: Draw) -> None:
+    lm = scene.lm
+
+    def steps() -> list[tuple[float, float]]:
+        reads = [written.read(number) for number in range(len(written.steps))]
+        return [
+            derived.stretch(run, sampling, step.id) for run, step in zip(reads, written.steps, strict=True)
+        ]
+
+    in_numbers(
+        lambda: step_table(written, steps(), lambda i: show_id(lm, i)), "generate", words.STEPS, "the text"
+    )
+    in_numbers(lambda: candidate_table(drawn), "generate_draw", words.CANDIDATES, "the chosen token")
+    in_code(
+        [generate_steps, distribution, draw_one],
+        program(
+            write_on,
+            scene.load,
+            text=scene.text,
+            position=scene.position,
+            count=len(written.steps),
+            step=written.chosen,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            put=tree.put(tree.branch) or None,
+            special_tokens=scene.special,
+        ),
+        run=lambda: _run(scene, sampling),
+    )
+
+
+def _run(scene: Scene, sampling: Sampling) -> None:
+    """What *In code* shows, once, so that its shapes can be taken down."""
+    base = play.base(scene)
+    for _ in generate_steps(runs.model(base), base.ids, 1, sampling):
+        chances = distribution(derived.next_logits(base), sampling)
+        draw_one(chances, 0.0)

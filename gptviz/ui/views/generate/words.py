@@ -1,0 +1,154 @@
+"""The Generate page's sentences: numbers in, Markdown out. Tokens come as the screen shows them."""
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.draws import place_text
+from gptviz.figures.next_token import probability_text
+from gptviz.ui.words import as_code
+
+
+def short(probability: float) -> str:
+    """Of a chip: two digits."""
+    return fixed(probability, 2) if probability >= 0.0995 or probability == 0 else significant(probability, 1)
+
+
+def progress(done: int, length: int) -> str:
+    return f"writing token {done} of {length}"
+
+
+def drawn(
+    number: int, count: int, token: str, at: float, start: float, stop: float, probability: float
+) -> str:
+    """Of a token that was drawn by the random number `at`; `number` counts from 1."""
+    return (
+        f"**Token {number} of {count}.** The random number {_place(at, start, stop)} fell on "
+        f"{as_code(token)}: {_stretch(start, stop, probability)}."
+    )
+
+
+def _place(place: float, start: float, stop: float) -> str:
+    return place_text(place, stop - start)
+
+
+def _stretch(start: float, stop: float, probability: float) -> str:
+    return (
+        f"its stretch of the bar, from {_place(start, start, stop)} to {_place(stop, start, stop)}, is as "
+        f"wide as its probability, {probability_text(probability)}"
+    )
+
+
+def greedy(number: int, count: int, token: str, model_probability: float) -> str:
+    """Of a token at temperature 0."""
+    return (
+        f"**Token {number} of {count}.** Temperature 0 draws nothing: {as_code(token)} is the most probable, "
+        f"and it is taken. The model itself gives it {probability_text(model_probability)}."
+    )
+
+
+def put(number: int, count: int, token: str, model_probability: float, rank: int, vocabulary: int) -> str:
+    """Of a token that a person chose."""
+    return (
+        f"**Token {number} of {count}.** {as_code(token)} was not drawn: you put it here. The model itself "
+        f"gave it {probability_text(model_probability)}, rank {rank:,} of {vocabulary:,}."
+    )
+
+
+def to_come(token: str, number: float | None, start: float, stop: float, probability: float) -> str:
+    """Of the token that is not written yet, and the random `number` that will draw it."""
+    if number is None:
+        return (
+            f"**The next token** is not written yet. {as_code(token)} is the most probable, and at "
+            "temperature 0 it is what comes. Press One step, or Play."
+        )
+    return (
+        f"**The next token** is not written yet. The next random number is {_place(number, start, stop)}, "
+        f"and will fall on {as_code(token)}: {_stretch(start, stop, probability)}. Press One step, or Play."
+    )
+
+
+def ended(stop: str) -> str:
+    """Why nothing more is written."""
+    if stop:
+        return f"The text has {as_code(stop)} in it, where you asked to stop."
+    return "The model ended its text here: it wrote its own token for that."
+
+
+def longest(tokens: int) -> str:
+    return f"A branch has at most {tokens} tokens here. Put it into the prompt to write on from its end."
+
+
+def full(context: int, slid: int) -> str:
+    """Where the text is longer than what the model reads."""
+    gone = "its first token is" if slid == 1 else f"its first {slid:,} tokens are"
+    return (
+        f"**The context is full.** The model reads {context:,} tokens at most, so here {gone} out of its "
+        "sight: it saw only the end of the text. Each new token pushes all others one position forward, so "
+        "every key and value of before is void, and the whole window is read anew at each step."
+    )
+
+
+def in_the_middle(token: str, position: int) -> str:
+    """Where the selected token is not the prompt's last."""
+    return (
+        f"Written on after {as_code(token)} (position {position}), the selected token. Select the last one "
+        "to write on from the end."
+    )
+
+
+def look_for(seed: int) -> str:
+    """The paragraph under the picture."""
+    return (
+        "**What to look for.** This is all that writing is: one forward pass gives every token of the "
+        "vocabulary a probability, side by side they fill a bar from 0 to 1, and a random number falls on "
+        f"one of them. That token is appended, and the next pass reads it too. Seed {seed} gives the same "
+        "random numbers on every branch: change the temperature, and see the same numbers fall on other "
+        "tokens."
+    )
+
+
+def chip(token: str, probability: float, put: bool) -> str:
+    """Of a written token, plain text."""
+    if put:
+        return f"You put {token} here; its probability was {probability_text(probability)}"
+    return f"{token} had probability {probability_text(probability)}"
+
+
+def how(drawn: bool, put: bool, written: bool) -> str:
+    """At the candidate that stands in the text, or comes next."""
+    if not written:
+        return "comes next"
+    return "put by you" if put else "drawn" if drawn else "taken"
+
+
+def branches(count: int) -> str:
+    """Above the tree of branches."""
+    if count == 1:
+        return (
+            "Click a candidate that was not drawn, and the text forks there: a tree of branches grows here."
+        )
+    return (
+        f"{count} branches of one text. ln p is the sum of the logarithms of what the model itself gave "
+        "each token: the nearer to 0, the more probable the whole branch. Perplexity is the same for a "
+        "token on average: among how many equally likely tokens the model seemed to choose."
+    )
+
+
+def total(tokens: int, log_probability: float, perplexity: float | None) -> str:
+    """Of the branch on the screen; empty where nothing is written."""
+    if perplexity is None:
+        return ""
+    return (
+        f"{tokens} {'token' if tokens == 1 else 'tokens'} written · ln p {fixed(log_probability, 2)} · "
+        f"perplexity {significant(perplexity)}"
+    )
+
+
+STEPS = (
+    "A row for each written token. `probability` is the one it was drawn with, `model_probability` the "
+    "model's own; `point` is the random number, which fell between `start` and `stop`."
+)
+
+CANDIDATES = (
+    "What the chosen token was drawn from, with the stretches of the bar. The last row sums all others."
+)
+
+BRANCHES = "The sum of ln p over all tokens of each branch, under the model's own probabilities."
