@@ -64,6 +64,10 @@ ACTIONS = {
             ["mass", 100],
         ),
     ],
+    "branches": [
+        (lambda page: part(page, "branches", by("branch-row", branch=2)).click(), ["branch", 2]),
+        (lambda page: page.keyboard.press("ArrowUp") or page.keyboard.press("Enter"), ["branch", 1]),
+    ],
     "candidates": [(lambda page: part(page, "candidates", by("append", id=11)).click(), ["append", 11])],
     "cell_clicks": [(click_cell, ["cell", {"row": 1, "column": 1}])],
     "chips": [
@@ -71,6 +75,7 @@ ACTIONS = {
         (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["position", 3]),
         (lambda page: part(page, "chips", by("next-token")).click(), ["append", 7]),
     ],
+    "draws": [(lambda page: part(page, "draws", by("branch", id=12)).click(), ["branch", 12])],
     "doors": [
         (lambda page: part(page, "doors", by("door", page="layernorm")).click(), ["page", "layernorm"])
     ],
@@ -127,6 +132,11 @@ ACTIONS = {
             lambda page: part(page, "worksheet", by("cell", sheet="weights", row=0, column=0)).click(),
             ["row", 0],
         ),
+    ],
+    "writing": [
+        (lambda page: None, ["turn", 0]),  # by itself
+        (lambda page: part(page, "writing", by("written-token", step=2)).click(), ["step", 2]),
+        (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["step", 3]),
     ],
 }  # fmt: skip
 

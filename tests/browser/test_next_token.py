@@ -102,21 +102,18 @@ def test_going_on_in_the_middle_cuts_the_text_there(open_page, settled, mini):
     assert prompt_of(page) == mini.decode([*mini.encode(TEXT)[:3], first])
 
 
-def test_write_on_can_be_stopped_and_kept(open_page, settled, mini):
-    text = TEXT * 20
-    page = open_page("next_token", text=text, model="gpt2-untrained")  # slow enough to be caught at it
+def test_write_on_goes_to_generate_with_all_its_settings(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT, temperature=0.8, token=6)
     page.get_by_role("button", name="Write on").click()
-    page.get_by_test_id("written").locator("[data-id]").nth(1).wait_for()
-    page.get_by_role("button", name="Stop").click()
+    page.wait_for_url("**/generate?**")
+    tokens = page.get_by_test_id("written-token")
+    tokens.nth(19).wait_for()
     settled(page)
-    page.get_by_role("button", name="Put it into the prompt").wait_for()
-    written = page.get_by_test_id("written").locator("[data-id]").count()
-    assert 0 < written < 20
-    page.get_by_role("button", name="Put it into the prompt").click()
-    longer = "n => document.querySelector('textarea[aria-label=Prompt]').value.length > n"
-    page.wait_for_function(longer, arg=len(text), timeout=30_000)
-    settled(page)
-    assert prompt_of(page).startswith(text) and len(prompt_of(page)) > len(text)
+    expected = mini.generate(mini.encode(TEXT)[:7], 20, temperature=0.8, seed=0)
+    assert [int(id) for id in tokens.evaluate_all("all => all.map(one => one.dataset.id)")] == [
+        step.id for step in expected
+    ]
+    assert address(page).items() >= {"text": TEXT, "token": "6", "temperature": "0.8", "seed": "0"}.items()
 
 
 def test_a_surprising_token_shows_what_was_expected(open_page, settled, mini):

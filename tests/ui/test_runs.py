@@ -179,6 +179,15 @@ ARGUMENTS |= {"token": 300, "against": 17, "threshold": 0.04, "places": (0, 2)}
 ARGUMENTS |= {"renormalize": True}
 ARGUMENTS |= {"parts": ((0, 4), (4, 7)), "here": (0, 7), "start": 1, "stop": 5, "row": 3, "ids": (300, 17)}
 ARGUMENTS |= {"measure": "rank", "unit": 7}
+ARGUMENTS |= {
+    "number": 3,
+    "put": 42,
+    "puts": ((1, 42),),
+    "length": 20,
+    "until": "",
+    "standing": 42,
+    "how": "drawn",
+}
 
 
 def everything_per_run() -> list:

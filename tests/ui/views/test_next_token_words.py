@@ -1,7 +1,6 @@
 """The Next token page's sentences, all of them, for small inputs."""
 
 from gptviz.analysis.next_token import Entropy
-from gptviz.sampling import Sampling
 from gptviz.ui.views.next_token import words
 from gptviz.ui.words import nameless
 from tests.golden_files import check
@@ -20,10 +19,7 @@ def test_every_sentence() -> None:
             "along the prompt": words.along_the_prompt(22, 5.126, 3.5531),
             "along the prompt: one token": words.along_the_prompt(1, float("nan"), float("nan")),
             "drew": words.drew(41, "·mill", 0.90634),
-            "drawn": words.drawn("·mill", 0.000123),
             "nameless": nameless("<id 50300>"),
-            "how": words.how(20, Sampling(0.8, 50, 0.95, 5)),
-            "how: one token": words.how(1, Sampling(seed=0)),
             "curve": words.CURVE,
             "table: candidates": words.NUMBERS,
             "table: how unsure": words.SURE,

@@ -10,6 +10,7 @@ from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.feed_forward.snippet import writes
+from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.logit_lens.snippet import says_next
 from gptviz.ui.views.next_token.snippet import bars
@@ -35,6 +36,9 @@ PROGRAMS = {
     "final norm": norm("final", "variance"),
     "next_token": program(
         bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
+    ),
+    "generate": program(
+        write_on, LOAD, text=TEXT, position=2, count=4, step=4, top_k=90, seed=3, put={1: 42}
     ),
     "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
     "logit_lens": program(says_next, LOAD, text=TEXT, position=2, row=3, follow=(5, 7)),

@@ -46,5 +46,11 @@ export default gv.component((view) => {
   if (data.address) say(data.address);
   state.end = () => clearTimeout(state.timer);
   state.end();
-  if (data.delay !== null) state.timer = setTimeout(() => view.send('turn', data.chosen), data.delay);
+  if (data.delay === null) state.asked = null;
+  else if (state.asked !== data.chosen) {      // once for each token: what draws the same again asks for nothing
+    state.timer = setTimeout(() => {
+      state.asked = data.chosen;
+      view.send('turn', data.chosen);
+    }, data.delay);
+  }
 });

@@ -73,7 +73,6 @@ def buttons(scene: Scene, sampling: Sampling, written: Written, ended: bool, pla
                 icon=":material/pause:",
                 type="primary",
                 on_click=play.pause,
-                args=(scene,),
             )
         else:
             st.button(

@@ -54,16 +54,16 @@ class Steps:
 
 
 @per_run
-def steps_of(run: Run, sampling: Sampling, put: Put, length: int, stop: str) -> Steps:
+def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -> Steps:
     """The first `length` tokens after the text of `run`.
 
-    They stop early after the model's own end of text, and when the text that was written has `stop` in it.
+    They stop early after the model's own end of text, and when the text that was written has `until` in it.
     """
-    lm, there = runs.model(run), dict(put)
+    lm, there = runs.model(run), dict(puts)
     whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
     start = Steps(())
     if whole:
-        start = steps_of(run, sampling, tuple((at, i) for at, i in put if at < whole), whole, stop)
+        start = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < whole), whole, until)
     if start.ended or not length:
         return start
     found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
@@ -75,7 +75,7 @@ def steps_of(run: Run, sampling: Sampling, put: Put, length: int, stop: str) -> 
         found.append(step)
         ids.append(step.id)
         text += named_bytes(lm.tokenizer, step.id)
-        if step.id == end or (stop and stop in text.decode("utf-8", "replace")):
+        if step.id == end or (until and until in text.decode("utf-8", "replace")):
             return Steps(tuple(found), ended=True)
     return Steps(tuple(found))
 
@@ -87,15 +87,15 @@ def end_of_text(run: Run | str) -> int | None:
     return lm.tokenizer.encode_single_token(END_OF_TEXT) if has else None
 
 
-def branch_steps(run: Run, sampling: Sampling, tree: Tree, branch: int, stop: str) -> Steps:
+def branch_steps(run: Run, sampling: Sampling, tree: Tree, branch: int, until: str) -> Steps:
     """The steps of one branch of a tree."""
     put = tuple(sorted(tree.put(branch).items()))
-    return steps_of(run, sampling, put, tree.branches[branch].length, stop)
+    return steps_of(run, sampling, put, tree.branches[branch].length, until)
 
 
-def written_on(run: Run, sampling: Sampling, tree: Tree, stop: str) -> tuple[Written, bool]:
+def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> tuple[Written, bool]:
     """The branch on the screen, and whether it has ended."""
-    found = branch_steps(run, sampling, tree, tree.branch, stop)
+    found = branch_steps(run, sampling, tree, tree.branch, until)
     context = runs.model(run).config.context_length
     chosen = tree.chosen(len(found.steps))
     if found.ended:

@@ -1,7 +1,7 @@
 """The tree that is being written, in session and address; and the playing, token by token.
 
-While it plays, the session alone has the latest tree: the address follows in place (see the component
-`writing`), so that the browser's history has one step for the playing.
+What plays, or did and was paused, is in the session alone: the browser's address follows in place (see the
+component `writing`), so that its history has one step for all of the playing, and not one for each token.
 """
 
 from dataclasses import replace
@@ -10,7 +10,6 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.sampling import Sampling
-from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import sampling as settings
@@ -27,7 +26,8 @@ SPEED = Param("speed", str, "2 a second", if_there)
 
 PARAMS = (WRITING, STOP, SPEED, *settings.PARAMS)
 
-_PLAYING = "generate_playing"  # in the session: the tree of a text that writes itself
+_PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
+_PLAYS = "generate_plays"  # and whether it still does
 SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
 
 
@@ -38,13 +38,18 @@ def base(scene: Scene) -> Run:
 
 def tree_of(scene: Scene) -> Tree:
     """The tree of this text, empty where none grew from it."""
-    held = st.session_state.get(_PLAYING) or WRITING.value or ""
+    held = st.session_state.get(_PLAYED) or WRITING.value or ""
     return trees.parse(held, trees.name_of(base(scene).ids), scene.lm.config.vocab_size)
 
 
-def playing(tree: Tree) -> bool:
+def played(tree: Tree) -> bool:
+    """Whether the browser's address has to follow this tree in place."""
+    return st.session_state.get(_PLAYED) == str(tree)
+
+
+def plays(tree: Tree) -> bool:
     """Whether this is the tree that writes itself."""
-    return st.session_state.get(_PLAYING) == str(tree)
+    return played(tree) and _PLAYS in st.session_state
 
 
 def delay() -> int:
@@ -59,8 +64,8 @@ def can_go_on(written: Written, ended: bool) -> bool:
 
 
 def keep(tree: Tree) -> None:
-    """Callback: this tree from now on; what plays is paused."""
-    st.session_state.pop(_PLAYING, None)
+    """Callback: this tree from now on, and in the address; what plays is paused."""
+    stop()
     WRITING.set(str(tree))
 
 
@@ -68,25 +73,24 @@ def play(scene: Scene, sampling: Sampling) -> None:
     """Callback: write the next token at once, and then go on by itself."""
     tree = tree_of(scene)
     written, ended = written_on(base(scene), sampling, tree, STOP.value)
-    if not can_go_on(written, ended):
-        tree = replace(tree, step=0)  # once more, from the beginning
+    if can_go_on(written, ended):
+        keep(trees.forward(tree, len(written.steps), ended))
     else:
-        tree = trees.forward(tree, len(written.steps), ended)
-    keep(tree)
-    st.session_state[_PLAYING] = str(tree)
+        keep(trees.looking_at(tree, 0))  # once more, from the beginning
+    st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITING.value, True
 
 
 def turn(scene: Scene, sampling: Sampling) -> None:
     """Callback: the next token of what plays."""
     tree = tree_of(scene)
-    if playing(tree):
+    if plays(tree):
         written, ended = written_on(base(scene), sampling, tree, STOP.value)
-        st.session_state[_PLAYING] = str(trees.forward(tree, len(written.steps), ended))
+        st.session_state[_PLAYED] = str(trees.forward(tree, len(written.steps), ended))
 
 
-def pause(scene: Scene) -> None:
-    """What was written stays, and stands in the address."""
-    keep(tree_of(scene))
+def pause() -> None:
+    """What was written stays."""
+    st.session_state.pop(_PLAYS, None)
 
 
 def forward(scene: Scene, sampling: Sampling) -> None:
@@ -134,9 +138,5 @@ def say(sentence: str, tree: Tree) -> None:
 
 def stop() -> None:
     """Nothing plays any more; what was written since is what the address says."""
-    st.session_state.pop(_PLAYING, None)
-
-
-def store(scene: Scene) -> None:
-    """Make the address say what was changed outside a callback."""
-    params.store(scene.params)
+    pause()
+    st.session_state.pop(_PLAYED, None)

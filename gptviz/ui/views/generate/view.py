@@ -43,10 +43,9 @@ def _draw(scene: Scene) -> None:
     tree = play.tree_of(scene)
     controls.catch_up(scene, sampling, tree, text)
     written, ended = derived.written_on(play.base(scene), sampling, tree, play.STOP.value)
-    if play.playing(tree) and not play.can_go_on(written, ended):
-        play.pause(scene)
-        play.store(scene)
-    plays = play.playing(tree)
+    if not play.can_go_on(written, ended):
+        play.pause()
+    plays = play.plays(tree)
     step = written.step or _to_come(written)
     how = words.how(step.point is not None, step.forced, written.step is not None)
     drawn = derived.drawing(written.run, sampling, step.id, how)
@@ -115,10 +114,7 @@ def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended:
         open_end=not ended and len(tokens) < LONGEST,
         delay=play.delay() if plays else None,
         on_turn=lambda _: play.turn(scene, sampling),
-        address={play.WRITING.name: str(tree)} if plays else None,
-        saved=scene.saved(
-            "generate", "A text, token by token", f"seed{sampling.seed}", f"branch{tree.branch}"
-        ),
+        address={play.WRITING.name: str(tree)} if play.played(tree) else None,
     )
 
 

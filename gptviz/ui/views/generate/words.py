@@ -7,8 +7,10 @@ from gptviz.ui.words import as_code
 
 
 def short(probability: float) -> str:
-    """Of a chip: two digits."""
-    return fixed(probability, 2) if probability >= 0.0995 or probability == 0 else significant(probability, 1)
+    """Of a chip: two digits, and never 0 or 1 by rounding."""
+    if probability in (0, 1) or probability >= 0.995:
+        return probability_text(probability)
+    return fixed(probability, 2) if probability >= 0.0995 else significant(probability, 1)
 
 
 def progress(done: int, length: int) -> str:
@@ -129,16 +131,6 @@ def branches(count: int) -> str:
         f"{count} branches of one text. ln p is the sum of the logarithms of what the model itself gave "
         "each token: the nearer to 0, the more probable the whole branch. Perplexity is the same for a "
         "token on average: among how many equally likely tokens the model seemed to choose."
-    )
-
-
-def total(tokens: int, log_probability: float, perplexity: float | None) -> str:
-    """Of the branch on the screen; empty where nothing is written."""
-    if perplexity is None:
-        return ""
-    return (
-        f"{tokens} {'token' if tokens == 1 else 'tokens'} written · ln p {fixed(log_probability, 2)} · "
-        f"perplexity {significant(perplexity)}"
     )
 
 

@@ -48,6 +48,8 @@ def controls(scene: Scene, sampling: Sampling) -> None:
     writing = row.button(
         f"Write on, {MANY} tokens",
         key="next_write",
+        on_click=_write_on,
+        args=(scene, seed),
         help="On the page Generate: token after token with these settings, each from its own forward pass.",
     )
     if sampled:
@@ -56,9 +58,12 @@ def controls(scene: Scene, sampling: Sampling) -> None:
     if sentence and about == scene.text:
         st.markdown(sentence)
     if writing:
-        SEED.set(seed)  # as it stands here, also where nobody chose it
-        WRITING.set(str(Tree((Branch(MANY),), name=name_of(scene.run.ids[: scene.position + 1]))))
         st.switch_page(page_target("generate"), query_params=state.link())
+
+
+def _write_on(scene: Scene, seed: int) -> None:
+    SEED.set(seed)  # as it stands here, also where nobody chose it
+    WRITING.set(str(Tree((Branch(MANY),), name=name_of(scene.run.ids[: scene.position + 1]))))
 
 
 def _sample_one(scene: Scene, sampling: Sampling) -> None:

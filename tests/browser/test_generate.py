@@ -1,0 +1,72 @@
+"""The Generate page in a real browser: it plays by itself, pauses, goes back, branches; a link has it all."""
+
+from tests.browser.test_next_token import address
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+
+
+def written(page):
+    """The tokens on the screen, as ids."""
+    read = "all => all.map(one => Number(one.dataset.id))"
+    return page.get_by_test_id("written-token").evaluate_all(read)
+
+
+def chosen(page):
+    return int(page.get_by_test_id("writing").get_attribute("data-chosen"))
+
+
+def await_tokens(page, count):
+    page.get_by_test_id("written-token").nth(count - 1).wait_for()
+
+
+def test_it_plays_pauses_and_goes_back(open_page, settled, mini):
+    page = open_page("generate", text=TEXT, speed="as fast as it can", seed=4, temperature=0.7)
+    history = page.evaluate("() => history.length")
+    page.get_by_role("button", name="Play").click()
+    await_tokens(page, 6)
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Play").wait_for()
+    settled(page)
+    ids = written(page)
+    assert len(ids) >= 6
+    assert ids == [step.id for step in mini.generate(TEXT, len(ids), temperature=0.7, seed=4)]
+    assert page.evaluate("() => history.length") == history + 1  # one for all of the playing
+    page.get_by_role("button", name="Back").click()
+    settled(page)
+    assert chosen(page) == len(ids) - 2 and written(page) == ids
+    point = float(page.get_by_test_id("point").get_attribute("data-at"))
+    segment = page.locator("[data-testid=segment].drawn")
+    assert float(segment.get_attribute("data-start")) <= point < float(segment.get_attribute("data-stop"))
+    page.reload()
+    await_tokens(page, len(ids))
+    settled(page)
+    assert (written(page), chosen(page)) == (ids, len(ids) - 2)
+    page.go_back()  # before the step back
+    page.wait_for_function("n => !location.search.includes(`_${n}_`)", arg=len(ids) - 2)
+    settled(page)
+    assert (written(page), chosen(page)) == (ids, len(ids) - 1)
+
+
+def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
+    page = open_page("generate", text=TEXT, written="6", seed=4)
+    trunk = written(page)
+    assert trunk == [step.id for step in mini.generate(TEXT, 6, seed=4)]
+    page.get_by_test_id("written-token").nth(2).click()
+    settled(page)
+    other = page.get_by_test_id("branch").first
+    token = int(other.get_attribute("data-id"))
+    other.click()
+    settled(page)
+    assert token != trunk[2] and written(page) == [*trunk[:2], token]
+    page.get_by_role("button", name="One step").click()
+    settled(page)
+    assert len(written(page)) == 4
+    rows = page.get_by_test_id("branch-row")
+    fork = rows.nth(1)
+    assert [fork.get_attribute(f"data-{name}") for name in ("parent", "at", "length")] == ["0", "2", "4"]
+    branch, link = written(page), page.url
+    rows.first.click()
+    settled(page)
+    assert written(page) == trunk
+    guest = open_page("generate", **address(page) | {"written": link.split("written=")[1].split("&")[0]})
+    assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2

@@ -1,0 +1,191 @@
+"""The Generate page through AppTest: what is written is what `lm.generate` writes, step by step."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.generate import steps
+from gptviz.sampling import Sampling
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
+from gptviz.ui.views.generate.snippet import write_on
+from gptviz.ui.views.generate.tree import Branch, Tree, name_of
+from tests.pages.test_next_token import given, prose
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+
+
+def ids_of(at):
+    return [token["id"] for token in given(at, "writing")["tokens"]]
+
+
+def tree(mini, *branches, text=TEXT, branch=0, step=None):
+    return str(Tree(branches, branch, step, name_of(mini.encode(text)[:256])))
+
+
+def click(at, name):
+    at.button(key=f"generate_{name}").click().run()
+    assert not at.exception
+    return at
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"seed": 5, "temperature": 0.8, "top_k": 50, "token": 6},
+        {"top_p": 0.7},  # a seed that nobody chose: 1
+        {"temperature": 0.0},
+    ],
+)
+def test_it_writes_what_generate_writes(run_page, mini, query):
+    at = run_page("generate", text=TEXT, written=20, **query)
+    options = {name: query[name] for name in ("temperature", "top_k", "top_p") if name in query}
+    ids = mini.encode(TEXT)[: query.get("token", 99) + 1]
+    expected = list(mini.generate(ids, 20, seed=query.get("seed", 1), **options))
+    drawn = given(at, "writing")
+    assert ids_of(at) == [step.id for step in expected]
+    assert np.allclose(
+        [t["probability"] for t in drawn["tokens"]], [s.probability for s in expected], atol=1e-6
+    )
+    assert (drawn["chosen"], drawn["before"], drawn["delay"]) == (19, mini.decode(ids), None)
+    last, shown = expected[-1], given(at, "draws")
+    assert [row["id"] for row in shown["rows"][:10]] == last.candidates(10)["id"].tolist()
+    assert (shown["point"] or {"at": None})["at"] == last.point
+    mark = next(row for row in shown["rows"] if row["drawn"])
+    assert mark["id"] == last.id and mark["start"] <= (last.point or 0) < mark["stop"]
+    log_p = sum(math.log(step.model_probability) for step in expected)
+    row = given(at, "branches")["rows"][0]
+    assert row["log_probability"] == pytest.approx(log_p, abs=1e-4)
+    assert row["value"] == pytest.approx(math.exp(-log_p / 20), abs=1e-3)
+
+
+def test_forward_back_and_what_the_address_says(run_page, mini):
+    at = run_page("generate", text=TEXT)
+    expected = [step.id for step in mini.generate(TEXT, 3, seed=1)]
+    assert ids_of(at) == [] and "written" not in at.query_params
+    comes = next(row for row in given(at, "draws")["rows"] if row["drawn"])
+    assert comes["id"] == expected[0]  # said before it is written
+    for count in (1, 2, 3):
+        click(at, "forward")
+        assert ids_of(at) == expected[:count] and given(at, "writing")["chosen"] == count - 1
+    passes = []
+    handle = models.in_use(Choice()).lm.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
+    try:
+        click(at, "back")
+        assert (ids_of(at), given(at, "writing")["chosen"]) == (expected, 1)
+        click(at, "forward")
+    finally:
+        handle.remove()
+    assert given(at, "writing")["chosen"] == 2 and not passes  # nothing was written anew
+    opened = run_page("generate", text=TEXT, written=at.query_params["written"])
+    assert (ids_of(opened), given(opened, "writing")["chosen"]) == (expected, 2)
+    assert (
+        not run_page("generate", text="Another text", written=at.query_params["written"]).session_state[
+            "generate_step"
+        ]
+        > 1
+    )  # it is not meant for that one
+
+
+def test_playing_and_pausing(run_page, mini):
+    at = run_page("generate", text=TEXT, speed="5 a second")
+    click(at, "play")
+    assert len(ids_of(at)) == 1 and given(at, "writing")["delay"] == 200
+    assert given(at, "writing")["address"] == {"written": at.query_params["written"]}
+    click(at, "pause")
+    assert given(at, "writing")["delay"] is None and len(ids_of(at)) == 1
+    click(at, "again")
+    assert ids_of(at) == []
+
+
+def test_a_branch_goes_on_with_the_same_random_numbers(run_page, mini):
+    ids, other = mini.encode(TEXT), 300
+    trunk = [step.id for step in mini.generate(TEXT, 6, seed=1)]
+    link = tree(mini, Branch(6), Branch(5, 0, 2, other), branch=1, step=2)
+    at = run_page("generate", text=TEXT, written=link)
+    prefix = [*trunk[:2], other]
+    after = [step.id for step in steps(mini, [*ids, *prefix], 2, Sampling(seed=1), skip=3)]
+    assert ids_of(at) == prefix + after
+    assert [token["put"] for token in given(at, "writing")["tokens"]] == [False, False, True, False, False]
+    logits = [mini.trace([*ids, *(prefix + after)[:n]], keep=[]).logits().double() for n in range(5)]
+    log_p = sum(float(row.log_softmax(0)[i]) for row, i in zip(logits, prefix + after, strict=True))
+    rows = given(at, "branches")["rows"]
+    assert [row["parent"] for row in rows] == [None, 0] and [row["length"] for row in rows] == [6, 5]
+    assert rows[1]["log_probability"] == pytest.approx(log_p, abs=1e-3)
+    assert given(at, "draws")["point"] is None  # nothing was drawn here
+
+
+def test_a_full_context_slides_and_says_so(run_page, mini):
+    text = "word " * 300
+    at = run_page("generate", text=text, written=3, temperature=0.7)
+    ids = mini.encode(text)[:256]
+    assert ids_of(at) == [step.id for step in mini.generate(ids, 3, temperature=0.7, seed=1)]
+    assert len(at.info) == 1 and "256" in at.info[0].value and "first 2 tokens" in at.info[0].value
+    assert not run_page("generate", text=TEXT, written=3).info
+
+
+def test_the_end_of_text_and_a_stop_string_end_a_branch(run_page, mini):
+    end = mini.tokenizer.eot_token
+    link = tree(mini, Branch(6), Branch(9, 0, 2, end), branch=1)
+    at = run_page("generate", text=TEXT, written=link)
+    assert len(ids_of(at)) == 3 and ids_of(at)[-1] == end and not given(at, "writing")["open"]
+    assert at.button(key="generate_forward").disabled and "ended its text" in prose(at)
+    at = run_page("generate", text=TEXT, written=20, temperature=0.0, stop=" the")
+    written = mini.decode(ids_of(at))
+    assert " the" in written and " the" not in mini.decode(ids_of(at)[:-1])
+    assert at.button(key="generate_forward").disabled
+    assert not click(at, "back").button(key="generate_forward").disabled
+
+
+def test_what_was_written_goes_into_the_prompt(run_page, mini):
+    at = run_page("generate", text=TEXT, written=5, temperature=0.0)
+    longer = mini.decode([*mini.encode(TEXT), *ids_of(at)])
+    click(at, "keep")
+    assert at.session_state["text"] == longer and ids_of(at) == []
+
+
+def test_a_setting_rewrites_the_text_with_the_same_random_numbers(run_page, mini):
+    at = run_page("generate", text=TEXT, written=8)
+    at.slider(key="temperature").set_value(0.5).run()
+    assert ids_of(at) == [step.id for step in mini.generate(TEXT, 8, temperature=0.5, seed=1)]
+
+
+@pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>"])
+def test_any_text_is_written_on(run_page, text):
+    at = run_page("generate", text=text, written=4, temperature=1.5, special="on")
+    assert len(ids_of(at)) == 4
+
+
+def test_in_numbers(run_page, mini):
+    link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
+    at = run_page("generate", text=TEXT, written=link, top_k=40)
+    for name in ("generate", "generate_draw", "branches"):
+        at.session_state[f"numbers_{name}"] = True
+    at.run()
+    tables = {tuple(frame.value.columns[:2]): frame.value for frame in at.dataframe}
+    written = tables["number", "token"]
+    assert written["id"].tolist() == ids_of(at) and written["by"].tolist()[1] == "you"
+    drawn = written[written["by"] == "the model"]
+    assert ((drawn["start"] <= drawn["point"]) & (drawn["point"] < drawn["stop"])).all()
+    assert np.allclose(drawn["stop"] - drawn["start"], drawn["probability"])
+    assert np.allclose(written["ln p"].sum(), given(at, "branches")["rows"][1]["log_probability"])
+    assert tables["rank", "id"]["probability"].sum() == pytest.approx(1)
+    assert tables["branch", "from"]["tokens"].tolist() == [5, 4]
+
+
+def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
+    link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
+    at = run_page("generate", text=TEXT, written=link, temperature=0.8, seed=3)
+    last = len(mini.encode(TEXT)) - 1
+    picture = write_on(mini, TEXT, last, 4, 3, temperature=0.8, seed=3, put={1: 300})
+    tokens = given(at, "writing")["tokens"]
+    assert np.allclose(picture, [token["probability"] for token in tokens], atol=1e-6)
+    row = given(at, "branches")["rows"][1]
+    said = capsys.readouterr().out
+    assert f"ln p {row['log_probability']:.3f}" in said and f"{given(at, 'draws')['point']['at']:.6f}" in said
+    with torch.no_grad():  # and against the plain forward, written out
+        ids = [*mini.encode(TEXT), *(token["id"] for token in tokens[:3])]
+        p = (mini.model(torch.tensor([ids]))[0, -1].double() / 0.8).softmax(0)
+    assert picture[3] == pytest.approx(float(p[tokens[3]["id"]]), abs=1e-6)
