@@ -162,9 +162,10 @@ def test_after_the_last_seed_comes_the_first(run_page):
 
 
 def test_write_on_is_generate(run_page, mini):
-    at = run_page("next_token", text=TEXT, temperature=0.8, top_k=50, token=6)
-    at.button(key="next_write").click().run()  # it goes to the page Generate
-    assert not at.exception
+    query = {"text": TEXT, "temperature": 0.8, "top_k": 50, "token": 6}
+    at = run_page("next_token", **query)
+    at.button(key="next_write").click().run()  # it goes to the page Generate, which AppTest does not draw
+    at = run_page("generate", **query, **{name: at.session_state[name] for name in ("written", "seed")})
     expected = mini.generate(mini.encode(TEXT)[:7], 20, 0.8, 50, seed=0)
     assert [token["id"] for token in given(at, "writing")["tokens"]] == [step.id for step in expected]
 

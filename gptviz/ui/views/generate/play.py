@@ -27,7 +27,7 @@ SPEED = Param("speed", str, "2 a second", if_there)
 PARAMS = (WRITING, STOP, SPEED, *settings.PARAMS)
 
 _PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
-_PLAYS = "generate_plays"  # and whether it still does
+_PLAYS, _BEGINS = "generate_plays", "begins"  # there while it does
 SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
 
 
@@ -50,6 +50,19 @@ def played(tree: Tree) -> bool:
 def plays(tree: Tree) -> bool:
     """Whether this is the tree that writes itself."""
     return played(tree) and _PLAYS in st.session_state
+
+
+def agree_with_the_browser(tree: Tree) -> None:
+    """Before anything writes the address: what plays stands there already, without a step of its history.
+
+    Only where the playing begins is it a step like any other.
+    """
+    if not played(tree):
+        return
+    if st.session_state.get(_PLAYS) == _BEGINS:
+        st.session_state[_PLAYS] = "goes on"
+    else:
+        WRITING.set(st.query_params.get(WRITING.name))
 
 
 def delay() -> int:
@@ -77,7 +90,7 @@ def play(scene: Scene, sampling: Sampling) -> None:
         keep(trees.forward(tree, len(written.steps), ended))
     else:
         keep(trees.looking_at(tree, 0))  # once more, from the beginning
-    st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITING.value, True
+    st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITING.value, _BEGINS
 
 
 def turn(scene: Scene, sampling: Sampling) -> None:

@@ -38,9 +38,10 @@ def draw(scene: Scene) -> None:
 
 def _draw(scene: Scene) -> None:
     buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
+    tree = play.tree_of(scene)
+    play.agree_with_the_browser(tree)
     with settings:
         sampling = controls.settings(scene)
-    tree = play.tree_of(scene)
     controls.catch_up(scene, sampling, tree, text)
     written, ended = derived.written_on(play.base(scene), sampling, tree, play.STOP.value)
     if not play.can_go_on(written, ended):
