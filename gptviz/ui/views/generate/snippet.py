@@ -22,36 +22,40 @@ def write_on(
     put: Mapping[int, int] | None = None,
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """Write `count` tokens after the one at `position`; the probability of each, (count,).
+    """Write `count` tokens after the one at `position`; how token `step` (from 0) is drawn, (10, 2).
 
-    `put` are ids that stand at a step whatever is drawn: a branch. Of `step` the candidates are printed.
+    Its ten most probable candidates: where the stretch of each begins and ends on the bar from 0 to 1. `put`
+    are ids that stand at a step whatever is drawn: a branch.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length][: position + 1]
     how = Sampling(temperature, top_k, top_p, seed)
-    points = how.points(max(count, step + 1))
-    written, log_p = [], 0.0
-    for number, point in enumerate(points):
-        t = lm.trace(
-            ids[-lm.config.context_length :], keep=("final",)
-        )  # the last ones, where they are too many
+    drawn, log_p = np.empty((0, 2)), 0.0
+    for number, point in enumerate(how.points(max(count, step + 1))):
+        t = lm.trace(ids[-lm.config.context_length :], keep=("final",))  # where they are too many, the last
         chances = distribution(t.logits(), how)
         if number == step:
-            say_how_drawn(lm, chances, point)
-        if number == count:
-            break  # not written yet
-        token = (put or {}).get(number, draw(chances, point))
-        written.append(float(chances.probabilities[token]))
-        log_p += float(torch.log_softmax(t.logits().double(), dim=-1)[token])
-        ids.append(token)
+            drawn = stretches(lm, chances, point)
+        if number < count:  # else it is not written yet
+            token = (put or {}).get(number, draw(chances, point))
+            own = float(torch.log_softmax(t.logits().double(), dim=-1)[token])  # without any settings
+            p = float(chances.probabilities[token])
+            print(f"{lm.decode([token])!r:14} p {p:.6g}, point {point:.6f}, ln p of the model {own:.4f}")
+            log_p += own
+            ids.append(token)
     if count:
         print(f"{lm.decode(ids)!r}: ln p {log_p:.4f}, perplexity {np.exp(-log_p / count):.4f}")
-    return np.array(written)
+    return drawn
 
 
-def say_how_drawn(lm: gptviz.LanguageModel, chances: gptviz.sampling.Distribution, point: float) -> None:
+def stretches(lm: gptviz.LanguageModel, chances: gptviz.sampling.Distribution, point: float) -> np.ndarray:
     """The most probable tokens side by side on a bar from 0 to 1, and where the random number falls."""
-    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,)
-    print(f"the random number is {point:.6f}; it falls on {lm.decode([draw(chances, point)])!r}")
-    for rank, token in enumerate(chances.order[:10].tolist()):
-        start = bar[rank - 1] if rank else 0.0
-        print(f"{rank + 1:3} {lm.decode([token])!r:14} from {start:.6f} to {bar[rank]:.6f}")
+    ids = chances.order  # (V,): from the most probable down
+    stop = torch.cumsum(chances.probabilities[ids], dim=0)
+    start = stop - chances.probabilities[ids]
+    fell = int(chances.rank[draw(chances, point)])
+    for rank in [*range(10), *([fell] if fell >= 10 else [])]:
+        if rank < len(ids):
+            token = lm.decode([int(ids[rank])])
+            print(f"rank {rank + 1:4} {token!r:14} from {start[rank]:.6f} to {stop[rank]:.6f}")
+    print(f"{point:.6f} falls on rank {fell + 1}")
+    return torch.stack([start, stop], dim=1)[:10].numpy()
