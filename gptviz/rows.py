@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import torch
 
+SMALL = 64  # rows: pieces of fewer are put together, so that a text of many single tokens has few pieces
+
 
 class Rows:
     """What was captured at one site: a row a token, in one piece or several, as the passes gave them.
 
     Every piece has its tokens in its last dimension but one: (T, D), (H, T, D/H) or, for attention weights,
-    (H, T, K) with the K keys up to its own last token. Pieces are never copied: traces of texts that begin
-    alike share them. `joined` makes one tensor of them, when somebody looks.
+    (H, T, K) with the K keys up to its own last token. Large pieces are never copied: traces of texts that
+    begin alike share them. `joined` makes one tensor of all, when somebody looks.
     """
 
     def __init__(self, parts: Sequence[torch.Tensor], weights: bool):
@@ -28,7 +30,7 @@ class Rows:
             return self.parts[0]
         found = None if self._joined is None else self._joined()
         if found is None:
-            found = self.between(0, len(self))
+            found = _together(self.parts, self.weights)
             self._joined = weakref.ref(found)
         return found
 
@@ -38,17 +40,10 @@ class Rows:
         for part in self.parts:
             first, last = max(start - at, 0), min(stop - at, part.shape[-2])
             if first < last:
-                wanted.append(part[..., first:last, :])
+                rows = part[..., first:last, :]
+                wanted.append(rows[..., :stop] if self.weights else rows)  # later keys are hidden from these
             at += part.shape[-2]
-        if not self.weights:
-            return wanted[0] if len(wanted) == 1 else torch.cat(wanted, dim=-2)
-        rows = wanted[0].new_zeros((*wanted[0].shape[:-2], stop - start, stop))
-        at = 0
-        for part in wanted:
-            keys = min(part.shape[-1], stop)  # a later key of the same piece is hidden from all of these
-            rows[..., at : at + part.shape[-2], :keys] = part[..., :keys]
-            at += part.shape[-2]
-        return rows
+        return _together(wanted, self.weights)
 
     def cut(self, n: int) -> "Rows":
         """Those of the first n tokens: views, no copies."""
@@ -57,12 +52,29 @@ class Rows:
         kept, at = [], 0
         for part in self.parts:
             if at < n:
-                part = part[..., : n - at, :]
-                # the piece that is cut through has keys that were cut off
-                kept.append(part[..., : at + part.shape[-2]] if self.weights else part)
+                rows = part[..., : n - at, :]
+                kept.append(rows[..., :n] if self.weights else rows)
             at += part.shape[-2]
         return Rows(kept, self.weights)
 
     def then(self, more: torch.Tensor) -> "Rows":
         """These, and a further piece."""
-        return Rows((*self.parts, more), self.weights)
+        parts = [*self.parts, more]
+        while len(parts) > 1 and parts[-2].shape[-2] <= parts[-1].shape[-2] <= SMALL // 2:
+            parts[-2:] = [_together(parts[-2:], self.weights)]
+        return Rows(parts, self.weights)
+
+
+def _together(parts: Sequence[torch.Tensor], weights: bool) -> torch.Tensor:
+    """Pieces that follow each other as one; the rows of attention weights have as many keys as the last."""
+    if len(parts) == 1:
+        return parts[0]
+    if not weights:
+        return torch.cat(list(parts), dim=-2)
+    n, keys = sum(part.shape[-2] for part in parts), parts[-1].shape[-1]
+    rows, at = parts[0].new_zeros((*parts[0].shape[:-2], n, keys)), 0
+    for part in parts:
+        end = at + part.shape[-2]
+        rows[..., at:end, : part.shape[-1]] = part
+        at = end
+    return rows

@@ -34,6 +34,13 @@ class Run:
         """This run with these edits after its own."""
         return replace(self, edits=(*self.edits, *edits))
 
+    def alike(self, other: "Run") -> int:
+        """How many token ids both begin with."""
+        shorter = min(len(self), len(other))
+        if self.ids[:shorter] == other.ids[:shorter]:
+            return shorter
+        return next(place for place in range(shorter) if self.ids[place] != other.ids[place])
+
     @property
     def plain(self) -> "Run":
         """The same text through the model as it is, without edits."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,7 @@ class Trace:
         keys, values = ([self._values_of((site, b)) for b in blocks] for site in ("k", "v"))
         return Past.of(model, keys, values)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Bytes of what was captured; two names of one memory (resid_post 0, resid_pre 1) count once.
 

@@ -60,3 +60,9 @@ def test_an_edited_run_and_back():
 def test_what_is_no_run_is_a_sentence(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         Run(*given)
+
+
+def test_how_much_two_texts_have_in_common_from_the_beginning():
+    one = Run("m", (1, 2, 3, 4))
+    for ids, alike in (((1, 2, 3, 4), 4), ((1, 2), 2), ((1, 2, 9, 4), 2), ((9, 2), 0), ((1, 2, 3, 4, 5), 4)):
+        assert one.alike(Run("m", ids)) == Run("m", ids).alike(one) == alike

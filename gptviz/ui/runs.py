@@ -1,8 +1,9 @@
 """What sessions share of the model's passes: traces, and all that is derived from them, by their Run.
 
 A `Run` says which pass is meant: model, ids, edits. `get(run, keep)` gives its Trace, from any pass that
-already holds what is asked; a function under `@per_run` is worked out once for a run and its other
-arguments. Both live in one cache, bounded by bytes; nothing in `ui/` is kept by any other key.
+already holds what is asked; where a text begins as another one did, its trace goes on from there. A function
+under `@per_run` is worked out once for a run and its other arguments. Both live in one cache, bounded by
+bytes; nothing in `ui/` is kept by any other key.
 """
 
 import functools
@@ -12,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar, cast
 
 import cachetools
@@ -19,8 +21,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz import LanguageModel, Run, Trace, forward
+from gptviz.past import past_bytes
 from gptviz.reduction import Reduction
-from gptviz.sites import SITES, Key, expand
+from gptviz.sites import SITES, Key, all_keys, expand
 from gptviz.sizes import nbytes_of
 from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
@@ -100,19 +103,45 @@ class Runs:
         return found if found is not None and found.holds(keep, reduce) else None
 
     def _pass(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace:
-        """The gaps of what is known, in one pass; the trace that has both."""
+        """The gaps of what is known, in one pass over what no other text knows; the trace that has all."""
         lm, known = self._model(run.model), self._known(run)
-        keys = expand(keep, lm.config)
+        keys = dict.fromkeys(expand(keep, lm.config))
+        if all(edit.is_causal for edit in run.edits):  # then a longer text can go on from it
+            keys |= dict.fromkeys(key for key in all_keys(lm.config) if SITES[key[0]].in_past)
         if known is not None:
-            keys = [key for key in keys if key not in set(known.sites())]
+            keys = {key: None for key in keys if key not in set(known.sites())}
             reduce = tuple(r for r in reduce if not known.holds((), (r,)))
-        self._wait_for_room(pass_bytes(lm, len(run.ids), keys))
-        found = lm.trace(run.ids, keep=[_named(key) for key in keys], edits=run.edits, reduce=reduce)
+        missing = [_named(key) for key in keys]
+        earlier, alike = self._earlier(run, [*missing, *(r.site for r in reduce)])
+        new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, alike, keys)
+        self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
+        found = lm.trace(run.ids, keep=missing, edits=run.edits, reduce=reduce, after=earlier)
         if known is not None:
             found = known.joined(found)
         self._register(run, found)
-        self._store(("trace", run), found, found.nbytes)
+        if alike < len(run) or known is not None:  # else it is cut from a longer one, and can be again
+            self._store(("trace", run), found, found.nbytes)
+            if earlier is not None and alike == len(earlier) and found.holds(map(_named, earlier.sites())):
+                with self._lock:  # what a longer text has in it need not be counted twice
+                    self._cache.pop(("trace", replace(run, ids=run.ids[:alike])), None)
         return found
+
+    def _earlier(self, run: Run, sites: list[str | tuple[str, int]]) -> tuple[Trace | None, int]:
+        """Of other texts' traces the one that begins as this one for the longest, and for how many tokens.
+
+        With the same edits, and with these sites and all that later tokens look at.
+        """
+        if not all(edit.is_causal for edit in run.edits):
+            return None, 0
+        sites += [name for name, site in SITES.items() if site.in_past]
+        with self._lock:
+            others = [(o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)]
+            most, _, best = max(
+                ((run.alike(o), -len(o), o) for o, t in others if o != run and t.holds(sites)),
+                default=(0, 0, run),
+                key=lambda found: found[:2],
+            )
+            return (self._known(best), most) if most else (None, 0)
 
     def _register(self, run: Run, trace: Trace) -> None:
         name = id(trace)

@@ -63,7 +63,9 @@ def test_only_the_gaps_are_filled(model, lm):
     cache, run = made(model), Run("m", (1, 2, 3))
     cache.get(run, (("attn", 0),))
     both = cache.get(run, ("attn", "embed"), (peak_of := [Reduction("peak", "attn", peak)]))
-    assert [set(options["keep"]) for _, options in model.passes] == [{("attn", 0)}, {("attn", 1), "embed"}]
+    for_later = {("k", 0), ("k", 1), ("v", 0), ("v", 1)}  # so that a longer text can go on from here
+    kept = [set(options["keep"]) for _, options in model.passes]
+    assert kept == [{("attn", 0)} | for_later, {("attn", 1), "embed"}]
     truth = lm.trace([1, 2, 3])
     assert torch.equal(both["attn", 0], truth["attn", 0]) and torch.equal(both["embed"], truth["embed"])
     assert torch.equal(both.reduced("peak")[1], peak(truth["attn", 1]))
@@ -133,6 +135,85 @@ def test_a_model_that_goes_takes_all_of_it_along(model):
     kept = cache.get(Run("b", (1,)), ())
     cache.forget("a")
     assert len(cache) == 1 and cache.get(Run("b", (1,)), ()) is kept
+
+
+def read(model, cache, run, keep=None):
+    """The trace of a run, and how many tokens went through the model for it."""
+    model.passes.clear()  # they hold on to the trace that a pass went on from
+    seen = []
+    handle = model.lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: seen.append(out.shape[1]))
+    try:
+        return cache.get(run, keep), sum(seen)
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("edits", [(), (MUTED,)])
+def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, edits):
+    cache, ids = made(model), tuple(range(5, 35))
+    for wanted, passed in (
+        (ids[:20], 20),
+        (ids[:21], 1),  # a token more
+        (ids[:30], 9),
+        ((*ids[:25], 7, 8), 2),  # its end was edited
+        (ids[:12], 0),  # a part of what is known
+        ((*ids[:27], 7, 8), 2),  # of two known ones the longer beginning
+        (ids[1:9], 8),
+    ):
+        trace, tokens = read(model, cache, Run("m", wanted, edits))
+        assert tokens == passed
+        truth = model.lm.trace(wanted, edits=edits)
+        assert [token.id for token in trace.tokens] == list(wanted) and trace.edits == edits
+        for site, block in truth.sites():
+            one, two = trace.rows(site, block), truth.rows(site, block)
+            assert torch.allclose(one, two, atol=1e-4, rtol=1e-4), (site, block)
+
+
+def test_another_model_or_edit_is_nothing_to_go_on_from(model):
+    """Two runs that differ only in an edit never share a row."""
+    cache, ids = made(model), tuple(range(5, 25))
+    runs = [Run("m", ids), Run("n", ids), Run("m", ids, (MUTED,)), Run("m", ids, (MUTED, MUTED))]
+    for run in runs:
+        assert read(model, cache, run)[1] == 20
+    for run in runs:
+        longer = dataclasses.replace(run, ids=(*ids, 9))
+        trace, tokens = read(model, cache, longer)
+        assert tokens == 1
+        truth = model.lm.trace(longer.ids, edits=run.edits)
+        for block in range(model.lm.config.n_layers):
+            assert torch.allclose(trace["resid_post", block], truth["resid_post", block], atol=1e-4)
+    of_the_whole = Edit("mlp_out", 0, "mean")
+    for end in (20, 21):
+        run = Run("m", (*ids, 9)[:end], (of_the_whole,))
+        trace, tokens = read(model, cache, run)
+        assert tokens == end
+        assert torch.equal(trace["final"], model.lm.trace(run.ids, edits=run.edits)["final"])
+
+
+def test_what_does_not_hold_what_is_asked_is_not_gone_on_from(model):
+    cache, ids = made(model), tuple(range(5, 25))
+    assert read(model, cache, Run("m", ids), ("attn",))[1] == 20
+    assert read(model, cache, Run("m", (*ids, 1)), ("attn", ("q", 0)))[1] == 21
+    assert read(model, cache, Run("m", (*ids, 1, 2)), ("attn", ("q", 0)))[1] == 1
+    assert read(model, cache, Run("m", (*ids, 1, 2, 3)), ("attn",))[1] == 1
+
+
+def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(model):
+    size = model.lm.trace(range(40)).nbytes
+    cache = made(model, max_bytes=int(2.5 * size))
+    ids = tuple(range(5, 45))
+    for end in range(10, 41):
+        trace, tokens = read(model, cache, Run("m", ids[:end]))
+        assert tokens == (10 if end == 10 else 1)
+        assert len(cache) == 1 and cache.nbytes == trace.nbytes <= cache.max_bytes
+        del trace
+    for end in range(10, 41, 7):  # all the shorter ones are still there
+        assert read(model, cache, Run("m", ids[:end]))[1] == 0
+        assert len(cache) == 1
+    assert read(model, cache, Run("m", tuple(range(50, 90))))[1] == 40
+    assert read(model, cache, Run("m", tuple(range(100, 140))))[1] == 40
+    assert cache.nbytes <= cache.max_bytes
+    assert read(model, cache, Run("m", ids[:9]))[1] == 9, "it was the least recently used"
 
 
 def test_a_pass_waits_for_room_and_says_when_there_is_none(model, monkeypatch):
