@@ -26,7 +26,7 @@ HELD_OUT = 0.1  # the last part of a text is never trained on
 LONGEST_TEXT = 200_000  # characters
 MOST_CHARACTERS = 1_000  # different ones
 MOST_WINDOWS = 20_000
-BIGRAM_WINDOWS = 2_000  # of random tokens, for a bigram to be counted on
+BIGRAM_WINDOWS = 500  # of random tokens, for a bigram to be counted on
 
 _HELD_OUT_SEED, _PROBE_SEED, _BIGRAM_SEED = (0, 0, 1), (0, 0, 2), (0, 0, 3)  # no run's batches have three
 
