@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
+from gptviz.lessons.loss import loss_steps
 from gptviz.sampling import AS_IT_IS, Distribution, Sampling, distribution
 
 CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
@@ -120,24 +121,28 @@ def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk
     """How likely each token of a prompt was, from what stood before it; one row a token, T rows.
 
     final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
-    of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id,
-    probability, nats and bits (minus the logarithm of the probability), rank (from 1). The first
-    token has nothing before it: NaN, and <NA> for its rank.
+    of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id, logit,
+    log_sum (the logarithm of the sum of e^logit over the vocabulary), probability, nats and bits (minus
+    the logarithm of the probability), rank (from 1). The first token has nothing before it: NaN, and <NA>
+    for its rank.
     """
-    log_p = np.full(len(ids), np.nan)
+    logit, log_sum, log_p = (np.full(len(ids), np.nan) for _ in range(3))
     rank = np.zeros(len(ids), dtype=np.int64)
     for start in range(0, len(ids) - 1, chunk):
         stop = min(start + chunk, len(ids) - 1)
         logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
         came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
-        own = logits.gather(1, came)
-        log_p[start + 1 : stop + 1] = (own - logits.logsumexp(1, keepdim=True))[:, 0].numpy()
+        steps, here = loss_steps(logits, came[:, 0]), slice(start + 1, stop + 1)
+        logit[here], log_sum[here], log_p[here] = steps.logit, steps.log_sum, -steps.loss
+        own = steps.logit[:, None]
         ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
         rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1
     return pd.DataFrame(
         {
             "position": range(len(ids)),
             "id": list(ids),
+            "logit": logit,
+            "log_sum": log_sum,
             "probability": np.exp(log_p),
             "nats": -log_p,
             "bits": -log_p / math.log(2),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -10,46 +10,48 @@ from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text, surprise_color
 from gptviz.figures.theme import Mode
 
+Unit = Literal["bits", "nats"]
+
 FIRST = "is the first token: nothing stands before it that could have let one expect it."
 
 
 def surprise_rows(
-    table: pd.DataFrame, shown: Sequence[str], vocabulary: int, mode: Mode
+    table: pd.DataFrame, shown: Sequence[str], vocabulary: int, mode: Mode, unit: Unit = "bits"
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """A dict for each token of `analysis.next_token.surprises`, and the legend.
 
     `shown` are the tokens for the screen. The deepest colour is what a model that knows nothing, with
-    every token of the vocabulary equally likely, has for each token.
+    every token of the vocabulary equally likely, has for each token. The chips say it in this `unit`.
     """
-    most = math.log2(vocabulary)
+    most = math.log2(vocabulary) if unit == "bits" else math.log(vocabulary)
     chips = []
     for (_, row), token in zip(table.iterrows(), shown, strict=True):
-        bits = float(row["bits"])
-        known = not math.isnan(bits)
+        amount = float(row[unit])
+        known = not math.isnan(amount)
         chips.append(
             {
                 "token": token,
-                "bits": bits if known else None,
+                "bits": float(row["bits"]) if known else None,
                 "rank": int(row["rank"]) if known else None,
-                "bits_text": fixed(bits, 1) if known else "–",
-                "color": surprise_color(bits, most, mode),
-                "sentence": surprise_sentence(row) if known else FIRST,
+                "bits_text": fixed(amount, 1) if known else "–",
+                "color": surprise_color(amount, most, mode),
+                "sentence": surprise_sentence(row, unit) if known else FIRST,
             }
         )
     legend = {
         "from": surprise_color(0, most, mode),
         "to": surprise_color(most, most, mode),
-        "low": "0 bits: certain",
-        "high": f"{fixed(most, 1)} bits or more: a blind guess",
+        "low": f"0 {unit}: certain",
+        "high": f"{fixed(most, 1)} {unit} or more: a blind guess",
         "rest": "Point at a token; a click shows what the model expected in its place.",
     }
     return chips, legend
 
 
-def surprise_sentence(row: pd.Series) -> str:
+def surprise_sentence(row: pd.Series, unit: Unit = "bits") -> str:
     """What stands after `·sat`: "came with 3.1 bits of surprise: the model gave it 0.117, rank 3." """
-    bits = fixed(row["bits"], 1) if row["bits"] >= 0.05 else fixed(row["bits"], 3)
+    amount = fixed(row[unit], 1) if row[unit] >= 0.05 else fixed(row[unit], 3)
     return (
-        f"came with {bits} bits of surprise: "
+        f"came with {amount} {unit} of surprise: "
         f"the model gave it {probability_text(row['probability'])}, rank {int(row['rank']):,}."
     )

@@ -13,6 +13,7 @@ import torch
 # The slides' example: a vocabulary of 5, one position, and its target. As they print it.
 SLIDE_LOGITS = (0.0465, 0.2514, -0.6639, -0.5434, -0.0025)
 SLIDE_TARGET = 0
+SLIDE_LOSSES = (1.4411, 1.2362, 2.1516, 2.0310, 1.4901)  # of each as the target; of more digits than printed
 
 # "Let's build GPT" prints the loss of its bigram model of 65 characters before any training.
 NOTEBOOK_CHARACTERS, NOTEBOOK_LOSS = 65, 4.483732223510742

@@ -28,3 +28,13 @@ def test_sentences_numbers_and_colours():
     assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (None, None, palette("light").masked)
     assert chips[3]["color"] == legend["to"] != legend["from"]
     assert legend["high"] == "13.0 bits or more: a blind guess"
+
+
+def test_chips_in_nats_have_the_same_colours():
+    table = TABLE.assign(nats=TABLE["bits"] * math.log(2))
+    bits, _ = surprise_rows(table, ["The", "·cat", "·sat", "·zz"], 8192, "light")
+    nats, legend = surprise_rows(table, ["The", "·cat", "·sat", "·zz"], 8192, "light", "nats")
+    assert [chip["bits_text"] for chip in nats] == ["–", "2.1", "0.0", "13.8"]
+    assert [chip["color"] for chip in nats] == [chip["color"] for chip in bits]
+    assert nats[1]["sentence"] == "came with 2.1 nats of surprise: the model gave it 0.117, rank 3."
+    assert legend["high"] == "9.0 nats or more: a blind guess"

@@ -73,8 +73,8 @@ function sheetOf(view, sheet) {
 function fit({ data }) {
   const lines = data.lines.map(({ items }) => {
     const columns = items.reduce((sum, { columns }) => sum + (columns?.length ?? 0), 0);
-    const fixed = items.reduce((sum, { text }) => sum + (text === undefined ? 0.3 : text ? 4 : 1.4), 4.9);
-    return `calc((100cqw - ${fixed}rem - ${columns}px) / ${columns})`;
+    const fixed = items.reduce((sum, { text }) => sum + (text === undefined ? 0.3 : text ? 4 : 1.4), 1);
+    return `calc((100cqw - ${fixed}rem - ${columns}px) / ${columns + 1.4})`;
   });
   return `min(${lines.join(', ')})`;
 }

@@ -94,7 +94,7 @@ def _controls() -> None:
                 options=list(words.DRAWN),
                 index=None,
                 placeholder=first,
-                width=200,
+                width=240,
                 format_func=words.DRAWN.__getitem__,
                 on_change=state.keep_vectors,
                 label_visibility="collapsed",

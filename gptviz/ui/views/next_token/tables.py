@@ -35,7 +35,7 @@ def entropy_table(found: Candidates) -> pd.DataFrame:
 
 def surprise_table(table: pd.DataFrame, tokens: Sequence[Token]) -> pd.DataFrame:
     """The surprises with the tokens they belong to; a last row has the means that the sentence says."""
-    named = table.copy()
+    named = table.drop(columns=["logit", "log_sum"])  # the Loss page has them
     named.insert(1, "token", [show_token(token.raw) for token in tokens])
     mean = {"token": "mean", "nats": table["nats"].mean(), "bits": table["bits"].mean()}
     if len(table) < 2:

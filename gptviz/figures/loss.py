@@ -1,0 +1,79 @@
+"""The loss of every position as a bar, with the mean and with what a uniform guess would cost."""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+from gptviz.digits import fixed
+from gptviz.figures.figure import Figure
+from gptviz.figures.heatmaps import Floats
+from gptviz.figures.marks import across, line
+from gptviz.figures.next_token import surprise_color
+from gptviz.figures.theme import Mode, figure, palette
+
+LABELLED = 40  # positions along a page; above it their numbers are written
+FEWEST = 8  # places on the axis: one bar alone would be a wall
+
+
+def loss_bars(
+    losses: Floats,
+    targets: Sequence[str],
+    says: Sequence[str],
+    mean: float,
+    uniform: float,
+    vocabulary: int,
+    selected: int | None,
+    mode: Mode,
+) -> Figure:
+    """A bar for each of n positions, (n,) losses in nats, over its target, with its sentence.
+
+    The dashed line is `uniform`, ln of the `vocabulary`; the full one the `mean`. `selected` is outlined.
+    """
+    colors = palette(mode)
+    chosen = np.arange(len(losses)) == selected
+    bars = {
+        "type": "bar",
+        "x": np.arange(len(losses)),
+        "y": losses,
+        "marker": {
+            "color": [surprise_color(float(loss), uniform, mode) for loss in losses],
+            "line": {
+                "color": np.where(chosen, colors.accent, colors.quiet),
+                "width": np.where(chosen, 3, 0.5),
+            },
+        },
+        "hovertext": [html.escape(sentence) for sentence in says],
+        "hoverinfo": "text",
+    }
+    top = 1.12 * max(uniform, float(losses.max()))
+    room = {"range": [-0.6, max(len(losses), FEWEST) - 0.4], "showgrid": False}
+    few = len(losses) <= LABELLED
+    ticks = {
+        "tickvals": np.arange(len(losses)),
+        "ticktext": [html.escape(target, quote=False) for target in targets],
+        "tickangle": -60 if len(losses) > 8 else 0,
+    }
+    title = "the target: the token that came next" if few else "position"
+    layout = {
+        "bargap": 0.15,
+        "xaxis": room | {"title": {"text": title}} | (ticks if few else {}),
+        "yaxis": {"title": {"text": "loss, in nats"}, "range": [0, top], "nticks": 6},
+        "shapes": [across(uniform, line(colors.quiet, 2, "dash")), across(mean, line(colors.accent, 2.5))],
+        "annotations": [
+            _note(
+                uniform,
+                f"a uniform guess: ln {vocabulary:,} = {fixed(uniform, 2)}",
+                colors.quiet,
+                colors.paper,
+            ),
+            _note(mean, f"the mean, the cross-entropy: {fixed(mean, 2)}", colors.accent, colors.paper),
+        ],
+    }
+    return figure([bars], layout, mode, height=330)
+
+
+def _note(y: float, words: str, color: str, paper: str) -> dict[str, object]:
+    """Words on a line, at the right end of the picture."""
+    at = {"x": 1, "xref": "paper", "xanchor": "right", "y": y, "yanchor": "bottom"}
+    return at | {"text": words, "font": {"color": color, "size": 14}, "bgcolor": paper, "opacity": 0.9}

@@ -1,0 +1,83 @@
+"""The Loss page's tables: one position from logits to loss, the slides' example, and In numbers."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import torch
+
+from gptviz.analysis.next_token import Candidates
+from gptviz.digits import fixed
+from gptviz.figures.next_token import probability_text
+from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_LOSSES, SLIDE_TARGET, LossSteps, loss_steps
+from gptviz.tokenizer import show_token
+from gptviz.trace import Token
+from gptviz.ui.tables import Cell, Row, number, table
+from gptviz.ui.views.loss import words
+
+
+def position_table(found: Candidates, target: int, loss: float, name: Callable[[int], str]) -> str:
+    """The largest logits of one position and its target's, through the softmax; as HTML."""
+    columns = (found.table[column].tolist() for column in ("id", "rank", "logit", "probability"))
+    rows = [
+        Row(
+            [
+                Cell(name(i) + (", the target" if i == target else ""), "word"),
+                number(f"{rank:,}"),
+                number(fixed(logit, 4)),
+                number(probability_text(probability)),
+                number(fixed(loss, 4) if i == target else ""),
+            ],
+            "chosen" if i == target else "line",
+        )
+        for i, rank, logit, probability in zip(*columns, strict=True)
+    ]
+    rest: list[Cell | str] = [
+        words.others(found.rest),
+        "",
+        "",
+        number(probability_text(found.rest_probability)),
+        "",
+    ]
+    head = ["token", "#rank", "#logit", "#softmax", "#−ln: the loss"]
+    return table("position", head, [*rows, Row(rest)] if found.rest else rows)
+
+
+def slide_steps() -> LossSteps:
+    """The slides' position with each of the five tokens as its target once."""
+    logits = torch.tensor([SLIDE_LOGITS] * len(SLIDE_LOGITS), dtype=torch.float64)
+    return loss_steps(logits, torch.arange(len(SLIDE_LOGITS)))
+
+
+def unlike_printed() -> list[tuple[float, float]]:
+    """The slides' losses whose last printed digit is another than here: (printed, ours)."""
+    pairs = zip(SLIDE_LOSSES, slide_steps().loss.tolist(), strict=True)
+    return [(printed, ours) for printed, ours in pairs if fixed(printed, 4) != fixed(ours, 4)]
+
+
+def slides_table() -> str:
+    """Five logits, their softmax and what each would cost; the target's row is marked."""
+    found = slide_steps()
+    rows = [
+        Row(
+            [
+                Cell(f"token {i}" + (", the target" if i == SLIDE_TARGET else ""), "word"),
+                number(fixed(SLIDE_LOGITS[i], 4)),
+                number(fixed(found.probability[i].item(), 4)),
+                number(fixed(found.loss[i].item(), 4)),
+            ],
+            "chosen" if i == SLIDE_TARGET else "line",
+        )
+        for i in range(len(SLIDE_LOGITS))
+    ]
+    return table("slides", ["", "#logit", "#softmax", "#−ln"], rows)
+
+
+def loss_table(losses: pd.DataFrame, tokens: Sequence[Token]) -> pd.DataFrame:
+    """`analysis.next_token.surprises` with the tokens, and the means that the sentence says."""
+    named = losses.rename(columns={"position": "target_position", "nats": "loss"})
+    named.insert(1, "target", [show_token(token.raw) for token in tokens])
+    mean = {"target": "mean", "loss": losses["nats"].mean(), "bits": losses["bits"].mean()}
+    if len(losses) < 2:
+        return named
+    named = named.astype({"target_position": "Int64", "id": "Int64"})
+    return pd.concat([named, pd.DataFrame([mean])], ignore_index=True)

@@ -1,0 +1,186 @@
+"""What this text costs the model: from logits to cross-entropy, position by position."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.next_token import Candidates, candidates, surprises
+from gptviz.analysis.shapes import run_first_block
+from gptviz.figures import Figure
+from gptviz.figures.loss import loss_bars
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.theme import Mode
+from gptviz.lessons.loss import (
+    NOTEBOOK_CHARACTERS,
+    NOTEBOOK_LOSS,
+    loss_steps,
+    perplexity,
+    uniform_loss,
+)
+from gptviz.model import GPTModel
+from gptviz.tokenizer import show_token
+from gptviz.ui import runs
+from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.tables import STYLE
+from gptviz.ui.views.examples import example_row
+from gptviz.ui.views.loss import tables, words
+from gptviz.ui.views.loss.snippet import losses
+from gptviz.ui.views.next_token.derived import logits_at, prompt_surprises
+from gptviz.ui.words import show_id
+
+EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
+NAMED = 3  # of the most expensive positions
+ROWS = 5  # of the largest logits
+
+
+def draw(scene: Scene) -> None:
+    """The page under the strip of chips."""
+    st.html(STYLE)
+    found = prompt_surprises(scene.run)
+    size, label = scene.lm.config.vocab_size, scene.labels
+    if len(found) < 2:
+        st.markdown(words.no_target(label[0], uniform_loss(size), size))
+    else:
+        mean = float(found["nats"].mean())
+        said = words.sentence(mean, perplexity(mean), uniform_loss(size), size, label[-1], len(label) - 1)
+        prose(said, "perplexity", "token")
+        _bars(scene)
+        prose(costliest(scene.run), "logit")
+        _text(scene, found)
+        _steps(scene, found)
+    example_row(*EXAMPLES)
+    _seeds()
+    _details(scene, found)
+
+
+# ---- the picture ----
+
+
+def _bars(scene: Scene) -> None:
+    scene.chart(
+        bars(scene.run, scene.position, scene.mode),
+        key="loss_bars",
+        alt="The loss of every position that has a target, the mean, and that of a uniform guess",
+        on_select=lambda: _pick(scene),
+    )
+
+
+@per_run
+def bars(run: Run, position: int, mode: Mode) -> Figure:
+    """The picture of a run, with one position selected."""
+    found, lm = prompt_surprises(run).iloc[1:], runs.model(run)
+    shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
+    rows = zip(found["probability"], found["rank"], found["nats"], strict=True)
+    says = [
+        words.bar(shown[i], i, shown[i + 1], float(p), int(rank), float(loss))
+        for i, (p, rank, loss) in enumerate(rows)
+    ]
+    values, size = found["nats"].to_numpy(), lm.config.vocab_size
+    chosen = position if position < len(values) else None
+    return loss_bars(values, shown[1:], says, float(values.mean()), uniform_loss(size), size, chosen, mode)
+
+
+def _pick(scene: Scene) -> None:
+    """A click on a bar selects its position: the token after which its target came."""
+    points = st.session_state["loss_bars"].selection.points
+    if points:
+        scene.select(int(points[0]["x"]))
+
+
+@per_run
+def costliest(run: Run) -> str:
+    """Which positions cost most."""
+    found, lm = prompt_surprises(run).iloc[1:], runs.model(run)
+    shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
+    largest = found["nats"].nlargest(NAMED)
+    parts = [(shown[i], shown[i - 1], float(loss)) for i, loss in largest.items()]
+    return words.costliest(parts, float(found["nats"].sum()), len(found))
+
+
+# ---- the text itself ----
+
+
+def _text(scene: Scene, found: pd.DataFrame) -> None:
+    chips, legend = chips_of(scene.run, scene.mode)
+    surprise_chips(
+        chips,
+        scene.position + 1,
+        legend,
+        scene.mode,
+        scene.select,
+        raws=[token.raw for token in scene.tokens],
+        key="loss_text",
+        saved=scene.saved("loss_text", "What each token cost, in nats"),
+    )
+
+
+@per_run
+def chips_of(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The text tinted by its loss, and the legend."""
+    lm = runs.model(run)
+    shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
+    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode, "nats")
+
+
+# ---- one position ----
+
+
+@per_run
+def largest_at(run: Run, position: int) -> Candidates:
+    """The largest logits after a position, and its target's."""
+    return candidates(logits_at(run, position), ROWS, also=run.ids[position + 1])
+
+
+def _steps(scene: Scene, found: pd.DataFrame) -> None:
+    """From logits to loss at the selected position; at the most expensive one where that has no target."""
+    last, position = len(scene.tokens) - 1, scene.position
+    if position == last:
+        position = int(found["nats"].iloc[1:].idxmax()) - 1
+    label, target = scene.labels[position], scene.labels[position + 1]
+    st.markdown(f"#### {words.step_title(label, position, target)}")
+    if scene.position == last:
+        st.markdown(words.shown_instead(scene.label, last))
+    row = found.iloc[position + 1]
+    loss = float(row["nats"])
+    logit, log_sum, probability = (float(row[name]) for name in ("logit", "log_sum", "probability"))
+    lines = words.steps(logit, log_sum, probability, loss, scene.lm.config.vocab_size)
+    mean = float(found["nats"].mean())
+    lines.append(words.mean_line(found["nats"].iloc[1:].tolist(), mean, perplexity(mean)))
+    left, right = st.columns([5, 6], gap="medium")
+    with left:
+        prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
+    with right:
+        largest = largest_at(scene.run, position)
+        st.html(
+            tables.position_table(
+                largest, scene.tokens[position + 1].id, loss, lambda i: show_id(scene.lm, i)
+            )
+        )
+
+
+# ---- below ----
+
+
+def _seeds() -> None:
+    st.markdown("#### The smallest example")
+    left, right = st.columns([5, 6], gap="medium")
+    with left:
+        prose(words.slides(tables.unlike_printed()), "softmax")
+        st.markdown(words.notebook(NOTEBOOK_CHARACTERS, NOTEBOOK_LOSS, uniform_loss(NOTEBOOK_CHARACTERS)))
+    with right:
+        st.html(tables.slides_table())
+
+
+def _details(scene: Scene, found: pd.DataFrame) -> None:
+    in_numbers(lambda: tables.loss_table(found, scene.tokens), "loss", words.NUMBERS)
+    in_code(
+        [loss_steps, surprises, GPTModel.forward],
+        program(losses, scene.load, text=scene.text, special_tokens=scene.special),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )

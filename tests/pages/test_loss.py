@@ -1,0 +1,143 @@
+"""The Loss page through AppTest: its numbers are torch's cross-entropy on the model's own logits."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gptviz.digits import fixed
+from gptviz.lessons.loss import SLIDE_LOSSES
+from gptviz.ui.views.loss import words
+from gptviz.ui.views.loss.snippet import losses
+from tests.specs import charts
+
+TEXT = "Sam and the dog and the cat"
+
+
+@pytest.fixture(scope="module")
+def expected(mini):
+    """(T - 1,): what torch says of the logits of a plain forward pass."""
+    ids = torch.tensor(mini.encode(TEXT))
+    with torch.no_grad():
+        logits = mini.model(ids[None])[0]
+    return F.cross_entropy(logits[:-1], ids[1:], reduction="none")
+
+
+def said(at):
+    return " ".join(m.value for m in at.markdown)
+
+
+def table(at, name):
+    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
+
+
+def test_the_bars_and_the_sentence_are_torchs_cross_entropy(run_page, expected, mini):
+    at = run_page("loss", text=TEXT, token=2)
+    chart = charts(at)[0]
+    assert np.allclose(chart["data"][0]["y"], expected, atol=1e-4)
+    lines = [shape["y0"] for shape in chart["layout"]["shapes"]]
+    assert lines == pytest.approx([math.log(mini.config.vocab_size), expected.mean().item()], abs=1e-4)
+    assert f"**{fixed(expected.mean().item(), 2)} nats**" in said(at)
+    assert f"**{fixed(expected[2].item(), 4)}** nats" in said(at)
+    assert f"**{fixed(expected.mean().item(), 4)}**, the cross-entropy" in said(at)
+
+
+def test_a_transformers_model_with_labels_says_the_same(run_page, mini, tmp_path):
+    """The bundled weights in transformers' own class, whose loss is the page's mean."""
+    transformers = pytest.importorskip("transformers")
+    config = mini.config
+    hf = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=config.vocab_size, n_positions=config.context_length, n_embd=config.emb_dim,
+            n_layer=config.n_layers, n_head=config.n_heads,
+        )
+    ).eval()  # fmt: skip
+    own, theirs = mini.model.state_dict(), hf.transformer
+    with torch.no_grad():
+        theirs.wte.weight.copy_(own["tok_emb.weight"])
+        theirs.wpe.weight.copy_(own["pos_emb.weight"])
+        for b, block in enumerate(theirs.h):
+            part = {
+                name.removeprefix(f"trf_blocks.{b}."): v
+                for name, v in own.items()
+                if f"trf_blocks.{b}." in name
+            }
+            names = ("query", "key", "value")
+            block.attn.c_attn.weight.copy_(torch.cat([part[f"att.W_{n}.weight"].T for n in names], dim=1))
+            zeros = torch.zeros(config.emb_dim)
+            block.attn.c_attn.bias.copy_(torch.cat([part.get(f"att.W_{n}.bias", zeros) for n in names]))
+            for name, layer in (
+                ("att.out_proj", block.attn.c_proj),
+                ("ff.layers.0", block.mlp.c_fc),
+                ("ff.layers.2", block.mlp.c_proj),
+            ):
+                layer.weight.copy_(part[f"{name}.weight"].T)
+                layer.bias.copy_(part[f"{name}.bias"])
+            for name, norm in (("norm1", block.ln_1), ("norm2", block.ln_2)):
+                norm.weight.copy_(part[f"{name}.scale"])
+                norm.bias.copy_(part[f"{name}.shift"])
+        theirs.ln_f.weight.copy_(own["final_norm.scale"])
+        theirs.ln_f.bias.copy_(own["final_norm.shift"])
+        hf.lm_head.weight.copy_(own["out_head.weight"])
+        ids = torch.tensor([mini.encode(TEXT)])
+        loss = hf(input_ids=ids, labels=ids).loss.item()
+    at = run_page("loss", text=TEXT)
+    mean = charts(at)[0]["layout"]["shapes"][1]["y0"]
+    assert mean == pytest.approx(loss, abs=1e-4)
+
+
+def test_the_last_token_has_no_target_and_the_dearest_is_worked_out(run_page, expected, mini):
+    at = run_page("loss", text=TEXT)
+    dearest = int(expected.argmax())
+    assert f"(position {len(expected)}), has no target" in said(at)
+    assert f"**{fixed(expected.max().item(), 4)}** nats" in said(at)
+    rows = table(at, "position")
+    (target,) = [row for row in rows if row[0].endswith(", the target")]
+    assert target[-1] == fixed(expected[dearest].item(), 4)
+    shares = [float(re.sub(r" × 10⁻.*", "e-9", row[3])) for row in rows]
+    assert sum(shares) == pytest.approx(1, abs=0.01)  # the others are a row as well
+
+
+@pytest.mark.parametrize("text", ["a", "猫"])
+def test_one_token_has_no_loss(run_page, mini, text):
+    at = run_page("loss", text=text)
+    if len(mini.encode(text)) == 1:
+        assert not charts(at) and "no target, and no loss" in said(at)
+    assert "NaN" not in said(at) and "nan" not in said(at)
+
+
+def test_the_text_is_tinted_in_nats_and_a_full_context_is_read(run_page):
+    at = run_page("loss", text="once upon a time " * 100, token=255)
+    assert len(charts(at)[0]["data"][0]["y"]) == 255
+
+
+def test_the_slides_and_the_notebook(run_page):
+    at = run_page("loss", text=TEXT)
+    rows = table(at, "slides")
+    assert [row[2] for row in rows] == ["0.2367", "0.2905", "0.1163", "0.1312", "0.2253"]
+    for row, printed in zip(rows, SLIDE_LOSSES, strict=True):  # what is another, is said
+        assert row[3] == fixed(printed, 4) or f"{fixed(printed, 4)} where this is {row[3]}" in said(at)
+    assert rows[0][3] == "1.4411" and "**4.4837**" in said(at) and "**4.1744**" in said(at)
+
+
+def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected, capsys):
+    at = run_page("loss", text=TEXT)
+    at.session_state["numbers_loss"] = True
+    at.run()
+    shown = at.dataframe[0].value
+    assert np.allclose(shown["loss"].iloc[1:-1], expected, atol=1e-4)
+    assert np.allclose(shown["log_sum"].iloc[1:-1] - shown["logit"].iloc[1:-1], expected, atol=1e-4)
+    assert shown["loss"].iloc[-1] == pytest.approx(expected.mean().item(), abs=1e-4)
+    assert np.allclose(losses(mini, TEXT), expected, atol=1e-4)
+    printed = capsys.readouterr().out
+    assert f"cross-entropy {expected.mean():.4f}" in printed and f"{expected.mean().exp():.2f}" in printed
+    assert len(losses(mini, "a")) == 0
+
+
+def test_a_model_that_knows_nothing_is_no_better_than_a_guess():
+    said = words.sentence(9.5, math.exp(9.5), math.log(8192), 8192, "x", 3)
+    assert "no better" in said and "ln 8,192" in said
