@@ -75,8 +75,13 @@ class LiveRun:
 
     @cached_property
     def task(self) -> Task:
+        return task_for(self.config, self.text)
+
+    @property
+    def text(self) -> str | None:
+        """The text that it learns, where it is somebody's own: as it was given, with the ends of its lines."""
         own = self.folder / TEXT
-        return task_for(self.config, own.read_text(encoding="utf-8") if own.is_file() else None)
+        return own.read_bytes().decode() if own.is_file() else None
 
     @property
     def status(self) -> Status:
@@ -203,9 +208,7 @@ def fork(
         raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
     muted = (*run.config.muted, *mute)
     config = LiveConfig.from_dict(run.config.to_dict() | {"steps": last, "muted": muted})
-    own = run.folder / TEXT
-    text = own.read_bytes().decode() if own.is_file() else None
-    new = begin(folder, config, text, Origin(step, tuple(mute)))
+    new = begin(folder, config, run.text, Origin(step, tuple(mute)))
     new.write_measures([measured for measured in run.measures if measured.step < step])
     write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))
     return new

@@ -178,8 +178,8 @@ def test_a_wish_is_heard_after_the_step(tmp_path):
     assert run.status.state == "paused" and run.status.step == 2
 
 
-def test_an_own_text_and_a_head_is_born_in_nothing(tmp_path):
-    text = "the cat sat on the mat. " * 8
+def test_a_text_of_ones_own_stays_as_it_was_typed(tmp_path):
+    text = "the cat sat on the mat.\r\n" * 8
     run = trained(tmp_path / "own", text=text, task="own", steps=2)
     assert run.task.characters == "".join(sorted(set(text)))
     assert set(run.measures[-1].sample) <= set(text)
