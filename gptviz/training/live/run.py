@@ -79,7 +79,7 @@ class LiveRun:
 
     @property
     def text(self) -> str | None:
-        """The text that it learns, where it is somebody's own: as it was given, with the ends of its lines."""
+        """The text that it learns, where it is somebody's own: as it was typed, to the ends of its lines."""
         own = self.folder / TEXT
         return own.read_bytes().decode() if own.is_file() else None
 

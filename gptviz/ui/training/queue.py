@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gptviz.catalog import gigabytes
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
+from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.ui.training.worker import Worker, launch
 
@@ -164,9 +165,10 @@ class Queue:
             return self._waiting.index(training) + 1 if training in self._waiting else None
 
     def enter(self, training: Training) -> None:
-        """To the end of the queue, unless it is in it or trains."""
+        """To the end of the queue, unless it is in it or trains. (A worker that is done may still be leaving.)"""
         with self._lock:
-            if training in self._waiting or training.number in self._running:
+            trains = training.number in self._running and training.run.status.state not in ENDED
+            if training in self._waiting or trains:
                 return
             training.run.ask(None)
             self._waiting.append(training)
@@ -185,8 +187,9 @@ class Queue:
                 training.run.write_status(replace(training.run.status, state=ended))
 
     def _start_next(self) -> None:
-        while self._waiting and len(self._running) < self.at_once:
-            training = self._waiting.pop(0)
+        ready = [training for training in self._waiting if training.number not in self._running]
+        for training in ready[: max(0, self.at_once - len(self._running))]:
+            self._waiting.remove(training)
             training.run.write_status(replace(training.run.status, state="new", said=None))
             training.worker = self._running[training.number] = self._launch(training.run.folder)
             threading.Thread(target=self._wait, args=(training, training.worker), daemon=True).start()

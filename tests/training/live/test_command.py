@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -63,8 +64,10 @@ def test_on_a_leash_it_ends_with_whoever_holds_it(tmp_path):
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     ) as worker:
+        moment = threading.Event()
         while not (work / "status.json").exists():
             assert worker.poll() is None
+            moment.wait(0.05)
         worker.stdin.close()  # as the system does for a server that was killed
         assert worker.wait(60) == 1
     assert not work.exists()

@@ -94,6 +94,17 @@ def test_who_waits_can_pause_stop_and_leave(played):
     until(lambda: second.state == "starting")
 
 
+def test_who_goes_on_before_the_worker_has_left_waits_for_it(played):
+    queue, workers = played
+    run = queue.start("one", tiny())
+    train(run.run.folder, stop_at=1)  # the worker has said that it paused, and is about to end
+    assert run.state == "paused"
+    run.resume()
+    assert run.state == "waiting" and len(workers) == 1  # never two on one folder
+    workers[0].end()
+    until(lambda: len(workers) == 2 and run.state == "starting")
+
+
 def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     queue, workers = played
     run, next_one = queue.start("one", tiny()), queue.start("two", tiny())
