@@ -132,7 +132,8 @@ class Edit:
     def is_causal(self) -> bool:
         """Whether what it does at a token is the same in every longer text that begins so.
 
-        A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor what a function may do.
+        A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
+        what a function may do.
         """
         spread = self.value == "mean" and SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -43,7 +44,6 @@ class Step:
     probability: float  # what this token had when it was drawn, after temperature and filters
     text_so_far: str  # prompt and everything written since
     point: float | None  # the number in [0, 1) that drew it, see `sampling.draw`; None where nothing is drawn
-    model_probability: float  # what the model itself gave it: temperature 1, nothing filtered
     cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
     # knew of the others (`Past`) is void then, and every step reads all it sees anew
     ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
@@ -51,6 +51,13 @@ class Step:
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
     trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
+
+    @cached_property
+    def model_probability(self) -> float:
+        """What the model itself gave it: temperature 1, nothing filtered."""
+        if self.sampling.changes_nothing:
+            return self.probability
+        return float(self.logits.double().softmax(0)[self.id])
 
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
@@ -210,7 +217,7 @@ class _Writer:
         self.ended = False
 
     def write(self, logits: torch.Tensor, trace: Trace | None) -> Step:
-        chosen, probability, own, point = _choose(logits, self.sampling, self.points)
+        chosen, probability, point = _choose(logits, self.sampling, self.points)
         cropped = max(0, len(self.ids) - self.context)
         raw = named_bytes(self.tokenizer, chosen)
         self.ids.append(chosen)
@@ -223,7 +230,6 @@ class _Writer:
             probability,
             self.text.decode("utf-8", "replace"),
             point,
-            own,
             cropped,
             ended_by,
             logits,
@@ -243,16 +249,13 @@ class _Writer:
 
 def _choose(
     logits: torch.Tensor, sampling: Sampling, points: Iterator[float]
-) -> tuple[int, float, float, float | None]:
-    """A token for these (V,) logits: its id, its probability here and by the model, and the point."""
+) -> tuple[int, float, float | None]:
+    """A token for these (V,) logits: its id, its probability, and the point that drew it."""
     if sampling.greedy and torch.isfinite(logits.max()):  # no need to sort 50,257 of them
-        chosen, point, probability = int(logits.argmax()), None, 1.0  # of equals the lowest id
-    else:
-        chances, point = distribution(logits, sampling), next(points)
-        chosen = draw(chances, point)
-        probability = float(chances.probabilities[chosen])
-    own = probability if sampling.changes_nothing else float(logits.double().softmax(0)[chosen])
-    return chosen, probability, own, point
+        return int(logits.argmax()), 1.0, None  # of equals the lowest id
+    chances, point = distribution(logits, sampling), next(points)
+    chosen = draw(chances, point)
+    return chosen, float(chances.probabilities[chosen]), point
 
 
 def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -> list[int]:

@@ -83,12 +83,17 @@ def by_the_book() -> Iterator[None]:
         _this_thread.by_the_book = before
 
 
+def modules_of(model: nn.Module) -> list[nn.Module]:
+    """All its modules. (model.modules() works out names: a tenth of a short pass through a small model.)"""
+    found = [model]
+    for module in found:  # which grows meanwhile
+        found.extend(child for child in module._modules.values() if child is not None)
+    return found
+
+
 def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
     """Give every module that has a twin its twin's forward, and note it in `bound`."""
-    left = [model]
-    while left:  # model.modules() works out names, too: a tenth of a short pass through a small model
-        module = left.pop()
-        left.extend(child for child in module._modules.values() if child is not None)
+    for module in modules_of(model):
         twin = _TWINS.get(type(module))  # not a subclass, whose forward may be another
         if twin is None or (type(module) is nn.Linear and module.weight.numel() < SMALLEST_WEIGHT):
             continue
