@@ -165,7 +165,7 @@ class Queue:
             return self._waiting.index(training) + 1 if training in self._waiting else None
 
     def enter(self, training: Training) -> None:
-        """To the end of the queue, unless it is in it or trains. (A worker that is done may still be leaving.)"""
+        """To the end of the queue, unless it is in it or trains; its last worker may still be leaving."""
         with self._lock:
             trains = training.number in self._running and training.run.status.state not in ENDED
             if training in self._waiting or trains:
