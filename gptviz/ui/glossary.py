@@ -58,6 +58,10 @@ GLOSSARY = {
     "dot product": "Two rows multiplied number by number and added up: large if they point the same way.",
     "parameter": "A number of the model that training has set.",
     "bias": "A learned number that is added to a result, the same for every token.",
+    "induction head": "A head that looks from a token to what followed its earlier copy: so a passage can be "
+    "continued that was seen only once.",
+    "previous-token head": "A head that looks from each token to the one before it.",
+    "snapshot": "The whole model as it was after a certain step of its training, kept to be looked at.",
     "causal": "Looking only back: what comes later is hidden.",
 }
 

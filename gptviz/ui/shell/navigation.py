@@ -56,6 +56,7 @@ SECTIONS = {
         "attention_by_hand": ("Attention by hand", "edit", "How do a few vectors become attention?"),
         "loss": ("Loss", "trending_down", "How wrong was the model, position by position?"),
         "baselines": ("Baselines", "grid_view", "How far does one get by counting, and what does a GPT add?"),
+        "training": ("Train one now", "model_training", "How does a GPT come to do what it does?"),
     },
 }
 PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}

@@ -1,0 +1,182 @@
+"""A training as curves: its losses beside the lines that mean something, its heads' scores below them.
+
+Shapes: n points, L blocks, H heads.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.heatmaps import Floats
+from gptviz.figures.marks import across, line, upright
+from gptviz.figures.theme import Mode, Palette, figure, palette
+
+BEYOND = 1.6  # times the blind guess: a loss above that leaves the picture
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One run: its steps (n,), losses in nats (n,) (NaN where there is none), scores (n, L, H) each."""
+
+    name: str
+    steps: NDArray[np.integer]
+    train: Floats
+    validation: Floats
+    induction: Floats
+    previous: Floats
+
+
+@dataclass(frozen=True)
+class Level:
+    """A loss that means something: what a blind guess costs, what a bigram does, what nobody can beat."""
+
+    name: str
+    nats: float
+
+
+def training_curves(
+    runs: Sequence[Curves], levels: Sequence[Level], step: int, last: int, mode: Mode
+) -> Figure:
+    """Losses above, scores below, over the same steps up to `last`; `step` is marked in both.
+
+    The first run has solid lines, and each of its heads a thin one; a second run has dashed lines.
+    """
+    colors = palette(mode)
+    traces: list[dict[str, Any]] = []
+    for number, run in enumerate(runs):
+        traces += _losses(run, number, colors)
+        if number == 0:
+            traces += _each_head(run, colors)
+        traces += _best(run, number, colors)
+    low, high = _range(runs, levels)
+    axis = {"range": [-0.01 * last, 1.01 * last], "fixedrange": True}
+    mark = line(colors.accent, 2, "dot")
+    layout = {
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "itemclick": False}
+        | {"itemdoubleclick": False},
+        "xaxis": axis | {"anchor": "y", "showticklabels": False},
+        "xaxis2": axis | {"anchor": "y2", "matches": "x", "title": {"text": "steps of training"}},
+        "yaxis": {"title": {"text": "loss, nats a token"}, "domain": [0.46, 1], "range": [low, high]}
+        | {"fixedrange": True},
+        "yaxis2": {"title": {"text": "score of a head"}, "domain": [0, 0.4], "range": [-0.03, 1.05]}
+        | {"fixedrange": True, "anchor": "x2"},
+        "shapes": [
+            *(across(level.nats, line(colors.quiet, 1.5, "dash")) for level in levels),
+            upright(step, mark, ("x", "y")),
+            upright(step, mark, ("x2", "y2")),
+        ],
+        "annotations": [_named(level, i, levels, colors) for i, level in enumerate(levels)],
+    }
+    return figure(traces, layout, mode, height=470, t=44)
+
+
+def _losses(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
+    found = []
+    for name, values, color, width in (
+        ("training", run.train, colors.quiet, 1.5),
+        ("validation", run.validation, colors.accent, 3),
+    ):
+        found.append(
+            _curve(run, name, values, line(color, width, "dash" if number else None))
+            | _in_legend(run, number, name == "validation")
+            | {"hovertemplate": f"{_safe(run.name)}, step %{{x}}: {name} loss %{{y:.3f}}<extra></extra>"}
+        )
+    return found
+
+
+def _best(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
+    found = []
+    for name, scores, color in (
+        ("previous-token", run.previous, colors.positive),
+        ("induction", run.induction, colors.value),
+    ):
+        flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
+        best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
+        heads = scores.shape[2]
+        says = [
+            f"{_safe(run.name)}, step {step}: {name} {fixed(float(row[i]), 2)}, "
+            f"block {i // heads}, head {i % heads}"
+            for step, row, i in zip(run.steps, flat, best, strict=True)
+        ]
+        found.append(
+            _curve(
+                run,
+                f"best {name} head",
+                flat.max(axis=1, initial=0.0),
+                line(color, 3, "dash" if number else None),
+            )
+            | _in_legend(run, number, False)
+            | {"xaxis": "x2", "yaxis": "y2", "text": says, "hovertemplate": "%{text}<extra></extra>"}
+        )
+    return found
+
+
+def _each_head(run: Curves, colors: Palette) -> list[dict[str, Any]]:
+    """Thin lines, one a head, below the best ones."""
+    thin = []
+    for scores, color in ((run.previous, colors.positive), (run.induction, colors.value)):
+        for block in range(scores.shape[1]):
+            for head in range(scores.shape[2]):
+                thin.append(
+                    _curve(run, f"{block}.{head}", scores[:, block, head], line(color, 1))
+                    | {"xaxis": "x2", "yaxis": "y2", "mode": "lines", "opacity": 0.35, "showlegend": False}
+                    | {"hoverinfo": "skip"}
+                )
+    return thin
+
+
+def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> dict[str, Any]:
+    values = np.asarray(values, dtype=np.float64)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": run.steps.astype(np.int32),
+        "y": [None if not math.isfinite(v) else v for v in values.tolist()],
+        "name": _safe(name),
+        "line": stroke,
+        "marker": {"size": 4 if stroke["width"] < 3 else 6},
+    }
+
+
+def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, float]:
+    """What of the losses is shown: all, but for what is far above a blind guess."""
+    blind = max(level.nats for level in levels)
+    seen = np.concatenate([np.concatenate([run.train, run.validation]) for run in runs])
+    seen = seen[np.isfinite(seen)]
+    high = min(float(seen.max(initial=blind)), BEYOND * blind)
+    low = min([float(seen.min(initial=blind)), *(level.nats for level in levels)])
+    room = 0.12 * (high - low) or 0.1
+    return max(0.0, low - room), high + room
+
+
+def _named(level: Level, place: int, levels: Sequence[Level], colors: Palette) -> dict[str, Any]:
+    """At the line's right end: above it, but the lowest, and the lower of two that nearly are one, below."""
+    near = any(
+        0 < (other.nats - level.nats) < 0.3 or (other.nats == level.nats and i < place)
+        for i, other in enumerate(levels)
+    )
+    near = near or level.nats == min(other.nats for other in levels)
+    text = f"{_safe(level.name)}: {significant(level.nats, 3)}"
+    return {"text": text, "x": 0.985, "xref": "paper", "xanchor": "right", "y": level.nats} | {
+        "yanchor": "top" if near else "bottom",
+        "font": {"size": 13, "color": colors.quiet},
+    }
+
+
+def _in_legend(run: Curves, number: int, one: bool) -> dict[str, Any]:
+    """All lines of the first run; of another, `one` for all: its dashes, and its name."""
+    if number == 0:
+        return {"showlegend": True}
+    return {"showlegend": one} | ({"name": f"dashed: {_safe(run.name)}"} if one else {})
+
+
+def _safe(text: str) -> str:
+    return html.escape(text, quote=False)

@@ -1,0 +1,178 @@
+"""What can be done with a run: pause, stop, remove it; with a snapshot: fork it, open it, take it home."""
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from gptviz.analysis.birth import Head
+from gptviz.training.live import LIMITS, LiveRun, archive, model_files
+from gptviz.ui.shell import state
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.training import (
+    Training,
+    find_training,
+    fork_training,
+    open_elsewhere,
+    remove_training,
+)
+from gptviz.ui.views.training import choice, words
+from gptviz.ui.views.training.choice import PROBE
+from gptviz.ui.views.training.watched import Watched
+
+MOST_STEPS = int(LIMITS["steps"][1])
+_LAST = "training_fork_steps"
+_OPENED = "training_opened"  # in the session: the name of the model that was opened
+
+
+def controls(training: Training) -> None:
+    """Pause, go on, stop, remove: in the row of the runs."""
+    number, now = training.number, training.state
+    if training.active:
+        _button("Pause", "pause", _do, number, "pause", disabled=now == "starting")
+        _button("Stop", "stop", _do, number, "stop")
+    elif now in ("paused", "stopped", "killed"):
+        _button("Go on", "play_arrow", _do, number, "resume")
+    _button("Remove", "delete", _remove, number)
+
+
+def _button(label: str, icon: str, action: Callable[..., None], *args: str, disabled: bool = False) -> None:
+    st.button(
+        label,
+        key=f"training_{label.lower().replace(' ', '_')}",
+        icon=f":material/{icon}:",
+        on_click=action,
+        args=args,
+        disabled=disabled,
+    )
+
+
+def _do(number: str, what: str) -> None:
+    training = find_training(number)
+    if training is not None:
+        {"pause": training.pause, "stop": training.stop, "resume": training.resume}[what]()
+
+
+def _remove(number: str) -> None:
+    remove_training(number)
+    choice.look_at(None)
+    choice.say(None)
+
+
+def snapshot(training: Training, seen: Watched, step: int) -> None:
+    """Fork and take away, for the snapshot that is looked at."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Fork", anchor=False)
+        _fork(training, seen, step)
+    with right:
+        st.subheader("Take it with you", anchor=False)
+        _take(training, step)
+
+
+def _fork(training: Training, seen: Watched, step: int) -> None:
+    st.markdown(words.fork(step))
+    measured = seen.at(step)
+    heads: list[Head | None] = [None] + [
+        Head(block, head, score)
+        for block, row in enumerate(measured.induction)
+        for head, score in enumerate(row)
+        if (block, head) not in seen.config.muted
+    ]
+    labels = [
+        words.head_choice(head, 0.0 if head is None else measured.previous_token[head.block][head.head])
+        for head in heads
+    ]
+    best = max(range(1, len(heads)), key=lambda i: heads[i].score, default=0)  # type: ignore[union-attr]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
+        place = st.selectbox(
+            "Switch off",
+            range(len(heads)),
+            index=best,
+            format_func=labels.__getitem__,
+            key="training_fork_head",
+            width=330,
+        )
+        usual = max(training.config.steps, step + 200)
+        st.session_state[_LAST] = min(MOST_STEPS, max(step + 1, st.session_state.get(_LAST, usual)))
+        last = st.number_input(
+            "Go on to step", min_value=step + 1, max_value=MOST_STEPS, step=100, key=_LAST, width=140
+        )
+        head = heads[place]
+        forked = st.button(
+            "Fork",
+            icon=":material/fork_right:",
+            key="training_fork_go",
+            on_click=_forked,
+            args=(training.number, step, () if head is None else ((head.block, head.head),), int(last)),
+        )
+    if forked:
+        st.rerun()  # what is said, and that it trains, belong to the whole page
+
+
+def _forked(number: str, step: int, mute: tuple[tuple[int, int], ...], steps: int) -> None:
+    training = find_training(number)
+    if training is None:
+        return
+    try:
+        made = fork_training(training, step, mute, steps)
+    except ValueError as error:
+        choice.say(str(error))
+        return
+    choice.say(None)
+    choice.look_at(made.number, number)
+
+
+def _take(training: Training, step: int) -> None:
+    why_not = training.config.why_not_elsewhere
+    if why_not is not None:
+        st.markdown(f"{why_not}.")
+        return
+    st.markdown(words.RELOAD)
+    number = training.number
+    with st.container(horizontal=True, gap="small", key="training_take"):
+        opened = st.button(
+            "Open it in the other pages",
+            icon=":material/open_in_new:",
+            key="training_open",
+            on_click=_open,
+            args=(number, step, PROBE.value),
+        )
+        for name, label in (("model.pth", "model.pth"), ("zip", "All three files")):
+            st.download_button(
+                label,
+                data=partial(_content, training.run, step, name),
+                file_name=f"{training.config.task}-step-{step}.zip" if name == "zip" else name,
+                mime="application/zip" if name == "zip" else "application/octet-stream",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"training_download_{name}",
+            )
+    if opened:
+        st.rerun()  # the model belongs to the whole page
+    name_of_it = st.session_state.get(_OPENED)
+    if name_of_it is not None and name_of_it == state.current().model.name:
+        st.success(words.OPENED)
+        for page in ("attention", "overview"):
+            st.page_link(page_target(page), query_params=state.link())
+
+
+def _content(run: LiveRun, step: int, name: str) -> bytes:
+    """A file of a snapshot, made when it is asked for: in a thread that knows no visitor."""
+    files = model_files(run, step)
+    return archive(files) if name == "zip" else files[name]
+
+
+def _open(number: str, step: int, probe: int) -> None:
+    training = find_training(number)
+    if training is None:
+        return
+    try:
+        name = open_elsewhere(training, step)
+    except ValueError as error:
+        choice.say(str(error))
+        return
+    st.session_state[_OPENED] = name
+    state.change(
+        model=state.current().model.named(name), text=training.run.task.probes[probe].text, token=None
+    )

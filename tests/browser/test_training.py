@@ -1,0 +1,45 @@
+"""The training page in Chromium, with a worker of its own: it trains, scrubs, stays, and opens elsewhere."""
+
+from tests.browser.plots import values
+
+TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch_size": 8, "steps": 60}
+
+
+def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
+    page = open_page("training", **{f"tr_{name}": value for name, value in TINY.items()})
+    page.get_by_text("Choose everything yourself").click()
+    page.get_by_role("button", name="Train it").click()
+    page.get_by_text("Done: step 60 of 60").wait_for()
+    settled(page)
+    assert values(page, "training_curves", 1, "x").tolist() == [0, 20, 40, 60]
+    loss = values(page, "training_curves", 1, "y")
+    last = page.get_by_test_id("training-sample").text_content()
+    assert page.get_by_test_id("head-1-1").count() == 1
+
+    slider = page.get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    settled(page)
+    assert "training_step=0" in page.url
+    assert page.get_by_test_id("training-sample").text_content() != last
+    page.get_by_test_id("head-0-1").click()
+    page.get_by_role("heading", name="Block 0, head 1").wait_for()
+
+    page.reload()
+    settled(page)
+    page.get_by_role("heading", name="Block 0, head 1").wait_for()
+    assert values(page, "training_curves", 1, "y").tolist() == loss.tolist()
+
+    page.get_by_role("button", name="Open it in the other pages").click()
+    page.get_by_text("All pages now show this model").wait_for()
+    settled(page)
+    page.get_by_role("link", name="Attention", exact=True).last.click()
+    page.get_by_test_id("chips").wait_for()
+    settled(page)
+    assert "model=upload" in page.url and page.get_by_test_id("chip").count() == 16
+
+
+def test_a_phone_needs_no_scrolling_sideways(open_page):
+    page = open_page("training", viewport=(390, 844), color_scheme="dark")
+    page.get_by_role("button", name="An induction head is born").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

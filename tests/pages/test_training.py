@@ -1,0 +1,201 @@
+"""The training page through AppTest: what it shows is what the run wrote. The runs train in this process."""
+
+import html
+import threading
+
+import numpy as np
+import pytest
+
+from gptviz.analysis.anatomy import anatomy
+from gptviz.training.live import LiveConfig, task_for, train
+from gptviz.ui.training import Queue, mine
+from gptviz.ui.views.training.presets import PRESETS, named
+from gptviz.ui.views.training.snippet import train_one
+from tests.pages.conftest import run_page
+from tests.specs import charts
+from tests.training.live.conftest import one_thread  # noqa: F401
+
+SMALL = {
+    "n_layers": 2,
+    "n_heads": 2,
+    "emb_dim": 16,
+    "context_length": 16,
+    "batch_size": 8,
+    "steps": 40,
+    "seed": 5,
+}
+QUERY = {f"tr_{name}": value for name, value in SMALL.items()}
+CONFIG = LiveConfig(**SMALL)
+
+
+class Here:
+    """A worker that has done its work before anybody can look."""
+
+    running, how_it_ended = False, "signal 9, SIGKILL"
+
+    def __init__(self, folder):
+        train(folder)
+
+    def wait(self):
+        pass
+
+    def kill(self):
+        pass
+
+
+class Killed(Here):
+    """One that was killed before it wrote anything."""
+
+    def __init__(self, folder):
+        pass
+
+
+class Busy(Here):
+    """One that never comes to its end: everybody else waits."""
+
+    running = True
+
+    def __init__(self, folder):
+        pass
+
+    def wait(self):
+        threading.Event().wait()
+
+
+@pytest.fixture
+def queued(monkeypatch):
+    """queued(worker): the server's queue, one at a time, with workers of this kind."""
+    made = []
+
+    def make(worker=Here):
+        made.append(Queue(1, 2**30, launch=worker))
+        monkeypatch.setattr(mine, "queue", lambda: made[-1])
+        return made[-1]
+
+    yield make
+    for queue in made:
+        queue._running.clear()
+        queue.close()
+
+
+def started(**more):
+    at = run_page("training", **QUERY, **more)
+    at.button(key="training_start").click().run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def progress(at):
+    """The line that says where the run stands."""
+    return at.main.caption[0].value
+
+
+def the_run(queue):
+    (training,) = queue._all.values()
+    return training.run
+
+
+def test_what_it_draws_is_what_the_run_measured(queued):
+    queue = queued()
+    at = started()
+    run = the_run(queue)
+    assert run.config == CONFIG
+    curves = charts(at)[0]
+    lines = {trace["name"]: trace for trace in curves["data"] if trace.get("showlegend") is not False}
+    assert list(lines["validation"]["x"]) == [0, 20, 40]
+    assert lines["validation"]["y"] == pytest.approx([m.validation for m in run.measures])
+    assert lines["training"]["y"][0] is None  # before the first step there is none
+    assert lines["training"]["y"][1:] == pytest.approx(run.curve["train"].tolist())
+    for name, best in (("induction", "best_induction"), ("previous-token", "best_previous")):
+        expected = [getattr(m, best)[0] for m in run.measures]
+        assert lines[f"best {name} head"]["y"] == pytest.approx(expected)
+    levels = sorted(shape["y0"] for shape in curves["layout"]["shapes"] if shape["y0"] == shape["y1"])
+    assert levels == pytest.approx(sorted([run.task.ln_v, run.task.bigram, run.task.floor]))
+    assert "step 40 of 40" in progress(at)
+    assert any(f"{run.measures[-1].validation:.2f} nats" in part.value for part in at.markdown)
+
+
+def test_the_slider_goes_through_the_snapshots(queued):
+    queue = queued()
+    at = started()
+    run = the_run(queue)
+    assert at.select_slider(key="training_slider").value == 40
+    at.select_slider(key="training_slider").set_value(20).run()
+    assert at.session_state["training_step"] == 20
+    samples = [e.proto.body for e in at.get("html") if 'data-testid="training-sample"' in e.proto.body]
+    assert len(samples) == 1 and html.escape(run.measures[1].sample) in samples[0]
+    marks = {shape["x0"] for shape in charts(at)[0]["layout"]["shapes"] if shape["x0"] == shape["x1"]}
+    assert marks == {20}
+    _, block, head = run.measures[1].best_induction
+    assert at.subheader[0].value == f"Block {block}, head {head}"
+
+
+def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
+    queue = queued()
+    at = started()
+    first = the_run(queue)
+    at.select_slider(key="training_slider").set_value(20).run()
+    at.selectbox(key="training_fork_head").set_value(1).run()  # block 0, head 0
+    at.number_input(key="training_fork_steps").set_value(40).run()
+    at.button(key="training_fork_go").click().run()
+    assert not at.exception and len(queue._all) == 2
+    fork = list(queue._all.values())[1]
+    assert fork.run.config.muted == ((0, 0),) and fork.run.origin.step == 20
+    assert (at.session_state["training_run"], at.session_state["training_beside"]) == (
+        fork.number,
+        next(iter(queue._all)),
+    )
+    names = [trace["name"] for trace in charts(at)[0]["data"] if trace.get("showlegend") is not False]
+    assert len(names) == 5 and sum(name.startswith("dashed: run 1") for name in names) == 1
+    assert [m.step for m in fork.run.measures] == [0, 20, 40]
+    assert fork.run.measures[0] == first.measures[0]
+    assert fork.run.measures[2].validation != first.measures[2].validation
+
+
+def test_the_same_choices_are_not_trained_twice(queued):
+    queue = queued()
+    at = started()
+    at.button(key="training_start").click().run()
+    assert len(queue._all) == 1
+
+
+def test_a_killed_worker_and_a_queue_are_sentences(queued):
+    queued(Killed)
+    at = started()
+    assert len(at.error) == 1 and "SIGKILL" in at.error[0].value
+    queue = queued(Busy)
+    at = started()
+    at.number_input(key="tr_seed").set_value(6).run()
+    at.button(key="training_start").click().run()
+    assert len(queue._waiting) == 1 and "place 1" in progress(at)
+    at.button(key="training_stop").click().run()
+    assert not queue._waiting and "Stopped" in progress(at)
+    at.button(key="training_remove").click().run()
+    assert len(queue._all) == 1
+
+
+def test_a_text_that_will_not_do_is_a_sentence_and_trains_nothing(queued):
+    queue = queued()
+    at = run_page("training", tr_task="own", text="too short", **QUERY)
+    at.button(key="training_start").click().run()
+    assert "9 characters" in at.warning[0].value and not queue._all
+
+
+def test_the_presets_can_be_trained_and_are_told_apart():
+    for preset in PRESETS.values():
+        assert len({named(config) for config in preset.runs}) == len(preset.runs)
+        for config in preset.runs:
+            assert config.parameters(64) > 0
+    whole = LiveConfig(n_layers=3)
+    found = anatomy(whole.gpt_config(64)).parameters
+    assert whole.parameters(64) == found  # what the form says is what Anatomy counts
+
+
+def test_in_code_is_the_same_picture(capsys):
+    picture = train_one(SMALL | {"steps": 20})
+    task = task_for(CONFIG)
+    assert picture.shape == (len(task.probes), 2, 2, 16, 16)
+    assert np.allclose(picture.sum(axis=-1), 1, atol=1e-5)
+    assert np.array_equal(picture, train_one(SMALL | {"steps": 20}))  # seeded: the same again
+    printed = capsys.readouterr().out
+    assert f"{task.floor}" in printed and "step    20" in printed
