@@ -1,0 +1,80 @@
+"""What a written token costs, from the config alone: multiply-adds with and without the cache, its bytes.
+
+Counted are the matrix products, where most of the work is. Not counted are additions, softmax, GELU and
+LayerNorms, nor the look-up of embeddings. Half of the products of queries and keys are masked afterwards:
+the book's lines make them all the same, and so does this count.
+
+Shapes in comments: L blocks, T tokens, D emb_dim, V vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gptviz.config import GPTConfig
+from gptviz.past import past_bytes
+
+
+@dataclass(frozen=True)
+class Work:
+    """The multiply-adds of a pass: a multiplication and the addition of its result count as one."""
+
+    projections: int  # W_query, W_key, W_value and out_proj
+    attention: int  # query times key, and weight times value
+    feed_forward: int
+    head: int  # the output head's logits
+
+    @property
+    def total(self) -> int:
+        return self.projections + self.attention + self.feed_forward + self.head
+
+
+def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> Work:
+    """The work of a pass over `new` tokens, where keys and values of `past` tokens before them are known.
+
+    `logits` is at how many positions the output head is put to work: at one to write on, at all of
+    them in the book's `model(idx)`. Raises ValueError for numbers that no pass has.
+    """
+    if new < 1 or past < 0 or not 0 <= logits <= new:
+        raise ValueError(
+            f"new is {new}, past {past}, logits {logits}; new must be at least 1, past at least 0 and logits "
+            "at most as many as new"
+        )
+    width, layers = config.emb_dim, config.n_layers
+    return Work(
+        projections=layers * 4 * new * width**2,  # four matrices (D, D), each token
+        attention=layers * 2 * new * (past + new) * width,  # each token with each, twice
+        feed_forward=layers * 8 * new * width**2,  # (D, 4D) and (4D, D), each token
+        head=logits * width * config.vocab_size,
+    )
+
+
+def steps(config: GPTConfig, prompt: int, written: int, number_bytes: int = 4) -> pd.DataFrame:
+    """What each of `written` tokens costs after a prompt of so many: a row a token.
+
+    Columns: step (from 1), tokens (that the model reads), cached (of which keys and values are known),
+    with_cache, without_cache (both make the logits of one position), all_logits (the seeds' loop, which makes
+    those of all positions and uses the last), cache_bytes (after the step). The first token is written by
+    the pass over the prompt, for which nothing is cached. Where the context is full, it slides: every
+    token stands at another position, no key and no value is what it was, and nothing is cached.
+    """
+    if prompt < 1 or written < 0:
+        raise ValueError(f"prompt is {prompt}, written {written}; there is at least one token to write after")
+    rows = []
+    for step in range(1, written + 1):
+        known = prompt + step - 1
+        tokens = min(known, config.context_length)
+        cached = known - 1 if step > 1 and known <= config.context_length else 0
+        rows.append(
+            {
+                "step": step,
+                "tokens": tokens,
+                "cached": cached,
+                "with_cache": work(config, tokens - cached, cached).total,
+                "without_cache": work(config, tokens).total,
+                "all_logits": work(config, tokens, logits=tokens).total,
+                "cache_bytes": past_bytes(config, tokens, bytes_a_number=number_bytes),
+            }
+        )
+    columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]
+    return pd.DataFrame(rows, columns=columns)

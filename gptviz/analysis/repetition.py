@@ -1,0 +1,96 @@
+"""Loops and dull text: what of a text stood in it before, and the heads that look where it went on then.
+
+Holtzman et al., The Curious Case of Neural Text Degeneration, 2020 (greedy text repeats itself); Olsson et
+al., In-context Learning and Induction Heads, 2022 (the heads that look at what followed last time).
+
+Shapes in comments: H heads, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gptviz.analysis.head_scores import SHARES, HeadScores
+from gptviz.analysis.next_token import surprises
+from gptviz.edits import Edit
+from gptviz.language_model import LanguageModel
+from gptviz.reduction import Reduction
+from gptviz.trace import Token
+
+
+def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
+    """(T,): whether the n tokens that end at a position stood together in the text before.
+
+    They may overlap with where they stood. ValueError for n below 1.
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}; a piece has at least 1 token")
+    seen: set[tuple[int, ...]] = set()
+    found = np.zeros(len(ids), dtype=np.bool_)
+    for end in range(n, len(ids) + 1):
+        piece = tuple(ids[end - n : end])
+        found[end - 1] = piece in seen
+        seen.add(piece)
+    return found
+
+
+def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
+    """(T - start,): of the tokens from `start` to each position, the share that ends such a piece."""
+    written = repeated(ids, n)[start:]
+    return np.cumsum(written) / np.arange(1, len(written) + 1)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The end of a text that goes round: from `start` on every token is the one `period` before it."""
+
+    start: int  # the first token that is such a copy
+    period: int
+
+
+def loop(ids: Sequence[int]) -> Loop | None:
+    """The loop that a text ends in: the shortest piece that stands there at least twice running, or None."""
+    ids = list(ids)
+    for period in range(1, len(ids) // 2 + 1):
+        if ids[-period:] == ids[-2 * period : -period]:
+            start = len(ids) - period
+            while start > period and ids[start - 1] == ids[start - 1 - period]:
+                start -= 1
+            return Loop(start, period)
+    return None
+
+
+@dataclass(frozen=True)
+class _Followed:
+    scores: HeadScores
+
+    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
+        keys = self.scores.targets.keys[..., SHARES.index("induction")]  # (T, T)
+        given = (attn * keys).sum(dim=-1)  # (H, T)
+        return given.masked_fill(~keys.any(dim=-1), torch.nan)
+
+
+def followed(tokens: Sequence[Token]) -> Reduction:
+    """What each head gives to the tokens that followed earlier copies of the query's token: (H, T) a block.
+
+    NaN where the token stands for the first time. These are the keys of `head_scores`' induction share, whose
+    mean over the queries is that share.
+    """
+    return Reduction("attention to what followed", "attn", _Followed(HeadScores.of(tokens)))
+
+
+def without_heads(
+    lm: LanguageModel, ids: Sequence[int], heads: Sequence[tuple[int, int]]
+) -> NDArray[np.float64]:
+    """(T,): what each token's probability would have been with these (block, head) giving nothing.
+
+    One real pass in which their outputs are zero, everywhere in the text; NaN for the first token. No
+    heads: as the model has it.
+    """
+    edits = [Edit("z", block, "zero", [head]) for block, head in heads]
+    final = lm.trace(ids, keep=["final"], edits=edits)["final"]  # (T, D)
+    found = surprises(final, lm.model.out_head.weight.detach(), ids)
+    return found["probability"].to_numpy(dtype=np.float64)

@@ -1,0 +1,135 @@
+"""Surgery on the cache: change what the model remembers of a token, and see what it writes next.
+
+When a token is written, the model passes the last token alone through its blocks; of the tokens before it, it
+knows keys and values only. These come from a real pass here, one token's are changed, and the last token is
+passed again. Nothing else is made anew: the other tokens' keys and values stay as they were, made at their
+positions, and while the changed token still was what it was.
+
+n is the number of cached tokens, V the vocabulary.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+
+from gptviz import forward
+from gptviz.language_model import LanguageModel
+from gptviz.past import Past
+
+Kind = Literal["delete", "swap values", "swap", "freeze"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done to the cached token at `position`.
+
+    delete: its keys and values are taken out of every block. swap values: it and `other` keep their keys and
+    exchange their values. swap: they exchange both, so that only the order in the cache is another. freeze:
+    the text is read anew with `token` at the position `other`, but of `position` keys and values stay as they
+    were. Raises ValueError for what is none of these.
+    """
+
+    KINDS: ClassVar[tuple[Kind, ...]] = ("delete", "swap values", "swap", "freeze")
+
+    kind: Kind
+    position: int
+    other: int | None = None
+    token: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in self.KINDS:
+            raise ValueError(f"an operation is {self.kind!r}; it must be one of {', '.join(self.KINDS)}")
+        if (self.other is None) != (self.kind == "delete"):
+            raise ValueError(f"{self.kind} has other = {self.other}; all but delete have one")
+        if (self.token is None) == (self.kind == "freeze"):
+            raise ValueError(f"{self.kind} has token = {self.token}; freeze has one, nothing else has")
+
+    def check(self, cached: int) -> None:
+        """Raise a ValueError for a position that is not cached."""
+        for position in (self.position, self.other):
+            if position is not None and not 0 <= position < cached:
+                raise ValueError(f"position {position} is not cached; positions 0 to {cached - 1} are")
+
+
+@dataclass(frozen=True)
+class Surgery:
+    """Logits (V,) of what comes next: `uncached` from a whole pass, the others from the last token alone.
+
+    `unfrozen` is for freeze only: those of the changed text, with nothing held back.
+    """
+
+    uncached: torch.Tensor
+    cached: torch.Tensor
+    after: torch.Tensor
+    unfrozen: torch.Tensor | None = None
+
+    @property
+    def disagreement(self) -> float:
+        """The largest difference that the cache makes to a logit where nothing was changed."""
+        return float((self.cached - self.uncached).abs().max())
+
+    @property
+    def agrees(self) -> bool:
+        """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
+        rounded = torch.equal(self.cached, self.cached.bfloat16().float())
+        return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
+
+    @property
+    def kl_bits(self) -> float:
+        """KL divergence in bits, from before to after: what it costs to expect `after` for `cached`."""
+        before, after = (torch.log_softmax(x.double(), dim=-1) for x in (self.cached, self.after))
+        return max(0.0, float(torch.linalg.vecdot(before.exp(), before - after)) / math.log(2))
+
+
+def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surgery:
+    """What comes after a text with this done to what is cached of it: real passes of the model.
+
+    Raises ValueError for a text of one token, for which nothing is cached, and for positions that are not.
+    """
+    if len(ids) < 2:
+        raise ValueError("of a text of one token nothing is cached when the next one is written")
+    operation.check(len(ids) - 1)
+    before = remembered(lm, ids)
+    unfrozen = None
+    if operation.kind == "freeze":
+        unfrozen = _after(lm, other_text(ids, operation))
+    return Surgery(
+        uncached=_after(lm, ids),
+        cached=_after(lm, ids[-1:], before.cut(len(before))),
+        after=_after(lm, ids[-1:], changed(lm, ids, before, operation)),
+        unfrozen=unfrozen,
+    )
+
+
+def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
+    """The keys and values of all tokens but the last."""
+    past = Past(lm.model, room=len(ids))
+    forward.hidden(lm.model, _batch(lm, ids[:-1]), past=past)
+    return past
+
+
+def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Operation) -> Past:
+    """A past with the operation done to it; the one that is given stays as it is."""
+    at, other = operation.position, operation.other
+    if other is None:
+        return before.without([at])
+    if operation.kind == "freeze":
+        return remembered(lm, other_text(ids, operation)).replaced(at, before)
+    return before.swapped(at, other, "both" if operation.kind == "swap" else "values")
+
+
+def other_text(ids: Sequence[int], operation: Operation) -> list[int]:
+    """The text with another token in the place that a freeze says."""
+    assert operation.other is not None and operation.token is not None
+    return [*ids[: operation.other], operation.token, *ids[operation.other + 1 :]]
+
+
+def _after(lm: LanguageModel, ids: Sequence[int], past: Past | None = None) -> torch.Tensor:
+    return forward.last_logits(lm.model, _batch(lm, ids), past)[0].float().cpu()  # (1, V) -> (V,)
+
+
+def _batch(lm: LanguageModel, ids: Sequence[int]) -> torch.Tensor:
+    return torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device)  # (1, T)

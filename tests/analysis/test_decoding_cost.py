@@ -1,0 +1,110 @@
+"""The work of a pass against torch's own counter, and what the cache saves against sums by hand."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from gptviz import forward, kernels
+from gptviz.analysis.decoding_cost import steps, work
+from gptviz.blank import blank_model
+from gptviz.config import GPTConfig
+from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.past import Past
+
+GPT2 = GPTConfig.from_dict(GPT_CONFIG_124M)
+
+
+def counted(run) -> int:
+    """Multiply-adds as torch counts them: a floating-point operation is half of one."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        run()
+    flops = counter.get_total_flops()
+    assert flops % 2 == 0
+    return flops // 2
+
+
+@settings(max_examples=25)
+@given(
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    vocabulary=st.integers(2, 50),
+    tokens=st.integers(1, 12),
+    bias=st.booleans(),
+)
+def test_a_pass_is_what_torch_counts(heads, layers, vocabulary, tokens, bias):
+    config = GPTConfig(vocabulary, 12, 8, heads, layers, qkv_bias=bias)
+    model = GPTModel(config).eval()
+    ids = torch.zeros(1, tokens, dtype=torch.long)
+    assert counted(lambda: model(ids)) == work(config, tokens, logits=tokens).total
+    last = counted(lambda: model.out_head(model.final_hidden(ids)[:, -1]))
+    assert last == work(config, tokens).total
+
+
+@pytest.mark.parametrize(("past", "new"), [(0, 5), (1, 1), (9, 1), (6, 3)])
+def test_after_a_past_as_well(lm, past, new):
+    memory = Past(lm.model)
+    if past:
+        forward.hidden(lm.model, torch.zeros(1, past, dtype=torch.long), past=memory)
+    ids = torch.zeros(1, new, dtype=torch.long)
+    with kernels.by_the_book():
+        found = counted(lambda: forward.last_logits(lm.model, ids, memory))
+    assert found == work(lm.config, new, past).total
+
+
+def test_gpt2_on_the_meta_device():
+    model = blank_model(GPT2)
+    ids = torch.zeros(1, 1024, dtype=torch.long, device="meta")
+    model.eval()
+    found = counted(lambda: model.trf_blocks(model.tok_emb(ids)))
+    whole = work(GPT2, 1024, logits=0)
+    assert found == whole.total and whole.head == 0
+
+
+@given(new=st.integers(1, 40), past=st.integers(0, 40))
+def test_cached_only_the_attention_knows_of_the_past(new, past):
+    alone, after = work(GPT2, new), work(GPT2, new, past)
+    assert (after.projections, after.feed_forward, after.head) == (
+        alone.projections,
+        alone.feed_forward,
+        alone.head,
+    )
+    assert after.attention - alone.attention == 12 * 2 * new * past * 768
+
+
+@given(prompt=st.integers(1, 30), written=st.integers(0, 40), context=st.integers(2, 40))
+def test_every_step_without_is_a_pass_over_all_and_with_over_one(prompt, written, context):
+    config = GPTConfig(50, context, 8, 2, 3)
+    table = steps(config, prompt, written)
+    assert len(table) == written
+    for row in table.itertuples():
+        known = prompt + row.step - 1
+        assert row.tokens == min(known, context)
+        assert row.without_cache == work(config, row.tokens).total <= row.all_logits
+        if row.step == 1 or known > context:
+            assert row.cached == 0 and row.with_cache == row.without_cache
+        else:
+            assert row.cached == known - 1 and row.with_cache == work(config, 1, known - 1).total
+    passed = (table["tokens"] - table["cached"]).sum()
+    if written and prompt + written - 1 <= context:
+        assert passed == prompt + written - 1  # each token goes through the blocks once
+        assert table["tokens"].sum() == written * prompt + written * (written - 1) // 2
+
+
+def test_the_cache_in_bytes_grows_by_a_key_and_a_value_a_block():
+    table = steps(GPT2, 1000, 30, number_bytes=2)
+    assert table["cache_bytes"].iloc[0] == 2 * 12 * 1000 * 768 * 2
+    assert table["cache_bytes"].iloc[-1] == 2 * 12 * 1024 * 768 * 2  # the context is full
+
+
+@pytest.mark.parametrize("wrong", [(0, 0, 0), (1, -1, 1), (2, 0, 3), (2, 0, -1)])
+def test_what_no_pass_has(wrong):
+    with pytest.raises(ValueError, match=str(wrong[0])):
+        work(GPT2, *wrong)
+
+
+def test_there_is_something_to_write_after():
+    with pytest.raises(ValueError, match="prompt is 0"):
+        steps(GPT2, 0, 3)
+    assert steps(GPT2, 3, 0).empty

@@ -1,0 +1,75 @@
+"""Repeated pieces and loops against a search by hand; induction against the scores of the heads."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis.head_roles import roles
+from gptviz.analysis.repetition import Loop, followed, loop, repeated, share_along, without_heads
+from gptviz.edits import Edit
+
+IDS = st.lists(st.integers(0, 3), min_size=0, max_size=30)
+
+
+@given(IDS, st.integers(1, 4))
+def test_a_piece_is_repeated_if_it_stood_before(ids, n):
+    text = "".join(map(str, ids))
+    by_hand = [e >= n and text.find(text[e - n : e]) < e - n for e in range(1, len(ids) + 1)]
+    assert repeated(ids, n).tolist() == by_hand
+
+
+def test_the_share_counts_from_where_it_was_written():
+    ids = [1, 2, 3, 1, 2, 3, 9]
+    assert share_along(ids, 3, 3).tolist() == [0, 0, 1 / 3, 1 / 4]
+    assert share_along(ids, 7, 3).tolist() == []
+    with pytest.raises(ValueError, match="n is 0"):
+        repeated(ids, 0)
+
+
+@given(st.lists(st.integers(4, 9), max_size=8), st.lists(st.integers(0, 3), min_size=1, max_size=5))
+def test_a_loop_is_found_where_it_begins(before, piece):
+    ids = before + piece * 3
+    found = loop(ids)
+    assert found is not None and found.period <= len(piece)
+    assert ids[found.start :] == ids[found.start - found.period : len(ids) - found.period]
+    assert found.start - found.period >= len(before)
+    goes_on = found.start > found.period and ids[found.start - 1] == ids[found.start - 1 - found.period]
+    assert not goes_on
+
+
+def test_loops_by_hand():
+    assert loop([7, 1, 2, 1, 2, 1]) == Loop(3, 2)
+    assert loop([5, 5]) == Loop(1, 1)
+    assert loop([1, 2, 3, 1, 2]) is None
+    assert loop([]) is None and loop([1]) is None
+
+
+def test_what_followed_is_the_induction_share_of_the_roles(mini):
+    ids = mini.encode("one two three one two three one two")
+    trace = mini.trace(ids, keep=["attn"])
+    reduced = mini.trace(ids, keep=[], reduce=[followed(trace.tokens)])
+    found = reduced.reduced("attention to what followed")
+    for block, rows in enumerate(found):
+        for head, role in enumerate(roles(trace)[block]):
+            assert np.nanmean(rows[head]) == pytest.approx(role.shares["induction"], abs=1e-5)
+    query = 4  # the second " two": after the first came " three"
+    assert ids[query] == ids[1]
+    assert torch.allclose(found[5][:, query], trace["attn", 5][:, query, 2])
+    assert torch.isnan(found[0][:, 0]).all()
+
+
+def test_nothing_repeats_nothing_followed(mini):
+    trace = mini.trace([1, 2, 3], keep=[], reduce=[followed(mini.tokens([1, 2, 3]))])
+    assert torch.isnan(torch.stack(trace.reduced("attention to what followed"))).all()
+
+
+def test_without_heads_is_the_edited_pass(mini):
+    ids = mini.encode("Seven green parrots sang")
+    plain = without_heads(mini, ids, [])
+    log_p = torch.log_softmax(mini.trace(ids).logits(2).double(), dim=-1)
+    assert np.isnan(plain[0]) and plain[3] == pytest.approx(float(log_p[ids[3]].exp()), rel=1e-4)
+    muted = without_heads(mini, ids, [(b, h) for b in range(6) for h in range(8)])
+    trace = mini.trace(ids, edits=[Edit("z", b) for b in range(6)])
+    assert muted[3] == pytest.approx(float(trace.logits(2).softmax(-1)[ids[3]]), rel=1e-4)
