@@ -2,7 +2,6 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.generate import view
-from gptviz.ui.views.generate.play import PARAMS
 
-scene = page("Generate", keep=("final",), params=PARAMS)
+scene = page("Generate", keep=("final",), params=view.PARAMS)
 view.draw(scene)

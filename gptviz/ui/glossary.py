@@ -62,6 +62,8 @@ GLOSSARY = {
     "continued that was seen only once.",
     "previous-token head": "A head that looks from each token to the one before it.",
     "snapshot": "The whole model as it was after a certain step of its training, kept to be looked at.",
+    "cache": "What is kept of the tokens that were read: their keys and values, in every block.",
+    "attention sink": "A token, mostly the first, on which heads rest that look for nothing else.",
     "causal": "Looking only back: what comes later is hidden.",
 }
 

@@ -10,7 +10,7 @@ from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import rollout
 from gptviz.ui.shell.details import program
-from gptviz.ui.views.why.ways import derived
+from gptviz.ui.views import slow
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
 from gptviz.ui.views.why.ways.flow_snippet import shares
 from gptviz.ui.views.why.ways.paths_snippet import edges
@@ -120,7 +120,7 @@ def test_what_takes_long_waits_for_a_click():
 
 def test_asked_for_it_is_done_a_few_at_a_time(monkeypatch):
     at_once = charts(open_panels("agreement", text=TEXT, token=9))[-2]["data"][0]["z"]
-    monkeypatch.setattr(derived, "UNASKED", 0)
+    monkeypatch.setattr(slow, "UNASKED", 0)
     at = open_panels("agreement", text=TEXT + " mill", token=9)  # another run: nothing is known of it
     assert charts(at)[-2]["data"][0]["z"].shape == (4, 9)
     at.toggle(key="why_mute_tokens").set_value(True).run()

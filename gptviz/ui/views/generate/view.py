@@ -1,5 +1,7 @@
 """A text that grows token by token: how each was drawn, the way back, and other ways on."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from gptviz.digits import fixed
@@ -17,11 +19,17 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.generate import branches, controls, derived, play, words
+from gptviz.ui.views.generate.panels import looked, loops, saves, surgery
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tables import candidate_table, step_table
 from gptviz.ui.views.generate.tree import LONGEST, Tree
 from gptviz.ui.views.generate.written import Written, WrittenStep
 from gptviz.ui.words import show_id
+
+# more about the chosen step and the text, below: each is drawn from the scene, and what is written
+PANELS: tuple[Callable[[Scene, Written], None], ...] = (looked.draw, saves.draw, surgery.draw, loops.draw)
+
+PARAMS = (*play.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
 
 
 def draw(scene: Scene) -> None:
@@ -60,6 +68,8 @@ def _draw(scene: Scene) -> None:
         _bar(scene, sampling, tree, written, drawn, step)
     prose(words.look_for(sampling.seed or 0), "forward pass", "token", "vocabulary", "temperature")
     branches.panel(scene, sampling, tree)
+    for panel in PANELS:
+        panel(scene, written)
     _details(scene, sampling, tree, written, drawn)
 
 

@@ -12,12 +12,13 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.panel import panel
+from gptviz.ui.views.sideways import sideways
+from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
-from gptviz.ui.views.why.ways.panel import panel
-from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import Place
 
 
@@ -90,7 +91,7 @@ def _draw(scene: Scene, target: Target) -> None:
 def _losses(scene: Scene, target: Target, places: list[int]) -> list[tuple[int, float]] | None:
     """What muting each token takes; None where that takes long and nobody has asked for it yet."""
     n_tokens = scene.position + 1
-    slow = derived.is_asked_for(scene.lm, n_tokens, len(places))
+    slow = is_asked_for(scene.lm, n_tokens, len(places))
     if slow and not st.toggle(words.ask(len(places), n_tokens), key="why_mute_tokens", help=words.ASK_HELP):
         return None
     progress = st.progress(0.0) if slow else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz import LanguageModel, Run, Trace
+from gptviz import Run, Trace
 from gptviz.analysis import agreement, flow
 from gptviz.analysis import paths as path_numbers
 from gptviz.analysis.attribution import read_at
@@ -18,9 +18,9 @@ from gptviz.reduction import Reduction
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.views.heads import fit_whole
+from gptviz.ui.views.slow import is_asked_for
 
 AT_A_TIME = 4  # tokens that are muted between two looks at whether somebody clicked
-UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
 def kept(run: Run, sites: tuple[str, ...]) -> tuple[str, ...]:
@@ -81,12 +81,6 @@ def muting(
     few = AT_A_TIME if slow else max(1, len(places))
     for start in range(0, len(places), few):
         yield list(losses(run, position, token, against, tuple(places[start : start + few])))
-
-
-def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """Whether so many passes take so long that they wait for a click."""
-    blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
-    return n_tokens * passes * blocks > UNASKED
 
 
 def _flow_trace(run: Run) -> Trace:

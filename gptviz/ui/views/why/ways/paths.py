@@ -13,12 +13,12 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.panel import panel
+from gptviz.ui.views.sideways import sideways
 from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
-from gptviz.ui.views.why.ways.panel import panel
 from gptviz.ui.views.why.ways.paths_snippet import edges as edges_in_python
-from gptviz.ui.views.why.ways.sideways import sideways
 from gptviz.ui.views.why.ways.words import Place, Writer
 
 FROM, TO = 100 * LEAST, 20.0

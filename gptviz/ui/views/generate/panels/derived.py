@@ -1,0 +1,110 @@
+"""What the Generate page's panels work out once for a run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz import Run, Trace
+from gptviz.analysis import looked
+from gptviz.analysis import repetition as repeats
+from gptviz.analysis.attribution import read_at
+from gptviz.analysis.repetition import followed
+from gptviz.analysis.surgery import Operation, Surgery, surgery
+from gptviz.generate import steps
+from gptviz.reduction import Reduction
+from gptviz.sampling import Sampling
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.views import heads
+
+PART = 16  # tokens that are written between two looks at the clock
+
+
+# ---- what it looked at ----
+
+
+@per_run
+def last_rows(run: Run) -> NDArray[np.float32]:
+    """(L, H, T): where every head looks from the last token that the model read."""
+    found: NDArray[np.float32] = looked.last_rows(_trace(run, read_at(len(run) - 1))).numpy()
+    return found
+
+
+@per_run
+def weights_on(run: Run, position: int) -> NDArray[np.float32]:
+    """(L, H, T): what every head gives to a position, from every token."""
+    trace = _trace(run, looked.towards(position))
+    found: NDArray[np.float32] = looked.to_position(trace, position).numpy()
+    return found
+
+
+def _trace(run: Run, reduction: Reduction) -> Trace:
+    """All attention where that is little, so that another head or token is there at a click."""
+    whole = heads.fit_whole(runs.model(run).config, len(run))
+    return runs.get(run, ("attn",) if whole else (), () if whole else (reduction,))
+
+
+# ---- surgery ----
+
+
+@per_run
+def operated(run: Run, operation: Operation) -> Surgery:
+    return surgery(runs.model(run), run.ids, operation)
+
+
+# ---- loops ----
+
+
+@per_run
+def _more(run: Run, sampling: Sampling, done: int) -> tuple[int, ...]:
+    """Up to `PART` tokens after a text of which `done` are written; an end of the text ends them."""
+    lm = runs.model(run)
+    return tuple(step.id for step in steps(lm, run.ids, PART, sampling, skip=done))
+
+
+def written_on(run: Run, sampling: Sampling, count: int) -> Iterator[tuple[int, ...]]:
+    """What is written after a text, as it grows, up to `count` tokens: each part is kept."""
+    new: tuple[int, ...] = ()
+    while len(new) < count:
+        some = _more(replace(run, ids=(*run.ids, *new)), sampling, len(new))
+        new += some
+        yield new[:count]
+        if len(some) < PART:
+            return
+
+
+@dataclass(frozen=True)
+class Induction:
+    """The head that looks most at what followed, and all that do so clearly, the clearest first."""
+
+    block: int
+    head: int
+    share: float
+    clear: tuple[tuple[int, int], ...]
+
+
+@per_run
+def induction(run: Run) -> Induction | None:
+    """None where no token of the text stands in it twice, so that nothing followed."""
+    found = [(role.shares.get("induction"), role) for row in heads.measured(run).roles for role in row]
+    asked = [(share, role) for share, role in found if share is not None]
+    if not asked:
+        return None
+    share, best = max(asked, key=lambda pair: pair[0])
+    clear = sorted((pair for pair in asked if pair[1].kind == "induction"), key=lambda pair: -pair[0])
+    return Induction(best.block, best.head, share, tuple((role.block, role.head) for _, role in clear))
+
+
+@per_run
+def followed_by(run: Run, block: int, head: int) -> NDArray[np.float32]:
+    """(T,): what a head gave to the tokens that followed earlier copies; NaN where there are none."""
+    reduction = followed(runs.model(run).tokens(run.ids))
+    found: NDArray[np.float32] = runs.get(run, (), (reduction,)).reduced(reduction.name)[block][head].numpy()
+    return found
+
+
+@per_run
+def without_heads(run: Run, muted: tuple[tuple[int, int], ...]) -> NDArray[np.float64]:
+    return repeats.without_heads(runs.model(run), run.ids, muted)
