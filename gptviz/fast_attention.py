@@ -45,7 +45,7 @@ def attention(att: Any, x: torch.Tensor, after: Earlier | None = None) -> torch.
     # (b, H, T, head_dim) -> (b * H, T, head_dim); a view where b is 1
     queries = queries.reshape(b * h, n, d)
     keys, values = (x.reshape(b * h, k, d) for x in (keys, values))
-    if n > WHOLE_UP_TO and _is_causal(att.mask):
+    if n > WHOLE_UP_TO and is_causal(att.mask):
         context = _by_rows(att, b, queries, keys, values)
     else:
         weights = _divided(queries, keys, att.mask[k - n : k, :k], _buffer(b * h, n, k)).view(b, h, n, k)
@@ -113,7 +113,7 @@ def _is_watched(dropout: nn.Module) -> bool:
     )
 
 
-def _is_causal(mask: torch.Tensor) -> bool:
+def is_causal(mask: torch.Tensor) -> bool:
     """Whether a model's mask is the book's: later keys hidden, all others not. Looked at once a mask."""
     known = _causal.get(mask)
     if known is None or known[0] != _version(mask):

@@ -14,13 +14,13 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import MethodType
 from typing import Any, Literal, cast
 
 import torch
 
-from gptviz import kernels
+from gptviz import kernels, one_token
 from gptviz.config import GPTConfig
 from gptviz.fast_attention import attention
 from gptviz.model import GPTModel, MultiHeadAttention
@@ -39,6 +39,12 @@ class _Memory:
 
     kv: torch.Tensor
     used: int
+
+    @cached_property
+    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Each block's keys and values, (B, H, room, D/H)."""
+        with torch.inference_mode(False):  # they are written into outside it, too
+            return list(zip(*(part.unbind() for part in self.kv), strict=True))
 
 
 class Past:
@@ -108,11 +114,11 @@ class Past:
         self, block: int, keys: torch.Tensor, values: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Behind a block's keys and values those of new tokens: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
-        end = self._n + keys.shape[2]
-        all_keys, all_values = self._memory.kv[:, block, :, :, :end]
-        all_keys[:, :, self._n :] = keys
-        all_values[:, :, self._n :] = values
-        return all_keys, all_values
+        n, t = self._n, keys.shape[2]
+        all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
+        all_keys[:, :, n : n + t] = keys
+        all_values[:, :, n : n + t] = values
+        return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
     def make_room(self, t: int) -> None:
         """For t more tokens. What is appended must not stand where another Past has its own."""
@@ -224,8 +230,11 @@ def final_hidden(
     past.make_room(t)
     positions = torch.arange(first, first + t, device=in_idx.device)
     x = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))  # (B, t, D)
-    with _at_work(model, past):  # each block's attention is `attend`
-        x = model.trf_blocks(x)
+    if one_token.serves(model, x):
+        x = one_token.blocks(model, x, past.append)
+    else:
+        with _at_work(model, past):  # each block's attention is `attend`
+            x = model.trf_blocks(x)
     past.advance(t, first + t)
     result: torch.Tensor = model.final_norm(x)
     return result

@@ -31,6 +31,7 @@ def test_the_books_greedy_continuation():
     # the book, section 4.7
     assert out.tolist() == [[15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267]]
     assert lm.decode(out[0].tolist()) == "Hello, I am Featureiman Byeswickattribute argue"
+    assert [step.id for step in lm.generate("Hello, I am", 6, temperature=0)] == out[0, 4:].tolist()
 
 
 def test_the_greedy_loop_takes_the_largest_logit_of_every_row_of_the_batch(lm):

@@ -26,6 +26,7 @@ FLOORS = [
     {"edits", "reduction", "sampling", "tokenizer"},
     {"sites", "layer_norms", "rows"},
     {"past"},
+    {"one_token"},
     {"kernels", "fast_attention", "blank"},
     {"config", "model", "digits", "sizes"},
 ]

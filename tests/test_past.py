@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz import forward, kernels, past
+from gptviz import forward, kernels, one_token, past
 from gptviz.past import Past, attend, past_bytes
 from tests.conftest import random_lm
 from tests.test_model import to_hugging_face
@@ -224,3 +224,45 @@ def test_a_pass_that_fails_half_way_leaves_the_past_as_it_was(lm):
     assert len(found) == 9 and not past._this_thread.blocks
     rows = forward.hidden(lm.model, IDS[:, 9:12], past=found)
     assert torch.allclose(rows, forward.hidden(lm.model, IDS[:, :12])[:, 9:], atol=1e-4)
+
+
+def test_a_token_that_nobody_watches_goes_the_short_way_to_the_same_bits(lm, monkeypatch):
+    ways, real = [], one_token.blocks
+    monkeypatch.setattr(one_token, "blocks", lambda *args: ways.append(1) or real(*args))
+    for model in (lm.model, random_lm(activation="gelu", linear_bias=False, norm_bias=False).model):
+        logits = []
+        for watched in (False, True):
+            found = Past(model, 2)
+            forward.hidden(model, IDS[:, :20].view(2, 10), past=found)
+            ways.clear()
+            hooks = [forward.Hook("trf_blocks.1.ff.layers.1", "input", lambda x: None)] if watched else []
+            logits.append(forward.hidden(model, IDS[:, 20:22].view(2, 1), hooks, found))
+            assert ways == [] if watched else [1]
+        assert torch.equal(*logits)
+
+
+@pytest.mark.parametrize("what", ["mask", "forward", "subclass", "off", "bfloat16", "two tokens", "global"])
+def test_the_short_way_is_for_the_books_own_lines_only(what, monkeypatch):
+    """Whatever somebody has changed on a model is run: never what we think is there."""
+    model, ids = random_lm().model, IDS[:, 9:10]
+    att = model.trf_blocks[0].att
+    found = Past(model)
+    forward.hidden(model, IDS[:, :9], past=found)
+    monkeypatch.setattr(one_token, "blocks", lambda *_: pytest.fail("the short way was taken"))
+    if what == "mask":
+        att.mask[9, 3] = True
+    elif what == "forward":
+        monkeypatch.setattr(model.trf_blocks[1].ff, "forward", lambda x: x)
+    elif what == "subclass":
+        model.trf_blocks[1].norm1.__class__ = type("Mine", (type(model.final_norm),), {})
+    elif what == "off":
+        monkeypatch.setenv(kernels.SETTING, "off")
+    elif what == "bfloat16":
+        model.bfloat16()
+        found = Past(model)
+    elif what == "two tokens":
+        ids = IDS[:, 9:11]
+    elif what == "global":
+        monkeypatch.setattr(one_token.torch_modules, "_has_any_global_hook", lambda: True)
+    forward.last_logits(model, ids, found)
+    monkeypatch.undo()
