@@ -136,12 +136,12 @@ class Runs:
         sites += [name for name, site in SITES.items() if site.in_past]
         with self._lock:
             others = [(o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)]
-            most, _, best = max(
-                ((run.alike(o), -len(o), o) for o, t in others if o != run and t.holds(sites)),
-                default=(0, 0, run),
-                key=lambda found: found[:2],
-            )
-            return (self._known(best), most) if most else (None, 0)
+            known = [(run.alike(o), -len(o), t, o) for o, t in others if o != run and o.ids[0] == run.ids[0]]
+            for alike, _, trace, other in sorted(known, key=lambda k: k[:2], reverse=True):
+                if trace.holds(sites):
+                    self._known(other)  # which keeps it from being forgotten
+                    return trace, alike
+        return None, 0
 
     def _register(self, run: Run, trace: Trace) -> None:
         name = id(trace)
