@@ -5,7 +5,6 @@ does, however that ends. A thread waits for each of them, and starts the next.
 """
 
 import shutil
-import tempfile
 import threading
 import uuid
 import weakref
@@ -17,6 +16,7 @@ from gptviz.catalog import gigabytes
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
+from gptviz.ui.training.root import new_root
 from gptviz.ui.training.worker import Worker, launch
 
 MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
@@ -93,7 +93,7 @@ class Queue:
     def __init__(self, at_once: int, max_bytes: int, launch: Callable[[Path], Worker] = launch):
         self.at_once, self.max_bytes = at_once, max_bytes
         self._launch = launch
-        self._root = Path(tempfile.mkdtemp(prefix="gptviz-training-"))  # for this user's eyes only
+        self._root, self._held = new_root()
         self._all: dict[str, Training] = {}
         self._waiting: list[Training] = []
         self._running: dict[str, Worker] = {}

@@ -8,6 +8,7 @@ import pytest
 
 from gptviz.training.live import begin, train
 from gptviz.ui.training.queue import MOST_OF_ONE, Queue
+from gptviz.ui.training.root import new_root
 from tests.training.live.conftest import tiny
 
 
@@ -173,3 +174,15 @@ def test_real_processes_train_pause_go_on_and_can_be_killed():
     root = queue._root
     queue.close()
     assert not root.exists()
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next_and_by_nobody_else(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    root, held = new_root()
+    other, _held = new_root()
+    (tmp_path / "gptviz-training-not-ours").mkdir()
+    assert root.exists() and other.exists()
+    held.close()  # as the system does for a process that ends
+    third, _also = new_root()
+    assert not root.exists() and other.exists() and third.exists()
+    assert (tmp_path / "gptviz-training-not-ours").exists()
