@@ -5,12 +5,17 @@ where there is one: no second implementation.
 """
 
 from gptviz.lessons.attention import multi_head_attention, self_attention, simple_attention
+from gptviz.lessons.dropout import drop
 from gptviz.lessons.positions import rotate, sinusoidal
+from gptviz.lessons.scaling import by_size, gradient_left
 from gptviz.lessons.windows import Windows, examples
 
 __all__ = [
     "Windows",
+    "by_size",
+    "drop",
     "examples",
+    "gradient_left",
     "multi_head_attention",
     "rotate",
     "self_attention",

@@ -54,6 +54,11 @@ SECTIONS = {
         "data_windows": ("Data windows", "view_carousel", "How does a text become training examples?"),
         "positions": ("Positions", "pin_drop", "How does a model know where a token stands?"),
         "attention_by_hand": ("Attention by hand", "edit", "How do a few vectors become attention?"),
+        "scaling": (
+            "Scaling",
+            "square_foot",
+            "Why divide by √d, why drop weights at random, and what does attention cost?",
+        ),
         "loss": ("Loss", "trending_down", "How wrong was the model, position by position?"),
         "baselines": ("Baselines", "grid_view", "How far does one get by counting, and what does a GPT add?"),
         "training": ("Train one now", "model_training", "How does a GPT come to do what it does?"),

@@ -1,0 +1,55 @@
+"""Dropout on attention weights: a random mask, and what is left made larger, so that the mean stays.
+
+Srivastava et al., Dropout, 2014; the book's section 3.5.2. Only in training: eval mode drops nothing.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from gptviz.lessons.attention import self_attention
+from gptviz.lessons.sentences import SENTENCES, linear_weights
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """`mask` is 1 where a weight stays and 0 where it goes; `after` = before * mask / (1 - p)."""
+
+    before: torch.Tensor
+    mask: torch.Tensor
+    after: torch.Tensor
+    p: float
+
+    @property
+    def gone(self) -> int:
+        """How many of the weights above zero the mask has put out."""
+        return int(((self.mask == 0) & (self.before > 0)).sum())
+
+    @property
+    def kept(self) -> int:
+        return int(((self.mask == 1) & (self.before > 0)).sum())
+
+
+def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
+    """What `torch.manual_seed(seed); nn.Dropout(p)(weights)` makes of it, with its mask.
+
+    From a generator of its own: nobody else's random numbers change. ValueError unless 0 <= p < 1.
+    """
+    if not 0 <= p < 1:
+        raise ValueError(f"p is {p}; it must be at least 0 and less than 1, where nothing would be left")
+    weights = weights.detach()
+    draw = torch.Generator().manual_seed(seed)
+    mask = torch.empty_like(weights).bernoulli_(1 - p, generator=draw)
+    return Dropped(weights, mask, weights * mask.div(1 - p), p)
+
+
+def ones() -> torch.Tensor:
+    """(6, 6): what the book shows dropout on at first."""
+    return torch.ones(6, 6)
+
+
+def journey() -> torch.Tensor:
+    """(6, 6): causal attention weights of "Your journey starts with one step", the book's second example."""
+    (weights,) = linear_weights(789)
+    x = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)
+    return self_attention(x, weights, causal=True).weights.detach()

@@ -1,0 +1,111 @@
+"""Why attention divides by the square root of d: the variance of q · k, and what softmax makes of it.
+
+Vaswani et al., Attention Is All You Need, 2017, section 3.2.1. Shapes: n queries, T keys each, d numbers.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SIZES = tuple(2**power for power in range(11))  # of d, 1 to 1,024
+QUERIES, KEYS, SEED = 512, 8, 123
+
+# The slide's scores, whose softmax it prints as they are, and times 10.
+SLIDE = (0.1, -0.2, -0.3, 0.2, 0.5)
+# One try that a seed prints for d = 16: the variance of q · k, and of q · k / sqrt(16).
+PRINTED = (16, 13.188318252563477, 0.8242698907852173)
+
+
+@lru_cache(maxsize=2)
+def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[int, Floats]:
+    """q · k of normal random numbers for each d of `SIZES`: (n, T) each, nothing divided.
+
+    Every q and every k is one row of 1,024 numbers, of which a smaller d takes the first: what differs from
+    one d to the next is how many are added up, and not which were drawn.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    q = torch.randn(queries, SIZES[-1], generator=draw)
+    k = torch.randn(queries, keys, SIZES[-1], generator=draw)
+    found, total = {}, torch.zeros(queries, keys, dtype=torch.float64)
+    for before, d in zip((0, *SIZES), SIZES, strict=False):
+        total = total + torch.einsum("nd,ntd->nt", q[:, before:d], k[..., before:d]).double()
+        found[d] = total.numpy()
+    return found
+
+
+def softmax(rows: Floats) -> Floats:
+    """Each row of numbers as shares that add up to 1. (..., T) -> (..., T)."""
+    raised = np.exp(rows - rows.max(axis=-1, keepdims=True))
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+def jacobian(weights: Floats) -> Floats:
+    """How weight i moves with score j: w_i (1[i = j] - w_j). (..., T) -> (..., T, T)."""
+    return weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
+
+
+def gradient_left(weights: Floats) -> Floats:
+    """How far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
+
+    The Jacobian's diagonal, w (1 - w), as a share of the most there can be, which even weights have; towards
+    0 where one weight is 1. ValueError for a single key, whose weight is always 1.
+    """
+    count = weights.shape[-1]
+    if count < 2:
+        raise ValueError("a softmax over one key always gives it 1: there is no gradient to measure")
+    return np.diagonal(jacobian(weights), axis1=-2, axis2=-1).sum(axis=-1) / (1 - 1 / count)
+
+
+def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.DataFrame:
+    """A row for each d of `SIZES`, over all queries: d, then of the scores as they are and divided by sqrt(d)
+
+    variance, largest (the mean of each row's largest weight), keys (e to the entropy: among how many keys
+    the attention is spread), gradient (see `gradient_left`); the divided ones end in "_scaled".
+    """
+    rows = []
+    for d, raw in scores(queries, keys, seed).items():
+        row: dict[str, float] = {"d": d}
+        for ending, values in (("", raw), ("_scaled", raw / np.sqrt(d))):
+            weights = softmax(values)
+            row[f"variance{ending}"] = float(values.var())
+            row[f"largest{ending}"] = float(weights.max(axis=-1).mean())
+            row[f"keys{ending}"] = float(np.exp(entropy(weights)).mean())
+            row[f"gradient{ending}"] = float(gradient_left(weights).mean())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def entropy(weights: Floats) -> Floats:
+    """In nats, of each row of weights. (..., T) -> (...)."""
+    logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return -(weights * logs).sum(axis=-1)
+
+
+def sharpened(factor: float) -> torch.Tensor:
+    """The slide's softmax with every score times `factor`, (5,): at 1 and at 10 the slide prints it."""
+    return torch.softmax(torch.tensor(SLIDE) * factor, dim=-1)
+
+
+def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
+    """What a model's own heads would attend to without the division. q, k (H, T, d) of one block.
+
+    A row a head, over all pairs that the causal mask allows: head, variance and variance_scaled of the
+    scores, largest_scaled (the mean of each query's largest weight, as the model has it) and largest (without
+    the division). Queries with one key only are left out of the last two; NaN where there are no others.
+    """
+    raw = (q.double() @ k.double().transpose(-2, -1)).numpy()  # (H, T, T)
+    seen = np.tril(np.ones(raw.shape[-2:], dtype=bool))
+    rows = []
+    for head, values in enumerate(raw):
+        row: dict[str, float] = {"head": head}
+        for ending, scaled in (("", values), ("_scaled", values / np.sqrt(q.shape[-1]))):
+            weights = softmax(np.where(seen, scaled, -np.inf))
+            row[f"variance{ending}"] = float(scaled[seen].var())
+            row[f"largest{ending}"] = float(weights[1:].max(axis=-1).mean()) if len(weights) > 1 else np.nan
+        rows.append(row)
+    return pd.DataFrame(rows)
