@@ -112,6 +112,13 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     levels = sorted(shape["y0"] for shape in curves["layout"]["shapes"] if shape["y0"] == shape["y1"])
     assert levels == pytest.approx(sorted([run.task.ln_v, run.task.bigram, run.task.floor]))
     assert "step 40 of 40" in progress(at)
+    for name in ("curve", "heads", "levels"):
+        at.session_state[f"numbers_training_{name}"] = True
+    at.run()
+    table, heads, lines = (frame.value for frame in at.dataframe)
+    assert table["validation"].tolist() == [m.validation for m in run.measures]
+    assert heads["induction"].max() == max(m.best_induction[0] for m in run.measures)
+    assert lines["nats a token"].tolist() == [run.task.ln_v, run.task.bigram, run.task.floor]
     assert any(f"{run.measures[-1].validation:.2f} nats" in part.value for part in at.markdown)
 
 

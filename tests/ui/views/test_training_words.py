@@ -81,6 +81,6 @@ def test_every_sentence():
             ),
             "head choice": words.head_choice(None) + "\n" + words.head_choice(Head(1, 2, 0.66), 0.02),
             "take": f"{words.OPENED}\n{words.RELOAD}",
-            "numbers": f"{words.CURVES}\n{words.HEADS}\n{words.TENSORS}",
+            "numbers": f"{words.CURVES}\n{words.HEADS}\n{words.LEVELS}\n{words.TENSORS}",
         },
     )

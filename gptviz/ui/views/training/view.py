@@ -14,7 +14,7 @@ from gptviz.ui.views.training import actions, choice, heads, words
 from gptviz.ui.views.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.views.training.presets import USUAL, named, watch
 from gptviz.ui.views.training.snippet import train_one
-from gptviz.ui.views.training.watched import Watched, levels, watched
+from gptviz.ui.views.training.watched import Watched, levels, levels_table, watched
 
 PARAMS = choice.PARAMS
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
@@ -48,7 +48,7 @@ def _nothing_yet() -> None:
     st.html(heads.repeated(probe))
     with st.expander("Choose everything yourself", icon=":material/tune:"):
         choice.form()
-    _details(None)
+    _details(None, None)
 
 
 def _said() -> None:
@@ -70,7 +70,7 @@ def _watching(scene: Frame, mine: tuple[Training, ...]) -> None:
     if seen.said:
         st.error(f"{seen.said}.")
     if not seen.measures:
-        _details(seen)
+        _details(seen, training)
         return
     _story(training, seen, beside)
     step = _step(seen)
@@ -85,7 +85,7 @@ def _watching(scene: Frame, mine: tuple[Training, ...]) -> None:
         heads.draw_one(scene, training, seen, step)
         heads.samples(training, seen, beside, step)
         actions.snapshot(training, seen, step)
-    _details(seen)
+    _details(seen, training)
 
 
 def _chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
@@ -195,12 +195,13 @@ def _slid() -> None:
 # ---- details ----
 
 
-def _details(seen: Watched | None) -> None:
+def _details(seen: Watched | None, training: Training | None) -> None:
     config = USUAL if seen is None else seen.config
     size = choice.vocabulary(config, "") if seen is None else seen.vocabulary
-    if seen is not None and seen.measures:
+    if seen is not None and training is not None and seen.measures:
         in_numbers(seen.table, "training_curve", words.CURVES, "the curves")
         in_numbers(seen.heads, "training_heads", words.HEADS, "every head")
+        in_numbers(lambda: levels_table(training), "training_levels", words.LEVELS, "the dashed lines")
     in_numbers(
         lambda: tensor_table(anatomy(config.gpt_config(size))),
         "training_tensors",

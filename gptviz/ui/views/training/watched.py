@@ -121,3 +121,8 @@ def levels(training: Training) -> list[Level]:
     task = training.run.task
     found = [Level("a blind guess, ln V", task.ln_v), Level("bigram", task.bigram)]
     return found if task.floor is None else [*found, Level("what cannot be foreseen", task.floor)]
+
+
+def levels_table(training: Training) -> pd.DataFrame:
+    """The same as a table."""
+    return pd.DataFrame([{"loss of": level.name, "nats a token": level.nats} for level in levels(training)])

@@ -51,6 +51,11 @@ CURVES = (
     "token, the heads with the highest scores (block.head), and what the model then wrote."
 )
 HEADS = "Every head's two scores at every point: the mean attention to where such a head would look."
+LEVELS = (
+    "In nats a token: who guesses evenly; who knows only the token before; and, where it is known, what "
+    "is left "
+    "for one who knows how the texts are made."
+)
 TENSORS = "What will be trained: every tensor of the model, with its shape."
 
 
