@@ -79,11 +79,21 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     """
     rows = rows.detach().double().cpu()
     products = (rows @ rows.T).numpy()  # (n, n)
-    found = []
-    for distance in range(len(products)):
-        values = np.diagonal(products, -distance)
-        found.append((distance, values.mean(), values.min(), values.max()))
-    return pd.DataFrame(found, columns=["distance", "mean", "least", "most"])
+    n = len(products)
+    places = np.arange(n)
+    before = places[:, None] - places  # (n, n): where m - distance is, below 0 where there is no such place
+    apart = np.take_along_axis(
+        products, before.clip(0), axis=1
+    )  # column `distance` holds its n - distance pairs
+    there = before >= 0
+    return pd.DataFrame(
+        {
+            "distance": places,
+            "mean": np.where(there, apart, 0).sum(axis=0) / (n - places),
+            "least": np.where(there, apart, np.inf).min(axis=0),
+            "most": np.where(there, apart, -np.inf).max(axis=0),
+        }
+    )
 
 
 def scores_along(

@@ -61,6 +61,7 @@ def gradient_left(weights: Floats) -> Floats:
     return np.diagonal(jacobian(weights), axis1=-2, axis2=-1).sum(axis=-1) / (1 - 1 / count)
 
 
+@lru_cache(maxsize=2)
 def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.DataFrame:
     """A row for each d of `SIZES`, over all queries: d, then of the scores as they are and divided by sqrt(d)
 

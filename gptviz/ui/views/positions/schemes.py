@@ -1,6 +1,7 @@
 """The four ways to say where a token stands, as this page compares them, in a model's own sizes."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,21 @@ def rows_of(lm: LanguageModel, scheme: str) -> torch.Tensor:
     if scheme == "rope":  # in each head, of as many dimensions as a head has
         return lesson.rotations(n, lesson.even_part(d // lm.config.n_heads))
     return torch.zeros(n, d, dtype=torch.float64)
+
+
+def distances(lm: LanguageModel, scheme: str) -> pd.DataFrame:
+    """`products_by_distance` of a scheme's rows; those of a formula are worked out once."""
+    if scheme == "learned":
+        return lesson.products_by_distance(rows_of(lm, scheme))
+    n, d = rows_of(lm, scheme).shape
+    return _by_formula(scheme, n, d)
+
+
+@lru_cache(maxsize=12)
+def _by_formula(scheme: str, n: int, d: int) -> pd.DataFrame:
+    made = {"sinusoidal": lesson.sinusoidal, "rope": lesson.rotations}
+    rows = made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
+    return lesson.products_by_distance(rows)
 
 
 def shown(rows: torch.Tensor) -> tuple[NDArray[np.float64], list[int]]:
@@ -54,8 +70,12 @@ def scores(
     return found | {SCHEMES["none"]: along(None)}
 
 
-def properties(lm: LanguageModel, scores: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+def properties(
+    lm: LanguageModel, scores: Mapping[str, NDArray[np.float64]], known: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
     """A row a scheme: by how much a pair's products, and its score, differ over all places.
+
+    `known` are the `distances` of schemes for which they have been worked out.
 
     Columns: scheme, product (of two equal rows, on average), product changes (most less least, at the
     distance where that is largest), score (on average), score changes.
@@ -64,7 +84,7 @@ def properties(lm: LanguageModel, scores: Mapping[str, NDArray[np.float64]]) -> 
     for scheme, name in SCHEMES.items():
         if name not in scores:
             continue
-        table = lesson.products_by_distance(rows_of(lm, scheme))
+        table = known[scheme] if scheme in known else distances(lm, scheme)
         rows.append(
             {
                 "scheme": name,

@@ -81,8 +81,8 @@ def head_of_block_0(scene: Scene) -> int:
     return int(previous_shares(scene.run)[0].argmax()) if HEAD.value is None else HEAD.value
 
 
-def draw(scene: Scene) -> None:
-    """The controls, both passes' attention, and both predictions."""
+def draw(scene: Scene) -> Head:
+    """The controls, both passes' attention, and both predictions; gives the head that is compared."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         WHAT.widget(
             st.segmented_control,
@@ -112,6 +112,7 @@ def draw(scene: Scene) -> None:
             st.markdown(f"**{title}**")
             _matrix(scene, name, title, attn, seen)
     st.html(tables.predictions(predictions(scene, changed), words.WHAT_IF[WHAT.value].lower()))
+    return seen
 
 
 def _attention(run: Run, seen: Head) -> torch.Tensor:

@@ -32,18 +32,19 @@ def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     st.html(STYLE)
     SCHEME.within(SCHEMES)
-    _scheme(scene)
+    known = _scheme(scene)
     st.subheader("A pair of tokens moves along the text", anchor=False)
-    _moved(scene)
+    _moved(scene, known)
     st.subheader("What if the model's own positions were changed?", anchor=False)
-    shuffle.draw(scene)
-    _details(scene)
+    seen = shuffle.draw(scene)
+    _details(scene, seen)
 
 
 # ---- one scheme ----
 
 
-def _scheme(scene: Scene) -> None:
+def _scheme(scene: Scene) -> dict[str, pd.DataFrame]:
+    """Draw it; gives its dot products by distance."""
     sentence = st.container()
     name = SCHEME.widget(
         st.segmented_control,
@@ -55,7 +56,7 @@ def _scheme(scene: Scene) -> None:
     )
     rows = schemes.rows_of(scene.lm, name)
     count, size = rows.shape
-    table = lesson.products_by_distance(rows)
+    table = schemes.distances(scene.lm, name)
     distance = _distance(count)
     row = table.iloc[distance]
     slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
@@ -93,6 +94,7 @@ def _scheme(scene: Scene) -> None:
         step = lesson.shift_matrix(distance, size)
         error = float((rows[: count - distance] @ step.T - rows[distance:]).abs().max())
         prose(words.a_step(distance, size, error))
+    return {name: table}
 
 
 def _distance(count: int) -> int:
@@ -104,7 +106,7 @@ def _distance(count: int) -> int:
 # ---- a pair that moves ----
 
 
-def _moved(scene: Scene) -> None:
+def _moved(scene: Scene, known: dict[str, pd.DataFrame]) -> None:
     lm, count = scene.lm, scene.lm.config.context_length
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         distance = _distance(count)
@@ -138,7 +140,7 @@ def _moved(scene: Scene) -> None:
         key="position_scores",
         alt=f"The score of {query} for {key}, {distance} before it, at every place of the text",
     )
-    st.html(tables.compared(schemes.properties(lm, found)))
+    st.html(tables.compared(schemes.properties(lm, found, known)))
     st.caption(words.COMPARED)
 
 
@@ -165,7 +167,7 @@ def _scores(scene: Scene, distance: int) -> tuple[str, str, dict[str, np.ndarray
 # ---- details ----
 
 
-def _details(scene: Scene) -> None:
+def _details(scene: Scene, seen: shuffle.Head) -> None:
     in_numbers(lambda: _by_distance(scene), "position_products.csv", what="dot products by distance")
     in_numbers(
         lambda: _along(scene),
@@ -180,7 +182,6 @@ def _details(scene: Scene) -> None:
         "the changed pass",
         missing="nothing before it",
     )
-    seen = shuffle.chosen_head(scene)
     in_code(
         [GPTModel.final_hidden, lesson.sinusoidal.__wrapped__, lesson.rotate, Edit.apply],
         program(
@@ -200,10 +201,7 @@ def _details(scene: Scene) -> None:
 
 
 def _by_distance(scene: Scene) -> pd.DataFrame:
-    frames = [
-        lesson.products_by_distance(schemes.rows_of(scene.lm, scheme)).assign(scheme=name)
-        for scheme, name in SCHEMES.items()
-    ]
+    frames = [schemes.distances(scene.lm, scheme).assign(scheme=name) for scheme, name in SCHEMES.items()]
     return pd.concat(frames, ignore_index=True)
 
 
