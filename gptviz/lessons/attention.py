@@ -14,6 +14,11 @@ import torch
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
 
+# The slides' example of softmax in two steps, as they print it.
+SLIDE_SCORES = (1.4529, 0.3491, -0.8928, 0.2072, -0.3993)
+SLIDE_EXPONENTIALS = (4.2757, 1.4177, 0.4095, 1.2302, 0.6708)
+SLIDE_WEIGHTS = (0.5342, 0.1771, 0.0512, 0.1537, 0.0838)
+
 
 @dataclass(frozen=True)
 class Attention:

@@ -1,9 +1,10 @@
 """Pieces of prose that pages share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gptviz import LanguageModel
+from gptviz.digits import fixed
 from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
 
 
@@ -74,6 +75,12 @@ def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
     """What becomes of chosen tokens when another model does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
     return f"{name} has no such token as {shown}: the choice is taken back."
+
+
+def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:
+    """Where a text prints another last digit of four: "0.3389 where this is 0.3388", one for each."""
+    pairs = ((fixed(a, 4), fixed(round(b, 12), 4)) for a, b in zip(printed, ours, strict=True))
+    return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
 
 
 def term(number: str) -> str:

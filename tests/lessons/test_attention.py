@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from gptviz import lessons
 from gptviz.analysis.attention import softmax_row
 from gptviz.lessons.attention import (
+    SLIDE_EXPONENTIALS,
+    SLIDE_SCORES,
+    SLIDE_WEIGHTS,
     HeadWeights,
     multi_head_attention,
     self_attention,
@@ -202,12 +205,12 @@ def test_what_is_no_matrix_of_numbers_is_a_sentence():
 
 
 def test_softmax_in_two_steps_as_the_slides_print_it():
-    scores = torch.tensor([1.4529, 0.3491, -0.8928, 0.2072, -0.3993])
-    printed(scores.softmax(0), [0.5342, 0.1771, 0.0512, 0.1537, 0.0838])
+    scores = torch.tensor(SLIDE_SCORES)
+    printed(scores.softmax(0), SLIDE_WEIGHTS)
     row = softmax_row(scores)
-    printed(row.weights, [0.5342, 0.1771, 0.0512, 0.1537, 0.0838])
+    printed(row.weights, SLIDE_WEIGHTS)
     exponentials = row.exp * torch.tensor(row.largest).exp()
-    assert (exponentials - torch.tensor([4.2757, 1.4177, 0.4095, 1.2302, 0.6708])).abs().max() < 3e-4
+    assert (exponentials - torch.tensor(SLIDE_EXPONENTIALS)).abs().max() < 3e-4
 
 
 # ---- the averaging trick ----

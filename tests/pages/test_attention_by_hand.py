@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gptviz.lessons.attention import SLIDE_EXPONENTIALS, SLIDE_WEIGHTS
 from gptviz.lessons.averaging import NOTEBOOK, NOTEBOOK_AVERAGES
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.components import worksheet
@@ -72,7 +73,7 @@ def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing
         "attention_by_hand", hand=example, hand_way=way, **({"hand_weights": drawing} if drawing else {})
     )
     assert any(words.vector(words.PRINTED[example, way, drawing]) in m.value for m in at.markdown)
-    assert ("prints the same" in " ".join(m.value for m in at.markdown)) == (example == "journey")
+    assert any("book prints the same" in m.value for m in at.markdown) == (example == "journey")
 
 
 def test_a_number_of_a_link_moves_all_that_comes_after_it(run_page, drawn):
@@ -85,7 +86,7 @@ def test_a_number_of_a_link_moves_all_that_comes_after_it(run_page, drawn):
     assert (
         texts(drawn, "x")[1] == ["0.53", "0.34", "0"] and drawn["by_hand"]["sheets"]["x"]["rows"][0] == "猫"
     )
-    assert not any("prints" in m.value for m in at.markdown)
+    assert not any("prints" in m.value for m in at.markdown if "mixes" in m.value)
     (table,) = [e.proto.body for e in at.get("html") if 'data-testid="worked row"' in e.proto.body]
     assert words.vector((weights @ x)[1].tolist()) in re.sub("<[^>]*>", "", table)
 
@@ -116,6 +117,10 @@ def test_steps_show_one_more_each(run_page, drawn):
     seen = []
     for _ in range(6):
         seen.append(sum(not sheet["later"] for sheet in drawn["by_hand"]["sheets"].values()))
+        said = next(m.value for m in at.markdown if "So far" in m.value or "mixes" in m.value)
+        assert ("mixes" in said) == (len(seen) == 6)  # nothing is given away before its step
+        if len(seen) == 5:
+            assert "[0.4833, 0.5167]" in said
         if len(seen) < 6:
             at.button(key="step_on").click().run()
     assert seen == [4, 7, 8, 8, 9, 10]  # scaled scores take the place of the scores: six words have no room
@@ -133,6 +138,16 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page, drawn):
     assert texts(drawn, "vectors", "averages") == as_printed(NOTEBOOK)
     assert texts(drawn, "ones", "averages")[2][:3] == ["0.3333"] * 3
     assert texts(drawn, "zeros", "averages")[1] == ["0", "0", *["−∞"] * 6]
+
+
+def test_softmax_in_two_steps_as_the_slides_print_it(run_page):
+    at = run_page("attention_by_hand")
+    (table,) = [e.proto.body for e in at.get("html") if 'data-testid="softmax"' in e.proto.body]
+    shown = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", table)]
+    assert [row[2] for row in shown[:-1]] == [words.four(weight) for weight in SLIDE_WEIGHTS]
+    said = next(m.value for m in at.markdown if "lecture" in m.value)
+    for row, printed in zip(shown, SLIDE_EXPONENTIALS, strict=False):  # what is another, is said
+        assert row[1] == words.four(printed) or f"{words.four(printed)} where this is {row[1]}" in said
 
 
 @pytest.mark.parametrize("way", words.WAYS)

@@ -25,7 +25,7 @@ def test_every_sentence() -> None:
             "mean of one": words.mean_line([5.81], 5.81, 333.6),
             "others": words.others(8186),
             "bar": words.bar("even", 1, "·green", 6.82e-5, 611, 9.5937),
-            "slides": words.slides([(2.1516, 2.1515)]),
+            "slides": words.slides(["2.1516 where this is 2.1515"]),
             "slides: all the same": words.slides([]),
             "notebook": words.notebook(65, 4.4837, math.log(65)),
             "table": words.NUMBERS,

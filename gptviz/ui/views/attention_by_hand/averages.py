@@ -14,6 +14,7 @@ from gptviz.lessons.averaging import (
 from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign
 from gptviz.ui.views.attention_by_hand import words
 from gptviz.ui.views.attention_by_hand.cells import numbers, reach, signed
+from gptviz.ui.words import unlike_printed
 
 
 def lines(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
@@ -47,11 +48,10 @@ def notebook() -> torch.Tensor:
     return torch.tensor(NOTEBOOK, dtype=torch.float64)
 
 
-def unlike_printed() -> list[tuple[float, float]]:
-    """The notebook's averages whose last printed digit is another than here: (printed, ours)."""
-    ours = averages_by_loop(notebook()).flatten().tolist()
-    pairs = zip((value for row in NOTEBOOK_AVERAGES for value in row), ours, strict=True)
-    return [(printed, own) for printed, own in pairs if words.four(printed) != words.four(own)]
+def printed_otherwise() -> list[str]:
+    """The notebook's averages whose last printed digit is another than here."""
+    printed = (value for row in NOTEBOOK_AVERAGES for value in row)
+    return unlike_printed(printed, averages_by_loop(notebook()).flatten().tolist())
 
 
 def _vectors(name: str, title: str, note: str, labels: Sequence[str], values: torch.Tensor) -> Sheet:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import torch
 
-from gptviz.lessons.attention import Attention, WorkedRow
+from gptviz.lessons.attention import SLIDE_SCORES, Attention, WorkedRow
 from gptviz.ui.tables import Cell, Row, number, table
 from gptviz.ui.views.attention_by_hand import words
 from gptviz.ui.views.attention_by_hand.changes import Given
@@ -33,6 +33,23 @@ def worked_out(row: WorkedRow, labels: Sequence[str], found: Attention) -> str:
     power, value = ("#e^scaled", "#weight × value") if divided else ("#e^score", "#weight × vector")
     head = ["key", "#score = query · key", *(["#÷ √d"] if divided else []), power, "#weight", value]
     return table("worked row", head, lines)
+
+
+def slide_exponentials() -> tuple[list[float], list[float]]:
+    """e^score of the slides' scores, and their softmax."""
+    scores = torch.tensor(SLIDE_SCORES, dtype=torch.float64)
+    return scores.exp().tolist(), scores.softmax(dim=0).tolist()
+
+
+def softmax_table() -> str:
+    """The slides' softmax, its two steps; as HTML."""
+    exponentials, weights = slide_exponentials()
+    rows = [
+        Row([number(words.four(score)), number(words.four(exp)), number(words.four(weight))])
+        for score, exp, weight in zip(SLIDE_SCORES, exponentials, weights, strict=True)
+    ]
+    total = Row([Cell("sum"), number(words.four(sum(exponentials))), number("1")], "chosen")
+    return table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], [*rows, total])
 
 
 def _power(value: float) -> str:

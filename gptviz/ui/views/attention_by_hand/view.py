@@ -20,6 +20,7 @@ from gptviz.ui.tables import STYLE
 from gptviz.ui.views.attention_by_hand import averages, changes, sheets, state, tables, words
 from gptviz.ui.views.attention_by_hand.changes import Given
 from gptviz.ui.views.attention_by_hand.snippet import attention
+from gptviz.ui.words import unlike_printed
 
 AVERAGED = Param("hand_averages", str, "words", if_there)
 PARAMS = (*state.PARAMS, AVERAGED)
@@ -41,6 +42,7 @@ def draw(frame: Frame) -> None:
         _count()
         prose(words.look_for(way), "dot product", "softmax", "query", "key", "value", "causal mask", "head")
         _row(start, found, query)
+        _softmax()
         _averaging(frame, start)
         _details(start, found)
 
@@ -123,17 +125,40 @@ def _button(label: str, key: str, help: str, call: Any, argument: int, disabled:
 
 
 def _sentence(start: Given, found: Sequence[Attention], query: int) -> None:
+    """What the picture comes to; before its last step, only what is shown of it."""
+    step = state.STEP.value
+    if step == "context":
+        prose(_whole(start, found, query), "dot product", "query", "key", "value")
+    else:
+        prose(words.so_far(step, start.words[query], _of_step(step, start, found, query)))
+    if refused := state.said():
+        st.warning(refused)
+
+
+def _whole(start: Given, found: Sequence[Attention], query: int) -> str:
     way, one = state.WAY.value, found[0]
     seen = query + 1 if way in ("causal", "heads") else len(start.words)
     weights, context = one.weights[query].tolist(), one.context[query].tolist()
     said = words.sentence(way, start.words, query, weights, context, seen)
-    own = state.EXAMPLES[state.EXAMPLE.value].query
-    if not state.CHANGED.value and query == own:
-        both = torch.cat([each.context[query] for each in found]).tolist()
-        said += " " + words.printed(state.EXAMPLE.value, way, state.drawn(), start.words[query], both)
-    prose(said, "dot product", "query", "key", "value")
-    if refused := state.said():
-        st.warning(refused)
+    if state.CHANGED.value or query != state.EXAMPLES[state.EXAMPLE.value].query:
+        return said
+    both = torch.cat([each.context[query] for each in found]).tolist()
+    return f"{said} {words.printed(state.EXAMPLE.value, way, state.drawn(), start.words[query], both)}"
+
+
+def _of_step(step: str, start: Given, found: Sequence[Attention], query: int) -> list[list[float]]:
+    """The word's own numbers of a step, of every head; of scaled scores and weights those that it can see."""
+    match step:
+        case "vectors":
+            return [start.x[query].tolist()]
+        case "queries":
+            return [row[query].tolist() for one in found for row in (one.queries, one.keys, one.values)]
+        case "scores":
+            return [one.scores[query].tolist() for one in found]
+        case _:
+            rows = [one.scaled if step == "scaled" else one.weights for one in found]
+            seen = [one.masked[query] > -torch.inf for one in found]
+            return [row[query][mask].tolist() for row, mask in zip(rows, seen, strict=True)]
 
 
 def _picture(frame: Frame, start: Given, found: Sequence[Attention], query: int) -> None:
@@ -160,6 +185,18 @@ def _row(start: Given, found: Sequence[Attention], query: int) -> None:
         st.html(tables.worked_out(worked_row(one, query), start.words, one))
 
 
+def _softmax() -> None:
+    """The slides' softmax, with what they print."""
+    exponentials, weights = tables.slide_exponentials()
+    st.markdown("#### Softmax in two steps")
+    left, right = st.columns([5, 6], gap="medium")
+    with left:
+        otherwise = unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)
+        prose(words.softmax(otherwise, unlike_printed(lesson.SLIDE_WEIGHTS, weights)), "softmax")
+    with right:
+        st.html(tables.softmax_table())
+
+
 def _averaging(frame: Frame, start: Given) -> None:
     st.markdown("#### The trick behind it: averages")
     prose(words.AVERAGING, "softmax")
@@ -174,7 +211,7 @@ def _averaging(frame: Frame, start: Given) -> None:
     x = start.x if of == "words" else averages.notebook()
     labels = start.words if of == "words" else [str(t) for t in range(len(x))]
     if of == "notebook":
-        st.markdown(words.notebook(averages.unlike_printed()))
+        st.markdown(words.notebook(averages.printed_otherwise()))
     worksheet(
         "averages",
         averages.lines(labels, x),

@@ -77,6 +77,12 @@ def _kind(way: str) -> str:
     return "vector" if way == "simple" else "value"
 
 
+def so_far(step: str, word: str, values: Sequence[Sequence[float]]) -> str:
+    """What stands above the picture until all steps are shown; `values` are the word's own of this step."""
+    numbers = ", ".join(vector(each) for each in values)
+    return f"So far: **{STEPS[step]}**. For {as_code(word)}: {numbers}."
+
+
 # What the seeds' texts print for the word that they work out, where nothing is changed.
 PRINTED = {
     ("hello", "simple", None): (0.3992, 0.3858, 0.8610),
@@ -236,15 +242,26 @@ def agree(difference: float) -> str:
     return f"The three results differ {apart}."
 
 
-def notebook(others: Sequence[tuple[float, float]]) -> str:
-    """Where the notebook prints another last digit: (printed, ours) of these cells."""
+def notebook(others: Sequence[str]) -> str:
+    """`others` says where the notebook prints another last digit."""
     if not others:
         return "The notebook prints the same averages."
-    cells = ", ".join(f"{four(printed)} where this is {four(ours)}" for printed, ours in others)
     return (
         "The notebook prints the same averages but for the last digit of a few, since its vectors have more "
-        f"digits than it prints: {cells}."
+        f"digits than it prints: {', '.join(others)}."
     )
+
+
+def softmax(exponentials: Sequence[str], weights: Sequence[str]) -> str:
+    """The slides' example of softmax; both say where the slides print another last digit."""
+    text = (
+        "Softmax is two steps: e to the power of each score, which makes all of them positive, then each "
+        "divided by their sum. These five scores are a lecture's, which prints the same weights"
+    )
+    text += f" but for {', '.join(weights)}." if weights else "."
+    if exponentials:
+        text += f" Its scores have more digits than it prints: its e^score is {', '.join(exponentials)}."
+    return text
 
 
 ROWS = "A row for each pair of query and key. Where the mask hides a key there is a score, but no weight."

@@ -8,7 +8,7 @@ import torch
 from gptviz.analysis.next_token import Candidates
 from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
-from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_LOSSES, SLIDE_TARGET, LossSteps, loss_steps
+from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_TARGET, LossSteps, loss_steps
 from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui.tables import Cell, Row, number, table
@@ -46,12 +46,6 @@ def slide_steps() -> LossSteps:
     """The slides' position with each of the five tokens as its target once."""
     logits = torch.tensor([SLIDE_LOGITS] * len(SLIDE_LOGITS), dtype=torch.float64)
     return loss_steps(logits, torch.arange(len(SLIDE_LOGITS)))
-
-
-def unlike_printed() -> list[tuple[float, float]]:
-    """The slides' losses whose last printed digit is another than here: (printed, ours)."""
-    pairs = zip(SLIDE_LOSSES, slide_steps().loss.tolist(), strict=True)
-    return [(printed, ours) for printed, ours in pairs if fixed(printed, 4) != fixed(ours, 4)]
 
 
 def slides_table() -> str:

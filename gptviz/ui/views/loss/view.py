@@ -15,6 +15,7 @@ from gptviz.figures.theme import Mode
 from gptviz.lessons.loss import (
     NOTEBOOK_CHARACTERS,
     NOTEBOOK_LOSS,
+    SLIDE_LOSSES,
     loss_steps,
     perplexity,
     uniform_loss,
@@ -32,7 +33,7 @@ from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.loss import tables, words
 from gptviz.ui.views.loss.snippet import losses
 from gptviz.ui.views.next_token.derived import logits_at, prompt_surprises
-from gptviz.ui.words import show_id
+from gptviz.ui.words import show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
 NAMED = 3  # of the most expensive positions
@@ -171,7 +172,7 @@ def _seeds() -> None:
     st.markdown("#### The smallest example")
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        prose(words.slides(tables.unlike_printed()), "softmax")
+        prose(words.slides(unlike_printed(SLIDE_LOSSES, tables.slide_steps().loss.tolist())), "softmax")
         st.markdown(words.notebook(NOTEBOOK_CHARACTERS, NOTEBOOK_LOSS, uniform_loss(NOTEBOOK_CHARACTERS)))
     with right:
         st.html(tables.slides_table())

@@ -133,12 +133,11 @@ def bar(token: str, position: int, target: str, probability: float, rank: int, l
 # ---- the seeds' examples ----
 
 
-def slides(others: Sequence[tuple[float, float]]) -> str:
-    """The slides' example; `others` are the losses whose last printed digit is another: (printed, ours)."""
+def slides(others: Sequence[str]) -> str:
+    """The slides' example; `others` says where they print another last digit."""
     if not others:
         return SLIDES
-    cells = ", ".join(f"{fixed(printed, 4)} where this is {fixed(ours, 4)}" for printed, ours in others)
-    return f"{SLIDES} Its logits have more digits than it prints, and so it has {cells}."
+    return f"{SLIDES} Its logits have more digits than it prints, and so it has {', '.join(others)}."
 
 
 SLIDES = (
