@@ -30,6 +30,7 @@ WHAT = Param("pos_what", str, "shuffle", if_there)
 SEED = Param("pos_seed", int, 1, between)
 PARAMS = (WHAT, SEED)
 
+LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
 FIRST = 5  # tokens of each of the two predictions that are listed
 
 
@@ -125,7 +126,10 @@ def _say(scene: Scene, changed: Run, seen: Head, attns: list[torch.Tensor]) -> N
     shares = [float(attn.diagonal(-1).mean()) if several else None for attn in attns]
     own, now = (following(run, scene.position) for run in (scene.run, changed))
     best = int(own.argmax())
-    losses = tuple(float(prompt_surprises(run)["nats"].mean()) for run in (scene.run, changed))
+    loss = None
+    if 1 < len(scene.tokens) <= LOSS_TOKENS:
+        before, after = (float(prompt_surprises(run)["nats"].mean()) for run in (scene.run, changed))
+        loss = before, after
     prose(
         words.what_if(WHAT.value)
         + words.attention_moved(seen.block, seen.head, shares[0], shares[1], moved)
@@ -136,7 +140,7 @@ def _say(scene: Scene, changed: Run, seen: Head, attns: list[torch.Tensor]) -> N
             float(own[best]),
             float(now[best]),
             show_id(scene.lm, int(now.argmax())),
-            (losses[0], losses[1]) if several else None,
+            loss,
         ),
         "attention",
         "token",
