@@ -108,9 +108,9 @@ def totals(steps: int, passed: int, anew: int, with_cache: float, without: float
     """Of all steps. `passed` and `anew` count the tokens that go through the blocks."""
     return (
         f"**All {steps:,} so far:** with the cache {passed:,} tokens went through the blocks, without it "
-        f"{anew:,} would have: that number grows with the square of the length. In multiply-adds: "
-        f"{many(with_cache)} with the cache and {many(without)} without, {significant(without / with_cache)} "
-        f"times as many. The book's own loop, which also makes the logits of all positions and uses the "
+        f"{anew:,} would have: until the context is full that grows with the square of the length. In "
+        f"multiply-adds: {many(with_cache)} with the cache and {many(without)} without, "
+        f"{significant(without / with_cache)} times as many. The book's own loop, which also makes the logits of all positions and uses the "
         f"last, has {many(loop)}."
     )
 
