@@ -110,7 +110,8 @@ def totals(steps: int, passed: int, anew: int, with_cache: float, without: float
         f"**All {steps:,} so far:** with the cache {passed:,} tokens went through the blocks, without it "
         f"{anew:,} would have: until the context is full that grows with the square of the length. In "
         f"multiply-adds: {many(with_cache)} with the cache and {many(without)} without, "
-        f"{significant(without / with_cache)} times as many. The book's own loop, which also makes the logits of all positions and uses the "
+        f"{significant(without / with_cache)} times as many. The book's own loop, which also makes "
+        f"the logits of all positions and uses the "
         f"last, has {many(loop)}."
     )
 
