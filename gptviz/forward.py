@@ -94,12 +94,12 @@ def running(model: GPTModel) -> Iterator[None]:
 @contextmanager
 def alone() -> Iterator[None]:
     """The lock and all of torch's threads: for a pass, and for work as heavy that must not run beside one."""
-    with _LOCK, _threads(_pass_threads or torch.get_num_threads()):
+    with _LOCK, threads(_pass_threads or torch.get_num_threads()):
         yield
 
 
 @contextmanager
-def _threads(number: int) -> Iterator[None]:
+def threads(number: int) -> Iterator[None]:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(number)
@@ -124,7 +124,7 @@ def _pass(
     model: GPTModel, in_idx: torch.Tensor, past: Past | None = None, position: int | None = None
 ) -> torch.Tensor:
     """The only lines of gptviz that run all blocks."""
-    with _threads(_threads_that_pay(model, in_idx.numel())):
+    with threads(_threads_that_pay(model, in_idx.numel())):
         return model.final_hidden(in_idx) if past is None else final_hidden(model, in_idx, past, position)
 
 

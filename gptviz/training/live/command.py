@@ -44,7 +44,6 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")
-    live.add_argument("--threads", type=int, default=1, help="of torch; 1 if not given")
     live.add_argument("--nice", type=int, default=0, help="how far to stand back for other programs, 0 to 19")
     live.add_argument("--leash", action="store_true", help="end, and remove --work, when standard input ends")
     live.set_defaults(run=run_live)
@@ -67,11 +66,8 @@ def run_live(args: argparse.Namespace) -> None:
         threading.Thread(target=_end_with_the_server, args=(args.work,), daemon=True).start()
     if args.nice and hasattr(os, "nice"):
         os.nice(args.nice)
-    import torch
-
     from gptviz.training.live.work import train
 
-    torch.set_num_threads(args.threads)
     try:
         planned(args)
         run = train(args.work, args.stop_at, snapshots=not args.no_snapshots)

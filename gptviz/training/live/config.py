@@ -1,7 +1,7 @@
 """LiveConfig: every choice of a training run that somebody watches: the model, its task, the recipe."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gptviz.config import GPTConfig
@@ -25,6 +25,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "warmup": (0, 5000),
     "seed": (0, 2**31 - 1),
     "every": (1, 500),
+    "threads": (1, 64),
 }
 SWITCHES = ("layer_norm", "shortcut", "positions", "feed_forward")
 
@@ -38,6 +39,8 @@ class LiveConfig:
     `every`: steps from one point of the curve, and one snapshot, to the next. `muted`: (block, head) pairs
     that are off in training. Without `positions` or `feed_forward` those weights are held at 0, so that
     the model is a GPTModel as any other; without `layer_norm` or `shortcut` no GPTModel's file can say so.
+    `threads` of torch belong to a run for good, and to its forks: more of them add the same numbers in
+    another order, so that only as many give the same curve again. What is learnt is no other for it.
     """
 
     task: str = "repeats"
@@ -56,6 +59,7 @@ class LiveConfig:
     seed: int = 123
     every: int = 20
     muted: tuple[tuple[int, int], ...] = ()
+    threads: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:

@@ -12,7 +12,7 @@ Every file appears whole or not at all: who reads never waits.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,13 @@ class LiveRun:
         except FileNotFoundError:
             return None
 
-    # what the worker writes
+    # what the worker and the queue write
+
+    def use_threads(self, threads: int) -> None:
+        """So many of torch's, from its first step on; a run that has begun, or is a fork, keeps its own."""
+        if self.origin is None and not self.measures and threads != self.config.threads:
+            self.config = replace(self.config, threads=threads)
+            self._write(PLAN, _plan(self.config, None))
 
     def write_status(self, status: Status) -> None:
         self._write(STATUS, asdict(status))
@@ -185,8 +191,8 @@ def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Ori
     folder.mkdir(parents=True, exist_ok=True)
     if config.task == "own":
         (folder / TEXT).write_bytes((text or "").encode())
-    plan = {"config": config.to_dict(), "origin": None if origin is None else asdict(origin)}
-    write_whole(folder / PLAN, lambda path: path.write_text(json.dumps(plan), encoding="utf-8"))
+    plan = json.dumps(_plan(config, origin))
+    write_whole(folder / PLAN, lambda path: path.write_text(plan, encoding="utf-8"))
     return LiveRun(folder)
 
 
@@ -212,6 +218,10 @@ def fork(
     new.write_measures([measured for measured in run.measures if measured.step < step])
     write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))
     return new
+
+
+def _plan(config: LiveConfig, origin: Origin | None) -> dict[str, Any]:
+    return {"config": config.to_dict(), "origin": None if origin is None else asdict(origin)}
 
 
 def _size(path: Path) -> int:

@@ -8,6 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from gptviz.forward import threads
 from gptviz.language_model import LanguageModel
 from gptviz.training.live.measure import Snapshot, snapshot
 from gptviz.training.live.parts import held_at_zero, make_model
@@ -33,7 +34,8 @@ def train(
     """
     worker = _Worker(LiveRun(folder), stop_at, snapshots, max_bytes)
     try:
-        worker.work()
+        with threads(worker.live.config.threads):
+            worker.work()
     except Exception as error:
         known = isinstance(error, ValueError)
         worker.say(

@@ -87,11 +87,19 @@ class Training:
 class Queue:
     """The runs of this server. `at_once` train at a time; together they keep at most `max_bytes` on disk.
 
+    A run has one of torch's threads, or `alone` of them if nobody else's trains or waits when it begins.
+
     `close()`, or the end of the program, ends all workers and deletes all folders.
     """
 
-    def __init__(self, at_once: int, max_bytes: int, launch: Callable[[Path], Worker] = launch):
-        self.at_once, self.max_bytes = at_once, max_bytes
+    def __init__(
+        self,
+        at_once: int,
+        max_bytes: int,
+        launch: Callable[[Path, int], Worker] = launch,
+        alone: int = 1,
+    ):
+        self.at_once, self.max_bytes, self.alone = at_once, max_bytes, alone
         self._launch = launch
         self._root, self._held = new_root()
         self._all: dict[str, Training] = {}
@@ -191,7 +199,9 @@ class Queue:
         for training in ready[: max(0, self.at_once - len(self._running))]:
             self._waiting.remove(training)
             training.run.write_status(replace(training.run.status, state="new", said=None))
-            training.worker = self._running[training.number] = self._launch(training.run.folder)
+            training.run.use_threads(1 if self._running or self._waiting else self.alone)
+            worker = self._launch(training.run.folder, training.run.config.threads)
+            training.worker = self._running[training.number] = worker
             threading.Thread(target=self._wait, args=(training, training.worker), daemon=True).start()
 
     def _wait(self, training: Training, worker: Worker) -> None:

@@ -10,7 +10,6 @@ import gptviz
 
 LOG = "worker.log"
 NICE = 10  # below the server, whose pages somebody waits for
-THREADS = 1  # two add the same numbers in another order: the same seed would not give the same curve
 
 
 class Worker:
@@ -50,15 +49,18 @@ class Worker:
         return f"exit status {code}" + (f": {lines[-1]}" if lines else "")
 
 
-def launch(folder: Path) -> Worker:
-    """A worker for the run that was begun in a folder, from where it is."""
+def launch(folder: Path, threads: int) -> Worker:
+    """A worker for the run that was begun in a folder, from where it is.
+
+    `threads` as its plan says: torch's libraries make theirs before the plan is read.
+    """
     command = [
         *(sys.executable, "-m", "gptviz.training", "live", "--work", str(folder)),
-        *("--threads", str(THREADS), "--nice", str(NICE), "--leash"),
+        *("--nice", str(NICE), "--leash"),
     ]
     package = str(Path(gptviz.__file__).parents[1])
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    threads = {"OMP_NUM_THREADS": str(THREADS), "MKL_NUM_THREADS": str(THREADS)}
+    as_many = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     log = folder / LOG
     with log.open("wb") as said:
         process = subprocess.Popen(
@@ -66,6 +68,6 @@ def launch(folder: Path) -> Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
-            env=os.environ | {"PYTHONPATH": path} | threads,
+            env=os.environ | {"PYTHONPATH": path} | as_many,
         )
     return Worker(process, log)

@@ -15,7 +15,8 @@ from tests.training.live.conftest import tiny
 class Played:
     """A worker without a process: it ends when the test says so."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, threads):
+        self.threads = threads
         self.folder, self.running, self.how_it_ended = folder, True, "signal 9, SIGKILL"
         self._over = threading.Event()
 
@@ -34,8 +35,8 @@ def played():
     """(queue, the workers that it started, in order): one at a time."""
     workers = []
 
-    def launch(folder):
-        workers.append(Played(folder))
+    def launch(folder, threads):
+        workers.append(Played(folder, threads))
         return workers[-1]
 
     queue = Queue(1, 10**9, launch)
@@ -68,9 +69,30 @@ def test_ten_visitors_train_in_the_order_in_which_they_came(played):
     assert runs[0].state == "done" and runs[0].said is None
 
 
+def test_who_trains_alone_has_more_threads_and_keeps_them():
+    workers = []
+    queue = Queue(1, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1], alone=2)
+    first, second, third = (queue.start("one", tiny()) for _ in range(3))
+    for done in range(3):
+        until(lambda done=done: len(workers) == done + 1)
+        workers[done].end()
+    until(lambda: not third.worker.running)
+    assert [worker.threads for worker in workers] == [2, 1, 2]  # the second began while the third waited
+    assert first.config == second.config and third.config.threads == 2
+
+    train(third.run.folder)
+    forked = queue.fork(third, 2)
+    queue.start("two", tiny())
+    until(lambda: len(workers) == 4)
+    assert forked.config.threads == workers[3].threads == 2
+    for worker in workers[3:]:
+        worker.end()
+    queue.close()
+
+
 def test_several_at_a_time_where_the_setting_says_so():
     workers = []
-    queue = Queue(3, 10**9, lambda folder: workers.append(Played(folder)) or workers[-1])
+    queue = Queue(3, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1])
     runs = [queue.start("one", tiny()) for _ in range(5)]
     assert [run.place for run in runs] == [None, None, None, 1, 2] and len(workers) == 3
     workers[1].end()
