@@ -213,7 +213,7 @@ class _Writer:
         self.tokenizer, self.context = lm.tokenizer, lm.config.context_length
         self.ids, self.sampling, self.points = list(ids), sampling, sampling.stream(skip)
         self.text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
-        self.begins, self.stop, self.end = len(self.text), [(s, s.encode()) for s in stop], _end_of_text(lm)
+        self.begins, self.stop, self.end = len(self.text), [(s, s.encode()) for s in stop], end_of_text(lm)
         self.ended = False
 
     def write(self, logits: torch.Tensor, trace: Trace | None) -> Step:
@@ -273,7 +273,7 @@ def _stops(stop: str | Iterable[str]) -> list[str]:
     return stops
 
 
-def _end_of_text(lm: "LanguageModel") -> int | None:
+def end_of_text(lm: "LanguageModel") -> int | None:
     if END_OF_TEXT not in lm.tokenizer.special_tokens_set:
         return None
     return lm.tokenizer.encode_single_token(END_OF_TEXT)

@@ -17,6 +17,7 @@ FLOORS = [
     {"figures", "analysis", "lessons", "training"},
     {"catalog"},
     {"loading"},
+    {"beams"},
     {"language_model", "generate"},
     {"checkpoints"},
     {"capture"},

@@ -1,5 +1,6 @@
 """What the Generate page works out once for a run: each token that is written, and what it was drawn from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -7,9 +8,11 @@ import torch
 
 from gptviz import Run
 from gptviz.analysis.next_token import candidates
+from gptviz.beams import Round, search
 from gptviz.figures.draws import Draw, draw_rows
+from gptviz.generate import end_of_text
 from gptviz.sampling import Sampling, distribution, draw
-from gptviz.tokenizer import END_OF_TEXT, named_bytes
+from gptviz.tokenizer import named_bytes
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.generate.tree import LONGEST, Tree
@@ -67,7 +70,7 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
     if start.ended or not length:
         return start
     found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
-    end = end_of_text(run)
+    end = end_of_text(lm)
     text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
     for number in range(len(found), length):
         reads = replace(run, ids=tuple(ids[-lm.config.context_length :]))
@@ -78,13 +81,6 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
         if step.id == end or (until and until in text.decode("utf-8", "replace")):
             return Steps(tuple(found), ended=True)
     return Steps(tuple(found))
-
-
-def end_of_text(run: Run | str) -> int | None:
-    """The id with which the model's texts end, where its tokenizer has one."""
-    lm = runs.model(run)
-    has = END_OF_TEXT in lm.tokenizer.special_tokens_set
-    return lm.tokenizer.encode_single_token(END_OF_TEXT) if has else None
 
 
 def branch_steps(run: Run, sampling: Sampling, tree: Tree, branch: int, until: str) -> Steps:
@@ -118,3 +114,15 @@ def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,)
     place = int(chances.rank[token])
     return float(bar[place - 1]) if place else 0.0, float(bar[place])
+
+
+@per_run
+def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
+    """Beam search after the text of `run`."""
+    lm = runs.model(run)
+    context = lm.config.context_length
+
+    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        return torch.stack([next_logits(replace(run, ids=tuple(ids[-context:]))) for ids in texts])
+
+    return search(read, run.ids, beams, tokens, end_of_text(lm))

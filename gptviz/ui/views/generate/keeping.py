@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.generate import end_of_text
 from gptviz.tokenizer import named_bytes
 from gptviz.ui.shell import state
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.generate import derived, play
+from gptviz.ui.views.generate import play
 from gptviz.ui.views.generate.written import Written
 from gptviz.ui.words import is_named, nameless, show_id
 
@@ -40,7 +41,7 @@ def buttons(scene: Scene, written: Written, disabled: bool) -> None:
 
 def _keep(scene: Scene, written: Written) -> None:
     lm, new = scene.lm, list(written.new)
-    if new[-1] == derived.end_of_text(written.model):
+    if new[-1] == end_of_text(scene.lm):
         new.pop()  # it ended the writing, and is no part of what was written
     unknown = next((i for i in new if not is_named(lm, i)), None)
     if unknown is not None:

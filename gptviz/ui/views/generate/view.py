@@ -6,6 +6,7 @@ import streamlit as st
 
 from gptviz.digits import fixed
 from gptviz.figures.draws import Draw
+from gptviz.generate import end_of_text
 from gptviz.generate import steps as generate_steps
 from gptviz.sampling import Sampling, distribution
 from gptviz.sampling import draw as draw_one
@@ -18,7 +19,7 @@ from gptviz.ui.shell import address
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.generate import branches, controls, derived, play, words
+from gptviz.ui.views.generate import beaming, branches, controls, derived, play, words
 from gptviz.ui.views.generate.panels import looked, loops, saves, surgery
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tables import candidate_table, step_table
@@ -29,7 +30,7 @@ from gptviz.ui.words import show_id
 # more about the chosen step and the text, below: each is drawn from the scene, and what is written
 PANELS: tuple[Callable[[Scene, Written], None], ...] = (looked.draw, saves.draw, surgery.draw, loops.draw)
 
-PARAMS = (*play.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
+PARAMS = (*play.PARAMS, *beaming.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
 
 
 def draw(scene: Scene) -> None:
@@ -68,6 +69,7 @@ def _draw(scene: Scene) -> None:
         _bar(scene, sampling, tree, written, drawn, step)
     prose(words.look_for(sampling.seed or 0), "forward pass", "token", "vocabulary", "temperature")
     branches.panel(scene, sampling, tree)
+    beaming.panel(scene, sampling)
     for panel in PANELS:
         panel(scene, written)
     _details(scene, sampling, tree, written, drawn)
@@ -93,7 +95,7 @@ def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: 
         said = words.drawn(number, count, token, step.point, row["start"], row["stop"], step.probability)
     prose(said, "token", "temperature")
     if ended and number == count:
-        st.markdown(words.ended(play.STOP.value if step.id != derived.end_of_text(written.model) else ""))
+        st.markdown(words.ended(play.STOP.value if step.id != end_of_text(scene.lm) else ""))
     if count == LONGEST:
         st.caption(words.longest(LONGEST))
     if written.slid(written.chosen):

@@ -134,6 +134,27 @@ def branches(count: int) -> str:
     )
 
 
+def beams(count: int, tokens: int, best: float, greedy: float, sampled: float) -> str:
+    """Above the tree of the beam search: ln p of the three ways to write."""
+    start = (
+        f"Greedy takes the best token each time, and may so miss the best text. Beam search carries {count} "
+        "texts forward at once: after each token it looks at the whole vocabulary behind each of them, "
+        f"keeps the {count} that are most probable as a whole, and drops the others. "
+    )
+    if count == 1:
+        start = "A single beam is greedy: the best token each time, which may miss the best text. "
+    return start + (
+        f"After {tokens} tokens its best text has ln p {fixed(best, 2)}, the greedy one {fixed(greedy, 2)}, "
+        f"and the one that the seed draws {fixed(sampled, 2)}. The most probable text is seldom the best to "
+        "read: it likes to repeat itself."
+    )
+
+
+BEAMS = (
+    "Every beam that was kept after each token, and the next ones, which were dropped; ln p is of all its "
+    "tokens."
+)
+
 STEPS = (
     "A row for each written token. `probability` is the one it was drawn with, `model_probability` the "
     "model's own; `point` is the random number, which fell between `start` and `stop`."

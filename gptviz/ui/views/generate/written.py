@@ -1,6 +1,7 @@
 """What has been written so far on one branch: the value that the Generate page and its panels share."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gptviz import Run
@@ -82,12 +83,17 @@ class Written:
 
         Minus infinity once a token was put there to which the model gave nothing at all.
         """
-        return sum(_ln(step.model_probability) for step in self.steps)
+        return log_probability(self.steps)
 
     @property
     def perplexity(self) -> float | None:
         """Among how many equally likely tokens the model chose at each step, on average; None for no step."""
         return perplexity(self.log_probability, len(self.steps))
+
+
+def log_probability(steps: Sequence[WrittenStep]) -> float:
+    """ln of what the model itself gave all of these together."""
+    return sum(_ln(step.model_probability) for step in steps)
 
 
 def perplexity(log_probability: float, tokens: int) -> float | None:

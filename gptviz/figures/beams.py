@@ -1,0 +1,92 @@
+"""Beam search as the tree it is: a column a token, the beams that were kept, and those that were dropped."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from gptviz.beams import Beam, Round, ways
+from gptviz.digits import fixed
+from gptviz.figures.figure import Figure
+from gptviz.figures.marks import line
+from gptviz.figures.theme import Mode, figure, palette
+
+ROW = 34  # pixels of a beam
+
+
+def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -> Figure:
+    """The kept beams of each round from the best down, below them those that were dropped, smaller.
+
+    A line goes from a beam to the one that it went on from; the way to the best of the last round is thick.
+    """
+    colors = palette(mode)
+    best = ways(rounds)[0]
+    kept, dropped = len(rounds[-1].kept), max(len(found.dropped) for found in rounds)
+    lines = []
+    for number, found in enumerate(rounds):
+        for place, beam in enumerate([*found.kept, *found.dropped]):
+            on_the_way = place == best[number]
+            x, y = [number, number + 1], [beam.parent if number else 0, place]
+            stroke = line(colors.accent, 4) if on_the_way else line(colors.quiet, 1.5)
+            if place >= len(found.kept):
+                stroke = line(colors.grid, 1.2)
+            lines.append(
+                {"type": "scatter", "x": x, "y": y, "mode": "lines", "line": stroke, "hoverinfo": "skip"}
+            )
+    marks = []
+    for alive in (False, True):
+        beams = [
+            (number + 1, place, beam, alive and place == best[number])
+            for number, found in enumerate(rounds)
+            for place, beam in enumerate([*found.kept, *found.dropped])
+            if (place < len(found.kept)) == alive
+        ]
+        marks.append(
+            {
+                "type": "scatter",
+                "x": [number for number, _, _, _ in beams],
+                "y": [place for _, place, _, _ in beams],
+                "mode": "markers+text",
+                "text": [escape(_last(beam, name)) for _, _, beam, _ in beams],
+                "textposition": "middle right",
+                "textfont": {
+                    "size": 15 if alive else 12,
+                    "color": [
+                        colors.accent if way else colors.ink if alive else colors.quiet for *_, way in beams
+                    ],
+                },
+                "marker": {
+                    "size": 9 if alive else 5,
+                    "color": [
+                        colors.accent if way else colors.output if alive else colors.grid for *_, way in beams
+                    ],
+                },
+                "customdata": [_sentence(beam, name, alive) for _, _, beam, _ in beams],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    start = {"type": "scatter", "x": [0], "y": [0], "mode": "markers", "hoverinfo": "skip"}
+    layout = {
+        "xaxis": {
+            "title": {"text": "token"},
+            "range": [-0.15, len(rounds) + 0.9],
+            "tickvals": list(range(1, len(rounds) + 1)),
+            "showgrid": False,
+        },
+        "yaxis": {
+            "range": [kept + dropped - 0.4, -0.6],
+            "tickvals": list(range(kept)),
+            "ticktext": [f"beam {number + 1}" for number in range(kept)],
+            "showgrid": False,
+        },
+    }
+    marker = {"marker": {"size": 9, "color": colors.accent}}
+    return figure([*lines, start | marker, *marks], layout, mode, height=70 + ROW * (kept + dropped))
+
+
+def _last(beam: Beam, name: Callable[[int], str]) -> str:
+    return f"{name(beam.ids[-1])} ■" if beam.ended else name(beam.ids[-1])
+
+
+def _sentence(beam: Beam, name: Callable[[int], str], kept: bool) -> str:
+    text = "".join(name(token) for token in beam.ids)
+    what = "kept" if kept else "dropped"
+    return escape(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all")

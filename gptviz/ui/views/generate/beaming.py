@@ -1,0 +1,97 @@
+"""Beam search beside greedy and sampling: the tree, and what each comes to."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.beams import beam_tree
+from gptviz.sampling import Sampling
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.params import Param, between
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.tables import STYLE, Row, number, table
+from gptviz.ui.views.generate import derived, play, words
+from gptviz.ui.views.generate.keeping import text_of
+from gptviz.ui.views.generate.written import WrittenStep, log_probability, perplexity
+from gptviz.ui.words import show_id
+
+BEAMS = Param("beams", int, 3, between)
+TOKENS = Param("beam_tokens", int, 8, between)
+PARAMS = (BEAMS, TOKENS)
+MOST_BEAMS, MOST_TOKENS = 6, 16
+
+Way = tuple[str, tuple[int, ...], float]  # how it was found, its ids, ln of its probability
+
+
+def panel(scene: Scene, sampling: Sampling) -> None:
+    """Opens on demand: nothing is searched before."""
+    box = st.expander("Beam search", icon=":material/account_tree:", on_change="rerun", key="generate_beams")
+    if box.open:
+        with box:
+            _draw(scene, sampling)
+
+
+def _draw(scene: Scene, sampling: Sampling) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        BEAMS.within((1, MOST_BEAMS))
+        beams = BEAMS.widget(st.number_input, "Beams", min_value=1, max_value=MOST_BEAMS, step=1, width=130)
+        TOKENS.within((1, MOST_TOKENS))
+        tokens = TOKENS.widget(
+            st.number_input, "Tokens", min_value=1, max_value=MOST_TOKENS, step=1, width=130
+        )
+    base = play.base(scene)
+    with st.spinner("Searching …"):
+        rounds = derived.beam_rounds(base, int(beams), int(tokens))
+        greedy = derived.steps_of(base, Sampling(0.0), (), int(tokens), "").steps
+        sampled = derived.steps_of(base, sampling, (), int(tokens), "").steps
+    best = rounds[-1].kept[0]
+    found: list[Way] = [
+        (f"{beams} beams", best.ids, best.log_probability),
+        ("greedy", *_of(greedy)),
+        (f"sampling, seed {sampling.seed}", *_of(sampled)),
+    ]
+    prose(words.beams(int(beams), int(tokens), best.log_probability, found[1][2], found[2][2]), "vocabulary")
+    scene.chart(
+        beam_tree(rounds, lambda i: show_id(scene.lm, i), scene.mode),
+        key="generate_beam_tree",
+        alt=f"Beam search with {beams} beams over {tokens} tokens",
+        which=(f"beams{beams}",),
+    )
+    st.html(STYLE)
+    rows = [
+        Row(
+            [how, text_of(scene.lm, ids), *(number(x) for x in _numbers(ids, ln))],
+            "chosen" if how == found[0][0] else "line",
+        )
+        for how, ids, ln in found
+    ]
+    st.html(table("beams", ["", "text", "#tokens", "#ln p", "#perplexity"], rows))
+    in_numbers(lambda: _table(scene, rounds), "generate_beams", words.BEAMS, "every beam, kept and dropped")
+
+
+def _of(steps: Sequence[WrittenStep]) -> tuple[tuple[int, ...], float]:
+    return tuple(step.id for step in steps), log_probability(steps)
+
+
+def _numbers(ids: Sequence[int], ln: float) -> tuple[str, str, str]:
+    return str(len(ids)), fixed(ln, 2), significant(perplexity(ln, len(ids)) or 1.0)
+
+
+def _table(scene: Scene, rounds: Sequence[derived.Round]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "tokens": number,
+                "kept": kept,
+                "text": text_of(scene.lm, beam.ids),
+                "from beam": beam.parent + 1 if number > 1 else None,
+                "ln p": beam.log_probability,
+            }
+            for number, found in enumerate(rounds, 1)
+            for kept, beams in (("kept", found.kept), ("dropped", found.dropped))
+            for beam in beams
+        ]
+    ).astype({"from beam": "Int64"})
