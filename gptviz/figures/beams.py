@@ -31,7 +31,7 @@ def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -
             lines.append(
                 {"type": "scatter", "x": x, "y": y, "mode": "lines", "line": stroke, "hoverinfo": "skip"}
             )
-    marks = []
+    marks, notes = [], []
     for alive in (False, True):
         beams = [
             (number + 1, place, beam, alive and place == best[number])
@@ -39,32 +39,32 @@ def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -
             for place, beam in enumerate([*found.kept, *found.dropped])
             if (place < len(found.kept)) == alive
         ]
+        tints = [colors.accent if way else colors.output if alive else colors.quiet for *_, way in beams]
         marks.append(
             {
                 "type": "scatter",
                 "x": [number for number, _, _, _ in beams],
                 "y": [place for _, place, _, _ in beams],
-                "mode": "markers+text",
-                "text": [escape(_last(beam, name)) for _, _, beam, _ in beams],
-                "textposition": "middle right",
-                "textfont": {
-                    "size": 15 if alive else 12,
-                    "color": [
-                        colors.accent if way else colors.ink if alive else colors.quiet for *_, way in beams
-                    ],
-                },
-                "marker": {
-                    "size": 9 if alive else 5,
-                    "color": [
-                        colors.accent if way else colors.output if alive else colors.grid for *_, way in beams
-                    ],
-                },
+                "mode": "markers",
+                "marker": {"size": 10 if alive else 6, "color": tints},
                 "customdata": [_sentence(beam, name, alive) for _, _, beam, _ in beams],
                 "hovertemplate": "%{customdata}<extra></extra>",
             }
         )
+        for number, place, beam, way in beams:  # on paper of their own: lines go behind them
+            font = {"size": 15 if alive else 12, "color": colors.ink if alive else colors.quiet}
+            note = {
+                "x": number,
+                "y": place,
+                "text": escape(_last(beam, name)),
+                "xanchor": "left",
+                "xshift": 7,
+            }
+            notes.append(note | {"font": font | ({"color": colors.accent} if way else {}), "borderpad": 0})
+            notes[-1] |= {"bgcolor": colors.paper, "opacity": 0.9}
     start = {"type": "scatter", "x": [0], "y": [0], "mode": "markers", "hoverinfo": "skip"}
     layout = {
+        "annotations": notes,
         "xaxis": {
             "title": {"text": "token"},
             "range": [-0.15, len(rounds) + 0.9],

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz.beams import beam_search
+from gptviz.digits import fixed
 from gptviz.generate import steps
 from gptviz.sampling import Sampling
 from gptviz.ui.models import in_use as models
@@ -173,6 +175,21 @@ def test_in_numbers(run_page, mini):
     assert np.allclose(written["ln p"].sum(), given(at, "branches")["rows"][1]["log_probability"])
     assert tables["rank", "id"]["probability"].sum() == pytest.approx(1)
     assert tables["branch", "from"]["tokens"].tolist() == [5, 4]
+
+
+def test_beams_beside_greedy_and_sampling(run_page, mini):
+    at = run_page("generate", text=TEXT, beams=4, beam_tokens=5, seed=2)
+    at.session_state["generate_beams"] = at.session_state["numbers_generate_beams"] = True
+    at.run()
+    assert not at.exception
+    rounds = beam_search(mini, mini.encode(TEXT), 4, 5)
+    shown = next(f.value for f in at.dataframe if "from beam" in f.value)
+    every = [beam for found in rounds for beam in (*found.kept, *found.dropped)]
+    assert np.allclose(shown["ln p"], [beam.log_probability for beam in every], atol=1e-3)
+    assert shown["text"].tolist() == [mini.tokenizer.decode(beam.ids, errors="ignore") for beam in every]
+    for settings in ({"temperature": 0}, {"seed": 2}):
+        log_p = sum(math.log(s.model_probability) for s in mini.generate(TEXT, 5, **settings))
+        assert fixed(log_p, 2) in prose(at)
 
 
 def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):

@@ -269,6 +269,7 @@ ARGUMENTS |= {
     "standing": 42,
     "how": "drawn",
 }
+ARGUMENTS |= {"beams": 2, "tokens": 3}
 
 
 def everything_per_run() -> list:

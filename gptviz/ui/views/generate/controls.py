@@ -33,8 +33,6 @@ def settings(scene: Scene) -> Sampling:
         max_chars=60,
         help="Nothing more is written once these characters stand in what was written.",
     )
-    play.SPEED.within(tuple(play.SPEEDS))
-    play.SPEED.widget(row.selectbox, "Speed", options=tuple(play.SPEEDS), width=190)
     return replace(sampling, seed=seed)
 
 
@@ -94,6 +92,10 @@ def buttons(scene: Scene, sampling: Sampling, written: Written, ended: bool, pla
             disabled=not more,
         )
         _slider(scene, written, open_end=not ended and count < LONGEST)
+        play.SPEED.within(tuple(play.SPEEDS))
+        play.SPEED.widget(
+            st.selectbox, "Speed", options=tuple(play.SPEEDS), width=165, label_visibility="collapsed"
+        )
         keeping.buttons(scene, written, disabled=not count or plays)
 
 
@@ -109,7 +111,7 @@ def _slider(scene: Scene, written: Written, open_end: bool) -> None:
         on_change=_slid,
         args=(scene,),
         disabled=not last,
-        width=260,
+        width=220,
         label_visibility="collapsed",
         help="Which of the written tokens is looked at; the last place is the one to come.",
     )

@@ -145,8 +145,8 @@ def beams(count: int, tokens: int, best: float, greedy: float, sampled: float) -
         start = "A single beam is greedy: the best token each time, which may miss the best text. "
     return start + (
         f"After {tokens} tokens its best text has ln p {fixed(best, 2)}, the greedy one {fixed(greedy, 2)}, "
-        f"and the one that the seed draws {fixed(sampled, 2)}. The most probable text is seldom the best to "
-        "read: it likes to repeat itself."
+        f"and the one that the seed draws {fixed(sampled, 2)}. The more probable text is not always the "
+        "better one."
     )
 
 
