@@ -91,7 +91,7 @@ def buttons(scene: Scene, sampling: Sampling, written: Written, ended: bool, pla
             args=(scene, sampling),
             disabled=not more,
         )
-        _slider(scene, written, open_end=not ended and count < LONGEST)
+        _slider(scene, written, not ended and count < LONGEST, plays)
         play.SPEED.within(tuple(play.SPEEDS))
         play.SPEED.widget(
             st.selectbox, "Speed", options=tuple(play.SPEEDS), width=165, label_visibility="collapsed"
@@ -99,7 +99,7 @@ def buttons(scene: Scene, sampling: Sampling, written: Written, ended: bool, pla
         keeping.buttons(scene, written, disabled=not count or plays)
 
 
-def _slider(scene: Scene, written: Written, open_end: bool) -> None:
+def _slider(scene: Scene, written: Written, open_end: bool, plays: bool) -> None:
     """Over the steps; its last place is the token that is not written yet."""
     last = len(written.steps) - (not open_end)
     st.session_state[SLIDER] = written.chosen + 1
@@ -109,13 +109,15 @@ def _slider(scene: Scene, written: Written, open_end: bool) -> None:
         max_value=max(last, 1) + 1,
         key=SLIDER,
         on_change=_slid,
-        args=(scene,),
-        disabled=not last,
+        args=(scene, written.chosen),
+        disabled=not last or plays,
         width=220,
         label_visibility="collapsed",
         help="Which of the written tokens is looked at; the last place is the one to come.",
     )
 
 
-def _slid(scene: Scene) -> None:
-    play.go_to(scene, int(st.session_state[SLIDER]) - 1)
+def _slid(scene: Scene, drawn: int) -> None:
+    step = int(st.session_state[SLIDER]) - 1
+    if step != drawn and not play.is_on():  # where it was put by the playing, the browser says so as well
+        play.go_to(scene, step)

@@ -107,7 +107,6 @@ def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Dra
     return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i))
 
 
-@per_run
 def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:
     """Where a token lies on the bar of all probabilities, from the most probable down: its start and end."""
     chances = distribution(next_logits(run), sampling)

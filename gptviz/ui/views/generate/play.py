@@ -49,7 +49,12 @@ def played(tree: Tree) -> bool:
 
 def plays(tree: Tree) -> bool:
     """Whether this is the tree that writes itself."""
-    return played(tree) and _PLAYS in st.session_state
+    return played(tree) and is_on()
+
+
+def is_on() -> bool:
+    """Whether something writes itself in this session."""
+    return _PLAYS in st.session_state
 
 
 def agree_with_the_browser(tree: Tree) -> None:
