@@ -22,16 +22,16 @@ def await_tokens(page, count):
 def test_it_plays_pauses_and_goes_back(open_page, settled, mini):
     page = open_page("generate", text=TEXT, speed="as fast as it can", seed=4, temperature=0.7)
     history = page.evaluate("() => history.length")
-    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     await_tokens(page, 6)
-    page.get_by_role("button", name="Pause").click()
-    page.get_by_role("button", name="Play").wait_for()
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_role("button", name="Play", exact=True).wait_for()
     settled(page)
     ids = written(page)
     assert len(ids) >= 6
     assert ids == [step.id for step in mini.generate(TEXT, len(ids), temperature=0.7, seed=4)]
     assert page.evaluate("() => history.length") == history + 1  # one for all of the playing
-    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Back", exact=True).click()
     settled(page)
     assert chosen(page) == len(ids) - 2 and written(page) == ids
     point = float(page.get_by_test_id("point").get_attribute("data-at"))
@@ -58,7 +58,7 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
     other.click()
     settled(page)
     assert token != trunk[2] and written(page) == [*trunk[:2], token]
-    page.get_by_role("button", name="One step").click()
+    page.get_by_role("button", name="One step", exact=True).click()
     settled(page)
     assert len(written(page)) == 4
     rows = page.get_by_test_id("branch-row")
