@@ -25,6 +25,9 @@ os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # for the programs that 
 settings.register_profile("gptviz", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gptviz")
 
+# pages that are about no text, or about their own until somebody asks for the prompt
+WITHOUT_TEXT = {"anatomy", "attention_by_hand", "baselines", "training"}
+
 
 def random_lm(seed: int = 0, **changes: object) -> LanguageModel:
     """A LanguageModel of random weights, large enough that attention is far from uniform."""

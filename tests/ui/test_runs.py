@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from gptviz import Edit, Run
+from gptviz.analysis.surgery import Operation
 from gptviz.reduction import Reduction
 from gptviz.sampling import Sampling
 from gptviz.ui import runs as shared
@@ -244,10 +245,14 @@ def test_about_what_a_pass_holds_is_no_less_than_what_it_holds():
 
 
 def equal(one, other) -> bool:
+    if type(one) is not type(other):
+        return False
     if dataclasses.is_dataclass(one):
         return all(equal(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
     if isinstance(one, np.ndarray | torch.Tensor):
-        return one.shape == other.shape and bool((one == other).all())
+        if one.shape != other.shape:
+            return False
+        return bool(((one == other) | ((one != one) & (other != other))).all())  # NaN: nothing there
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(equal, one, other))
     return bool(one.equals(other)) if hasattr(one, "equals") else one == other
@@ -270,6 +275,7 @@ ARGUMENTS |= {
     "how": "drawn",
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
+ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),)}
 
 
 def everything_per_run() -> list:

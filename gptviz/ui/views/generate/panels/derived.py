@@ -1,7 +1,7 @@
 """What the Generate page's panels work out once for a run."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,12 @@ from gptviz.analysis import repetition as repeats
 from gptviz.analysis.attribution import read_at
 from gptviz.analysis.repetition import followed
 from gptviz.analysis.surgery import Operation, Surgery, surgery
-from gptviz.generate import steps
 from gptviz.reduction import Reduction
 from gptviz.sampling import Sampling
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views import heads
-
-PART = 16  # tokens that are written between two looks at the clock
-
+from gptviz.ui.views.generate.derived import PART, steps_of
 
 # ---- what it looked at ----
 
@@ -50,28 +47,20 @@ def _trace(run: Run, reduction: Reduction) -> Trace:
 
 
 @per_run
-def operated(run: Run, operation: Operation) -> Surgery:
-    return surgery(runs.model(run), run.ids, operation)
+def operated(run: Run, operation: Operation) -> Surgery | None:
+    """None for a changed model: the cache that is operated on is that of the model as it is."""
+    return None if run.edits else surgery(runs.model(run), run.ids, operation)
 
 
 # ---- loops ----
 
 
-@per_run
-def _more(run: Run, sampling: Sampling, done: int) -> tuple[int, ...]:
-    """Up to `PART` tokens after a text of which `done` are written; an end of the text ends them."""
-    lm = runs.model(run)
-    return tuple(step.id for step in steps(lm, run.ids, PART, sampling, skip=done))
-
-
 def written_on(run: Run, sampling: Sampling, count: int) -> Iterator[tuple[int, ...]]:
     """What is written after a text, as it grows, up to `count` tokens: each part is kept."""
-    new: tuple[int, ...] = ()
-    while len(new) < count:
-        some = _more(replace(run, ids=(*run.ids, *new)), sampling, len(new))
-        new += some
-        yield new[:count]
-        if len(some) < PART:
+    for length in range(PART, count + PART, PART):
+        found = steps_of(run, sampling, (), min(length, count), "")
+        yield tuple(step.id for step in found.steps)
+        if found.ended:
             return
 
 
@@ -107,4 +96,4 @@ def followed_by(run: Run, block: int, head: int) -> NDArray[np.float32]:
 
 @per_run
 def without_heads(run: Run, muted: tuple[tuple[int, int], ...]) -> NDArray[np.float64]:
-    return repeats.without_heads(runs.model(run), run.ids, muted)
+    return repeats.without_heads(runs.model(run), run.ids, muted, run.edits)

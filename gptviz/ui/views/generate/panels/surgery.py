@@ -59,6 +59,9 @@ def _draw(scene: Scene, written: Written) -> None:
     received = derived.last_rows(run).mean(axis=(0, 1))  # (T,): of the last token, over all heads
     operation = _choose(scene, written, labels, received)
     found = derived.operated(run, operation)
+    if found is None:
+        st.info(words.CHANGED_MODEL)
+        return
     said = words.check(found.disagreement, len(found.after), found.agrees)
     if not found.agrees:
         st.error(said)

@@ -223,6 +223,10 @@ def unfrozen(token: str, p: float, left: str, q: float) -> str:
     return f"With nothing frozen, the changed text gives {as_code(token)} {probability_text(p)}{old}."
 
 
+CHANGED_MODEL = (
+    "The model is changed, and this is done on the cache of the model as it is: "
+    "take the changes back to use it."
+)
 ONE_TOKEN = (
     "The model reads one token only: it looks at itself, and nothing is cached. Write another token first."
 )
