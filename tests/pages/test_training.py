@@ -33,7 +33,7 @@ class Here:
 
     running, how_it_ended = False, "signal 9, SIGKILL"
 
-    def __init__(self, folder):
+    def __init__(self, folder, threads):
         train(folder)
 
     def wait(self):
@@ -46,7 +46,7 @@ class Here:
 class Killed(Here):
     """One that was killed before it wrote anything."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, threads):
         pass
 
 
@@ -55,7 +55,7 @@ class Busy(Here):
 
     running = True
 
-    def __init__(self, folder):
+    def __init__(self, folder, threads):
         pass
 
     def wait(self):

@@ -53,6 +53,29 @@ class Panel:
     idle: str = ""
 
 
+ATTENDS = "{query} attends {value} to {key}"
+MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
+
+
+def attention_panel(label: str = "Attention weights", says: str = ATTENDS, says_nothing: str = "") -> Panel:
+    """A head's weights, of the array "weights": (T, T), a row a query."""
+    return Panel(
+        name="weights",
+        array="weights",
+        row_axis="query",
+        column_axis="key",
+        scale="attention",
+        low=0,
+        high=1,
+        masked=True,
+        digits="weight",
+        label=f"{label}: rows are queries, columns are keys",
+        says=says,
+        says_masked=MASKED,
+        says_nothing=says_nothing,
+    )
+
+
 def matrix(
     name: str,
     panels: Sequence[Panel],
@@ -136,11 +159,7 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
         weights = np.tril(np.exp(scores))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    head = Panel(
-        "weights", "weights", "query", "key", "attention", 0, 1, label="Attention weights", masked=True,
-        says="{query} attends {value} to {key}", says_masked="{query} cannot see {key}: masked.",
-        digits="weight",
-    )  # fmt: skip
+    head = attention_panel()
     tokens = ["The", "·gypsy", "·cat", "⏎", "·`", "·extraordinarily", "·my", "·it"]
     matrix("example", [head], {"weights": causal(8)}, tokens, 7, 2, mode, pick)
     numbers = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 4, 3)

@@ -15,7 +15,7 @@ from gptviz.digits import fixed
 from gptviz.figures import attention as figures
 from gptviz.ui import runs
 from gptviz.ui.components.arcs import MASSES, arcs
-from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.components.matrix import ATTENDS, MASKED, Panel, attention_panel, matrix
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
@@ -33,31 +33,16 @@ def window(scene: Scene, n_tokens: int = WINDOW) -> slice:
     return slice(start, min(len(scene.tokens), start + n_tokens))
 
 
-MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
-
-
 def draw_head(scene: Scene, chosen: Choice, own: torch.Tensor, drawn: torch.Tensor, key: int) -> None:
     """The large matrix, (T, T): `drawn` is `own`, or that rescaled and NaN where the first token stands."""
     seen = window(scene)
     rescaled = drawn is not own
-    panel = Panel(
-        name="weights",
-        array="weights",
-        row_axis="query",
-        column_axis="key",
-        scale="attention",
-        low=0,
-        high=1,
-        masked=True,
-        digits="weight",
-        label="Attention weights: rows are queries, columns are keys",
-        says="{query} attends {value} to {key}" + (", rescaled without the first token" if rescaled else ""),
-        says_masked=MASKED,
+    panel = attention_panel(
+        says=ATTENDS + (", rescaled without the first token" if rescaled else ""),
         says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
     )
     which = "average" if chosen.average else f"head{chosen.head}"
-    title = chosen.title
-    saved = scene.saved("attention", title, scene.lm.name, f"block{chosen.block}", which)
+    saved = scene.saved("attention", chosen.title, scene.lm.name, f"block{chosen.block}", which)
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved)
 
 
@@ -65,7 +50,6 @@ def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
     """The same weights as lines between two lines of the text, with the block's other heads at hand."""
     seen = window(scene, ARCS_WINDOW)
     weights = chosen.of_heads(trace)[:, seen, seen].numpy()  # (H, t, t)
-    title = chosen.title
     arcs(
         "head",
         weights,
@@ -81,7 +65,7 @@ def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
         HEAD.set,
         MASS.set,
         first=seen.start,
-        saved=scene.saved("attention_arcs", title, scene.lm.name, f"block{chosen.block}"),
+        saved=scene.saved("attention_arcs", chosen.title, scene.lm.name, f"block{chosen.block}"),
     )
     _where(scene, seen)
     if seen.start:
@@ -143,7 +127,7 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
         Panel(
             "weights", "weights", "query", "key", "attention", 0, 1,
             label="6 softmax", title="6 softmax", note="each row sums to 1", masked=True, digits="weight",
-            says="{query} attends {value} to {key}", says_masked=MASKED, color="output",
+            says=ATTENDS, says_masked=MASKED, color="output",
         ),
         vectors("v", "v", "key", "7 value", "what a token hands over", "value"),
         vectors("z", "z", "query", "8 output", "weights × values", "output"),

@@ -14,7 +14,7 @@ from gptviz.analysis.head_scores import SHARES
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui import runs
-from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
@@ -177,18 +177,20 @@ def losses(scene: Scene) -> pd.DataFrame:
 
 
 def _matrix(scene: Scene, name: str, title: str, attn: torch.Tensor, seen: Head) -> None:
-    panel = Panel(
-        "weights", "weights", "query", "key", "attention", 0, 1, masked=True, digits="weight",
-        label=f"{title}: rows are queries, columns are keys", says="{query} attends {value} to {key}",
-        says_masked="{query} cannot see {key}, which comes later: the causal mask hides it.",
-    )  # fmt: skip
-
     def pick(query: int | None, key: int | None) -> Any:
         scene.select(query if query is not None else key or 0)
 
     said = f"{title}: attention of block {seen.block}, head {seen.head}"
     saved = scene.saved(f"positions_{name}", said, f"block{seen.block}", f"head{seen.head}")
+    panels, weights = [attention_panel(title)], {"weights": attn.numpy()}
     matrix(
-        f"positions_{name}", [panel], {"weights": attn.numpy()}, scene.labels, scene.position, None,
-        scene.mode, pick, saved=saved,
-    )  # fmt: skip
+        f"positions_{name}",
+        panels,
+        weights,
+        scene.labels,
+        scene.position,
+        None,
+        scene.mode,
+        pick,
+        saved=saved,
+    )

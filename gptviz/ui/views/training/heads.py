@@ -8,7 +8,7 @@ from gptviz.figures.head_grid import thumbnails
 from gptviz.tokenizer import show_token
 from gptviz.training.live import Probe, task_for
 from gptviz.ui.components.heads import Thumbnail, head_grid
-from gptviz.ui.components.matrix import Panel, matrix
+from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training import Training
 from gptviz.ui.views.training import words
@@ -50,22 +50,7 @@ def draw_one(scene: Frame, training: Training, seen: Watched, step: int) -> None
     weights = training.run.attention(step)[PROBE.value, block, head]  # (T, T)
     matrix(
         "training_head",
-        [
-            Panel(
-                name="weights",
-                array="weights",
-                row_axis="query",
-                column_axis="key",
-                scale="attention",
-                low=0,
-                high=1,
-                masked=True,
-                digits="weight",
-                label="Attention weights: rows are queries, columns are keys",
-                says="{query} attends {value} to {key}",
-                says_masked="{query} cannot see {key}, which comes later: the causal mask hides it.",
-            )
-        ],
+        [attention_panel()],
         {"weights": weights},
         tokens,
         query,
