@@ -20,6 +20,9 @@ PLACE = """([key, xaxis, yaxis, x, y]) => {
   return [box.left + across._offset + across.l2p(x), box.top + down._offset + down.l2p(y)];
 }"""
 
+SAID = """(key) => [...document.querySelectorAll(`.st-key-${key} .hoverlayer .hovertext`)]
+  .map((label) => label.textContent).join(' ') || null"""
+
 
 def values(page: Any, key: str, curve: int, field: str) -> np.ndarray:
     """One field (x, y, z, customdata ...) of one trace, as the browser holds it."""
@@ -41,8 +44,7 @@ def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
     label.first.wait_for(state="detached")  # that of the last place
     page.mouse.move(left, top - 1)  # a value may be only two pixels wide
     page.mouse.move(left, top)
-    label.first.wait_for()
-    return " ".join(label.all_text_contents())
+    return page.wait_for_function(SAID, arg=key).json_value()
 
 
 def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> None:

@@ -16,6 +16,10 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     last = page.get_by_test_id("training-sample").text_content()
     assert page.get_by_test_id("head-1-1").count() == 1
 
+    with page.expect_download() as saving:
+        page.get_by_test_id("save-svg").filter(visible=True).first.click()
+    assert saving.value.suggested_filename.startswith("gptviz-training")
+
     slider = page.get_by_role("slider")
     slider.focus()
     slider.press("Home")
