@@ -4,6 +4,7 @@ A run trains in a process of its own, `python -m gptviz.training live`, on a lea
 does, however that ends. A thread waits for each of them, and starts the next.
 """
 
+import os
 import shutil
 import threading
 import uuid
@@ -215,8 +216,11 @@ class Queue:
         if removed:
             shutil.rmtree(folder, ignore_errors=True)
         else:
-            for partial in folder.rglob("*.partial"):  # a killed worker was writing it
-                partial.unlink(missing_ok=True)
+            # what a killed worker was writing; os.walk, since the folder may be removed meanwhile
+            for where, _, files in os.walk(folder):
+                for name in files:
+                    if name.endswith(".partial"):
+                        Path(where, name).unlink(missing_ok=True)
 
 
 def _end(root: Path, waiting: list[Training], running: dict[str, Worker], lock: "threading.RLock") -> None:
