@@ -18,6 +18,7 @@ from gptviz.model import GPTModel
 from gptviz.past import Past
 from gptviz.reduction import Reduction
 from gptviz.rows import Rows
+from gptviz.run import alike
 from gptviz.sites import SITES, Key, all_keys, expand
 from gptviz.trace import Trace, tokens_of
 
@@ -95,12 +96,8 @@ def _beginning(
     needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
-    alike = 0
-    for token, i in zip(after.tokens, ids, strict=False):
-        if token.id != i:
-            break
-        alike += 1
-    return after.cut(alike) if alike else None
+    known = alike([token.id for token in after.tokens], list(ids))
+    return after.cut(known) if known else None
 
 
 def _version(model: GPTModel) -> int:

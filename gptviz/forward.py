@@ -100,6 +100,7 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
+    """So many of torch's threads within, in this thread of Python; as many as before afterwards."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(number)

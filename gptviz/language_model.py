@@ -1,6 +1,6 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import tiktoken
@@ -8,7 +8,7 @@ import tiktoken
 from gptviz.capture import capture
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
-from gptviz.generate import Step, generate
+from gptviz.generate import generate as write_on
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
@@ -94,19 +94,4 @@ class LanguageModel:
             )
         return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce, after)
 
-    def generate(
-        self,
-        text: str | Sequence[int],
-        max_new_tokens: int,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int | None = None,
-        special_tokens: bool = False,
-        stop: str | Iterable[str] = (),
-        captured: bool = False,
-        cache: bool = True,
-    ) -> Iterator[Step]:
-        """Write on, token by token: see `gptviz.generate.generate`."""
-        options = (temperature, top_k, top_p, seed, special_tokens, stop, captured, cache)
-        return generate(self, text, max_new_tokens, *options)
+    generate = write_on

@@ -1,7 +1,7 @@
 """Run: which forward pass some numbers belong to. Everything on a screen belongs to one."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gptviz.edits import Edit
@@ -34,17 +34,18 @@ class Run:
         """This run with these edits after its own."""
         return replace(self, edits=(*self.edits, *edits))
 
-    def alike(self, other: "Run") -> int:
-        """How many token ids both begin with."""
-        shorter = min(len(self), len(other))
-        if self.ids[:shorter] == other.ids[:shorter]:
-            return shorter
-        return next(place for place in range(shorter) if self.ids[place] != other.ids[place])
-
     @property
     def plain(self) -> "Run":
         """The same text through the model as it is, without edits."""
         return replace(self, edits=())
+
+
+def alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """With how many token ids both begin."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(place for place in range(shorter) if one[place] != other[place])
 
 
 def _ids(given: Iterable[int]) -> tuple[int, ...]:

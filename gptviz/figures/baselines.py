@@ -18,6 +18,7 @@ from gptviz.figures.marks import across, frame, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 DEEPEST = 0.5  # the probability that has the last colour: few pairs have more
+LEGEND = {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False}
 
 
 def pair_table(
@@ -134,7 +135,7 @@ def next_bars(labels: Sequence[str], counted: Floats, learnt: Floats, mode: Mode
     ]
     layout = {
         "showlegend": True,
-        "legend": {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False},
+        "legend": LEGEND,
         "bargap": 0.25,
         "xaxis": {"type": "category", "labelalias": dict(zip(places, shown, strict=True)), "tickangle": 0}
         | {"tickmode": "linear", "fixedrange": True, "title": {"text": "the next character"}},
@@ -166,7 +167,7 @@ def two_losses(
     ]
     layout = {
         "showlegend": True,
-        "legend": {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoubleclick": False},
+        "legend": LEGEND,
         "xaxis": {"title": {"text": "steps of training"}, "range": [-0.01 * last, last * 1.01]}
         | {"fixedrange": True},
         "yaxis": {"title": {"text": "bits a byte"}, "fixedrange": True},

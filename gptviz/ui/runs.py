@@ -23,6 +23,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from gptviz import LanguageModel, Run, Trace, forward
 from gptviz.past import past_bytes
 from gptviz.reduction import Reduction
+from gptviz.run import alike
 from gptviz.sites import SITES, Key, all_keys, expand
 from gptviz.sizes import nbytes_of
 from gptviz.ui.models import cache as models
@@ -112,18 +113,18 @@ class Runs:
             keys = {key: None for key in keys if key not in set(known.sites())}
             reduce = tuple(r for r in reduce if not known.holds((), (r,)))
         missing = [_named(key) for key in keys]
-        earlier, alike = self._earlier(run, [*missing, *(r.site for r in reduce)])
-        new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, alike, keys)
+        earlier, common = self._earlier(run, [*missing, *(r.site for r in reduce)])
+        new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
         found = lm.trace(run.ids, keep=missing, edits=run.edits, reduce=reduce, after=earlier)
         if known is not None:
             found = known.joined(found)
         self._register(run, found)
-        if alike < len(run) or known is not None:  # else it is cut from a longer one, and can be again
+        if common < len(run) or known is not None:  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
-            if earlier is not None and alike == len(earlier) and found.holds(map(_named, earlier.sites())):
+            if earlier is not None and common == len(earlier) and found.holds(map(_named, earlier.sites())):
                 with self._lock:  # what a longer text has in it need not be counted twice
-                    self._cache.pop(("trace", replace(run, ids=run.ids[:alike])), None)
+                    self._cache.pop(("trace", replace(run, ids=run.ids[:common])), None)
         return found
 
     def _earlier(self, run: Run, sites: list[str | tuple[str, int]]) -> tuple[Trace | None, int]:
@@ -136,11 +137,12 @@ class Runs:
         sites += [name for name, site in SITES.items() if site.in_past]
         with self._lock:
             others = [(o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)]
-            known = [(run.alike(o), -len(o), t, o) for o, t in others if o != run and o.ids[0] == run.ids[0]]
-            for alike, _, trace, other in sorted(known, key=lambda k: k[:2], reverse=True):
+            near = [(o, t) for o, t in others if o != run and o.ids[0] == run.ids[0]]
+            known = [(alike(run.ids, o.ids), -len(o), t, o) for o, t in near]
+            for common, _, trace, other in sorted(known, key=lambda k: k[:2], reverse=True):
                 if trace.holds(sites):
                     self._known(other)  # which keeps it from being forgotten
-                    return trace, alike
+                    return trace, common
         return None, 0
 
     def _register(self, run: Run, trace: Trace) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from gptviz import LanguageModel
 from gptviz.digits import fixed
@@ -18,6 +19,17 @@ def as_code(label: str) -> str:
     fence = "`" * (longest + 1)
     gap = " " if label.startswith("`") or label.endswith("`") or not label.strip() else ""
     return f"{fence}{gap}{label}{gap}{fence}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A token of the text, as the screen shows it."""
+
+    token: str
+    position: int
+
+    def __str__(self) -> str:
+        return f"{as_code(self.token)} (position {self.position})"
 
 
 def show_id(lm: LanguageModel, token_id: int) -> str:

@@ -203,7 +203,7 @@ class Queue:
             training.run.use_threads(1 if self._running or self._waiting else self.alone)
             worker = self._launch(training.run.folder, training.run.config.threads)
             training.worker = self._running[training.number] = worker
-            threading.Thread(target=self._wait, args=(training, training.worker), daemon=True).start()
+            threading.Thread(target=self._wait, args=(training, worker), daemon=True).start()
 
     def _wait(self, training: Training, worker: Worker) -> None:
         """Until the worker is gone, one way or another; then it is the next one's turn."""

@@ -3,7 +3,7 @@
 import pytest
 
 from gptviz.ui.views.generate.panels import words
-from gptviz.ui.views.generate.panels.words import Place
+from gptviz.ui.words import Place
 from tests.golden_files import check
 
 FIRST, MILL, OLD = Place("Seven", 0), Place("·mill", 10), Place("·old", 21)

@@ -22,13 +22,12 @@ from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.generate.panels import derived, words
 from gptviz.ui.views.generate.panels.links import attention_link, text_so_far
 from gptviz.ui.views.generate.panels.looked_snippet import last_row
-from gptviz.ui.views.generate.panels.words import Place
 from gptviz.ui.views.generate.written import Written
 from gptviz.ui.views.index_input import index_input
 from gptviz.ui.views.panel import panel
 from gptviz.ui.views.sideways import sideways
 from gptviz.ui.views.slow import is_asked_for
-from gptviz.ui.words import show_id
+from gptviz.ui.words import Place, show_id
 
 KEY: Param[int | None] = Param("looked", int, None)  # a position of the whole text, prompt and all
 PARAMS = (KEY,)

@@ -16,12 +16,11 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.generate.panels import derived, words
 from gptviz.ui.views.generate.panels.links import text_so_far
 from gptviz.ui.views.generate.panels.surgery_snippet import after
-from gptviz.ui.views.generate.panels.words import Place
 from gptviz.ui.views.generate.written import Written
 from gptviz.ui.views.index_input import index_input
 from gptviz.ui.views.panel import panel
 from gptviz.ui.views.target import top
-from gptviz.ui.words import show_id
+from gptviz.ui.words import Place, show_id
 
 KINDS: dict[str, Kind] = {
     "Delete": "delete",

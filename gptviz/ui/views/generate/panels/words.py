@@ -1,22 +1,10 @@
 """The sentences of the Generate page's panels: numbers in, Markdown out. Steps are counted from 1."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gptviz.digits import fixed, significant, weight
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.words import as_code
-
-
-@dataclass(frozen=True)
-class Place:
-    """A token of the text, as the screen shows it."""
-
-    token: str
-    position: int
-
-    def __str__(self) -> str:
-        return f"{as_code(self.token)} (position {self.position})"
+from gptviz.ui.words import Place, as_code
 
 
 def many(number: float) -> str:

@@ -19,7 +19,7 @@ from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
-from gptviz.ui.views.why.ways.words import Place
+from gptviz.ui.words import Place
 
 
 def draw(scene: Scene, chosen: Chosen) -> None:

@@ -19,7 +19,8 @@ from gptviz.ui.views.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.paths_snippet import edges as edges_in_python
-from gptviz.ui.views.why.ways.words import Place, Writer
+from gptviz.ui.views.why.ways.words import Writer
+from gptviz.ui.words import Place
 
 FROM, TO = 100 * LEAST, 20.0
 MOST = 32  # edges that a picture has room for

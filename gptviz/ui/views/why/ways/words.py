@@ -5,18 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gptviz.digits import fixed, significant
-from gptviz.ui.words import as_code
-
-
-@dataclass(frozen=True)
-class Place:
-    """A token of the text, as the screen shows it."""
-
-    token: str
-    position: int
-
-    def __str__(self) -> str:
-        return f"{as_code(self.token)} (position {self.position})"
+from gptviz.ui.words import Place, as_code
 
 
 @dataclass(frozen=True)
