@@ -37,9 +37,10 @@ class Entry:
 
 def catalog() -> list[Entry]:
     """Every model with a name, those that are always here first."""
-    here = {"mini": read_config(ASSETS / "mini"), "gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
+    mini = read_config(ASSETS / "mini")
+    here = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
     return [
-        *(Entry(name, here[name], about) for name, about in KNOWN_MODELS.items()),
+        *(Entry(name, here.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
         *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
     ]
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tiktoken
 import torch
@@ -12,6 +14,7 @@ from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.config import GPTConfig
+from gptviz.initial import init_weights
 from gptviz.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
@@ -22,8 +25,11 @@ ASSETS = Path(__file__).parent / "assets"
 
 KNOWN_MODELS = {
     "mini": "trained for gptviz on 262 English books; small, and always here",
+    "mini-untrained": "the same before its first step of training: the weights that it began with",
     "gpt2-untrained": "GPT-2 124M as the book's torch.manual_seed(123) makes it, before any training",
 }
+
+SEED = 123  # the book's, and that of `training.recipe.Recipe`
 
 GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
 
@@ -94,12 +100,13 @@ def plan(
         raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
-    if name == "mini":
+    if name in ("mini", "mini-untrained"):
         checkpoint = recognise(ASSETS / "mini")
-        return Plan("mini", checkpoint.config, get_encoding("mini"), checkpoint.model, DTYPES[dtype], device)
+        make = checkpoint.model if name == "mini" else partial(_mini_untrained, checkpoint.config)
+        return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
     if name == "gpt2-untrained":
         config = GPTConfig.from_dict(GPT_CONFIG_124M)
-        return Plan("gpt2-untrained", config, get_encoding("gpt2"), _untrained, DTYPES[dtype], device)
+        return Plan("gpt2-untrained", config, get_encoding("gpt2"), _gpt2_untrained, DTYPES[dtype], device)
     path = _path_of(str(name), report)
     if called is None:
         called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
@@ -192,10 +199,25 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     return of_encoding(get_encoding(str(tokenizer)))
 
 
-def _untrained(dtype: torch.dtype) -> GPTModel:
-    with torch.random.fork_rng(devices=[]):  # the book's weights, without touching the caller's seed
-        torch.manual_seed(123)
-        model = GPTModel(GPT_CONFIG_124M).eval().to(dtype)
+def _mini_untrained(config: GPTConfig, dtype: torch.dtype) -> GPTModel:
+    model = _seeded(config)
+    init_weights(model, config.n_layers, SEED)  # as `gptviz.training` began
+    return _ready(model, dtype)
+
+
+def _gpt2_untrained(dtype: torch.dtype) -> GPTModel:
+    return _ready(_seeded(GPT_CONFIG_124M), dtype)
+
+
+def _seeded(config: GPTConfig | dict[str, Any]) -> GPTModel:
+    """The book's weights, without touching the caller's seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        return GPTModel(config)
+
+
+def _ready(model: GPTModel, dtype: torch.dtype) -> GPTModel:
+    model = model.eval().to(dtype)
     for block in model.trf_blocks:  # the same in each
         block.att.mask = model.trf_blocks[0].att.mask
     return model

@@ -32,6 +32,7 @@ def test_models(capsys):
     assert list(rows) == [
         "name",
         "mini",
+        "mini-untrained",
         "gpt2-untrained",
         "gpt2",
         "gpt2-medium",

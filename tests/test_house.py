@@ -28,7 +28,7 @@ FLOORS = [
     {"sites", "layer_norms", "rows"},
     {"past"},
     {"one_token"},
-    {"kernels", "fast_attention", "blank"},
+    {"kernels", "fast_attention", "blank", "initial"},
     {"config", "model", "digits", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -8,6 +8,8 @@ from gptviz import loading
 from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import HeadsMissing, TokenizerMissing
 from gptviz.generate import generate
+from gptviz.training.loop import TrainingRun
+from gptviz.training.recipe import Recipe
 from tests.checkpoints import makers
 
 TEXT = "Seven green parrots"
@@ -88,6 +90,15 @@ def test_names_of_the_hub_are_not_paths(tmp_path, monkeypatch):
     assert loading.is_hub_name("gpt2") and loading.is_hub_name("someone/else")
     assert not loading.is_hub_name("owner/name") and not loading.is_hub_name("mini")
     assert loading.on_disk("owner/name") is None
+
+
+def test_the_bundled_model_before_training_is_what_its_training_begins_with(mini, tmp_path):
+    lm = gptviz.load("mini-untrained")
+    assert (lm.config, lm.encode(TEXT)) == (mini.config, mini.encode(TEXT))
+    begun = TrainingRun.start(mini.config, Recipe(), tmp_path)
+    for ours, theirs in zip(lm.model.parameters(), begun.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert lm.trace(TEXT).next_tokens(k=1)["probability"].item() < 0.01  # it knows nothing
 
 
 def test_the_catalogue_says_what_is_known():

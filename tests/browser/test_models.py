@@ -152,7 +152,7 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     # the grid draws itself on a canvas; what it has drawn stands in a table for those who cannot see it
     grid.locator("canvas td").first.wait_for(state="attached")
     box = grid.bounding_box()
-    page.mouse.click(box["x"] + 60, box["y"] + 35 * 2.5)  # the header, mini, gpt2-untrained
+    page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)  # the header, mini, mini-untrained, gpt2-untrained
     page.get_by_text("12 blocks × 12 heads, 768 wide").wait_for()
     settled(page)
     assert page.get_by_role("dialog").count() == 0

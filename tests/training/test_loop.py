@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.config import GPTConfig
+from gptviz.initial import init_weights
 from gptviz.model import GPTModel
 from gptviz.training.datasets import Batches, GPTDatasetV1
-from gptviz.training.loop import TrainingRun, init_weights, make_loss, make_optimizers, validation_loss
+from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss
 from gptviz.training.recipe import Recipe
 
 CONFIG = GPTConfig(
