@@ -5,7 +5,7 @@ looks back over a prompt. Shapes: T tokens, D emb_dim, V vocabulary.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,9 +62,9 @@ def entropy(probabilities: torch.Tensor) -> Entropy:
 
 
 def candidates(
-    logits: torch.Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: int | None = None
+    logits: torch.Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: Iterable[int] = ()
 ) -> Candidates:
-    """The `k` largest of (V,) logits through every step; `also` is an id that gets its row at any rank.
+    """The `k` largest of (V,) logits through every step; the ids `also` get their rows at any rank.
 
     Raises ValueError for k < 1.
     """
@@ -73,8 +73,8 @@ def candidates(
     chosen = distribution(logits, sampling)
     rank, probabilities = chosen.rank, chosen.probabilities
     ids = chosen.order[:k]
-    if also is not None and rank[also] >= k:
-        ids = torch.cat([ids, torch.tensor([also])])
+    beyond = sorted({int(i) for i in also if rank[i] >= k}, key=lambda i: int(rank[i]))
+    ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])
     plain = sampling.changes_nothing
     model = probabilities if plain else torch.softmax(logits.double(), dim=0)  # (V,)
     spread = entropy(probabilities)

@@ -31,6 +31,7 @@ class Palette:
     positive: str
     negative: str
     masked: str
+    ghost: str  # what the unchanged model gives, where it stands beside the changed one (see ghosts.py)
     attention: Scale
     signed: Scale
     positions: tuple[str, ...]  # a chip's colour by its position, in turn
@@ -52,6 +53,7 @@ PALETTES: dict[Mode, Palette] = {
         positive="#d9690f",
         negative="#1f5fbf",
         masked="#d8d5ce",
+        ghost="#88838f",
         attention=[(0.0, "#fbfaf7"), (0.15, "#e6dcf4"), (0.4, "#b99ede"), (0.7, "#7a4db8"), (1.0, "#3b1470")],
         signed=[(0.0, "#164a9c"), (0.25, "#8db3e6"), (0.5, "#fbfaf7"), (0.75, "#f4b072"), (1.0, "#c2570a")],
         positions=(
@@ -85,6 +87,7 @@ PALETTES: dict[Mode, Palette] = {
         positive="#ffb066",
         negative="#7fb0ff",
         masked="#3a3843",
+        ghost="#8b8697",
         attention=[(0.0, "#16151b"), (0.15, "#33264f"), (0.4, "#6643ac"), (0.7, "#a482ee"), (1.0, "#f3ecff")],
         signed=[(0.0, "#8dbaff"), (0.25, "#2f568f"), (0.5, "#16151b"), (0.75, "#8a5018"), (1.0, "#ffb366")],
         positions=(

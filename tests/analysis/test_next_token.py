@@ -41,7 +41,7 @@ def test_the_table_is_the_models_own_logits_in_falling_order(lm, plain):
     temperature=st.just(0.0) | st.floats(0.01, 5),
     top_k=st.none() | st.integers(1, 60),
     top_p=st.none() | st.floats(0.01, 1),
-    also=st.none() | st.integers(0, 49),
+    also=st.lists(st.integers(0, 49), max_size=3),
 )
 def test_rows_and_rest_are_everything(seed, k, temperature, top_k, top_p, also):
     logits = torch.randn(50, generator=torch.Generator().manual_seed(seed)) * 4
@@ -51,9 +51,10 @@ def test_rows_and_rest_are_everything(seed, k, temperature, top_k, top_p, also):
     assert found.table["model_probability"].sum() + found.rest_model_probability == pytest.approx(1, abs=1e-9)
     assert (found.table["filter"] == "kept").sum() + found.rest_kept == found.kept
     assert found.table["id"].is_unique
-    if also is not None:
-        row = found.table[found.table["id"] == also].iloc[0]
-        assert row["rank"] == (logits > logits[also]).sum() + 1
+    assert found.table["rank"].is_monotonic_increasing
+    for token in also:
+        row = found.table[found.table["id"] == token].iloc[0]
+        assert row["rank"] == (logits > logits[token]).sum() + 1
     kept = found.table[(found.table["filter"] == "kept") & (temperature > 0)]
     assert np.allclose(np.exp(kept["scaled"] - found.log_sum), kept["probability"], rtol=1e-3)
 

@@ -13,9 +13,9 @@ from gptviz.sampling import Sampling
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 
 
-def rows_of(sampling, came=None, k=12, logits=LOGITS):
-    found = candidates(logits, k, sampling, also=came)
-    return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0, came)
+def rows_of(sampling, came=None, k=12, logits=LOGITS, unchanged=None):
+    found = candidates(logits, k, sampling, also=[] if came is None else [came])
+    return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0, came, unchanged)
 
 
 def number(text):
@@ -86,3 +86,37 @@ def test_rows_and_rest_and_tokens():
 def test_a_table_of_everything_leaves_no_rest():
     _, rows, rest = rows_of(Sampling(), k=500)
     assert len(rows) == 500 and rest is None
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 40), Sampling(0)])
+def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampling):
+    before = torch.randn(500, generator=torch.Generator().manual_seed(5)) * 3
+    unchanged = candidates(before, 3, sampling)
+    best = int(before.argmax())
+    found = candidates(LOGITS, 12, sampling, also=[best])
+    rows, rest = candidate_rows(found, sampling, str, lambda i: True, unchanged=unchanged)
+    if sampling.temperature == 0:
+        p = (torch.arange(500) == best).double()
+    else:
+        kept = before
+        if sampling.top_k:
+            kept = before.masked_fill(before < before.sort()[0][-sampling.top_k], -torch.inf)
+        p = torch.softmax(kept.double() / sampling.temperature, 0)
+    assert [row["ghost"] for row in rows] == pytest.approx([float(p[row["id"]]) for row in rows])
+    assert sum(row["ghost"] for row in rows) + rest["ghost"] == pytest.approx(1)
+    assert [row["id"] for row in rows if row["was_first"]] == [best]
+    for row in [*rows, rest]:
+        assert row["ghost_text"] in row["sentence"]
+    rank = int((before > before[rows[0]["id"]]).sum()) + 1
+    assert rows[0]["sentence"].endswith(f"Unchanged, it has {rows[0]['ghost_text']}, rank {rank:,}.")
+    assert ("The changed model itself" in rows[0]["sentence"]) == (not sampling.changes_nothing)
+    assert {"before", "p"} <= column_heads(sampling, compared=True).keys()
+
+
+def test_without_a_change_the_ghost_is_the_model_without_settings():
+    _, rows, rest = rows_of(Sampling(0.7))
+    assert [row["ghost"] for row in rows] == [row["model_probability"] for row in rows]
+    assert rest["ghost"] is None and not any(row["was_first"] or row["ghost_text"] for row in rows)
+    _, rows, _ = rows_of(Sampling())
+    assert [row["ghost"] for row in rows] == [None] * 12
+    assert "before" not in column_heads(Sampling())

@@ -19,7 +19,7 @@ def logits(size=50):
     "sampling", [Sampling(), Sampling(0.6), Sampling(1.2, 7), Sampling(0.9, 20, 0.8), Sampling(0)]
 )
 def test_the_bar_is_the_cumulative_sum(sampling):
-    found = candidates(logits(), 10, sampling, also=33)
+    found = candidates(logits(), 10, sampling, also=[33])
     drawn = draw_rows(found, sampling, 33, "drawn", str)
     # written out, with numpy
     scaled = logits().double().numpy() / (sampling.temperature or 1)
@@ -48,7 +48,7 @@ def test_the_bar_is_the_cumulative_sum(sampling):
 def test_a_number_falls_into_the_stretch_of_the_token_that_it_draws(point):
     found = candidates(logits(), 10)
     token = draw(found.chosen, point)
-    drawn = draw_rows(candidates(logits(), 10, also=token), Sampling(), token, "drawn", str)
+    drawn = draw_rows(candidates(logits(), 10, also=[token]), Sampling(), token, "drawn", str)
     row = next(row for row in drawn.rows if row["drawn"])
     assert row["start"] <= point < row["stop"]
     part = next(part for part in drawn.segments if part["start"] <= point < part["stop"])

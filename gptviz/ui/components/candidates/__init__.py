@@ -32,7 +32,8 @@ def candidate_bars(
     `rows` and `rest` are those of `figures.next_token.candidate_rows`, `heads` its column titles, and
     `action` the words on the buttons.
     """
-    scale = bar_scale([row[name] for row in rows for name in ("probability", "model_probability")])
+    shares = ("probability", "model_probability", "ghost")
+    scale = bar_scale([row[name] for row in rows for name in shares if row[name] is not None])
     sent = _component(
         key,
         {"rows": list(rows), "rest": rest, "heads": heads, "action": action, "scale": scale},
@@ -52,7 +53,10 @@ def bar_scale(probabilities: Sequence[float]) -> float:
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three candidates, the second one cut by top-k, the third a piece of a character; and the rest."""
+    """Three candidates, the second one cut by top-k, the third a piece of a character; and the rest.
+
+    They are those of a changed model: each has its ghost.
+    """
     shown = [("·had", 0.4), ("·gypsy", 0.0), ("\\xe4", 0.1)]
     rows = [_example_row(i, token, p) for i, (token, p) in enumerate(shown)]
     rest = _example_row(3, "8,189 others", 0.5) | {
@@ -66,7 +70,7 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
     candidate_bars(
         rows,
         rest | {"whole": False},
-        heads | {"p": "probability"},
+        heads | {"before": "unchanged", "p": "changed"},
         mode,
         lambda id: sent("append", id),
         action="Append",
@@ -93,7 +97,9 @@ def _example_row(i: int, token: str, probability: float) -> dict[str, Any]:
         "p_text": f"{probability:.2f}",
         "first": i == 0,
         "out": cut,
-        "moved": True,
+        "ghost": 0.25,
+        "ghost_text": "0.250",
+        "was_first": i == 1,
         "rest": False,
         "whole": i < 2,
         "came": i == 1,

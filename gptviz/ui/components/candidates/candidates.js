@@ -1,20 +1,28 @@
 // The next token's candidates as rows with bars. Every text of a row was written in Python.
 
-const COLUMNS = ['rank', 'token', 'logit', 'scaled', 'filter', 'bar', 'p', 'act'];
-const NUMBERS = ['rank', 'logit', 'scaled', 'p'];
+const COLUMNS = ['rank', 'token', 'logit', 'scaled', 'filter', 'bar', 'before', 'p', 'act'];
+const NUMBERS = ['rank', 'logit', 'scaled', 'before', 'p'];
 
 const width = (share) => ({ width: `${100 * Math.min(1, share)}%` });
 const all = ({ rows, rest }) => (rest ? [...rows, rest] : rows);
 
-function head({ heads, scale }) {
-  return gv.h('div', { class: 'line head' }, COLUMNS.map((name) => gv.h('span', { class: name + (NUMBERS.includes(name) ? ' num' : '') },
-    name === 'bar' ? [gv.h('span', null, '0'), gv.h('span', null, scale)] : heads[name])));
+// `heads.before` is there where a changed model is compared with the unchanged one.
+const columns = ({ heads }) => COLUMNS.filter((name) => name !== 'before' || heads.before);
+
+const swatch = (kind) => gv.h('i', { class: `swatch ${kind}`, 'aria-hidden': true });
+
+function head(data) {
+  const { heads, scale } = data, marks = heads.before ? { before: swatch('ghost'), p: swatch('fill') } : {};
+  return gv.h('div', { class: 'line head' }, columns(data).map((name) => gv.h('span', { class: name + (NUMBERS.includes(name) ? ' num' : '') },
+    name === 'bar' ? [gv.h('span', null, '0'), gv.h('span', null, scale)] : [marks[name], heads[name]])));
 }
 
 function bar(row, scale) {
-  const fill = gv.h('i', { key: 'fill', class: 'fill', style: width(row.probability / (row.rest ? 1 : scale)) });
-  if (row.rest) return [fill, gv.h('i', { class: 'above', style: width(1 - row.probability) })];  // all there is
-  return [fill, row.moved ? gv.h('i', { class: 'ghost', style: width(row.model_probability / scale) }) : null];
+  const whole = row.rest ? 1 : scale;                   // the rest's bar is all there is
+  return [
+    gv.h('i', { key: 'fill', class: 'fill', style: width(row.probability / whole) }),
+    row.rest ? gv.h('i', { key: 'above', class: 'above', style: width(1 - row.probability) }) : null,
+    row.ghost === null ? null : gv.h('i', { key: 'ghost', class: 'ghost', style: width(row.ghost / whole) })];
 }
 
 function line(view, row, index) {
@@ -32,12 +40,15 @@ function line(view, row, index) {
     data: {
       testid: row.rest ? 'rest' : 'candidate', id: row.id, rank: row.rank, logit: row.logit, scaled: row.scaled,
       filter: row.filter, probability: row.probability, modelProbability: row.model_probability, came: row.came,
+      ghost: row.ghost, wasFirst: row.was_first,
     },
   },
   gv.h('span', { class: 'rank num' }, row.rank_text),
-  gv.h('span', { class: 'token' }, row.token, row.came ? gv.h('span', { class: 'tag' }, 'came next') : null),
+  gv.h('span', { class: 'token' }, row.token, row.came ? gv.h('span', { class: 'tag' }, 'came next') : null,
+    row.was_first ? gv.h('span', { class: 'tag' }, 'was first') : null),
   gv.h('span', { class: 'logit num' }, row.logit_text), gv.h('span', { class: 'scaled num' }, row.scaled_text),
   gv.h('span', { class: 'filter' }, row.filter_text), gv.h('span', { class: 'bar' }, bar(row, data.scale)),
+  data.heads.before ? gv.h('span', { key: 'before', class: 'before num' }, row.ghost_text) : null,
   gv.h('span', { class: 'p num' }, row.p_text),
   row.whole ? gv.h('button', {
     type: 'button', class: 'add', title: act, 'aria-label': act, onclick: () => send('append', row.id),
@@ -59,7 +70,7 @@ export default gv.component((view) => {
   const lines = data.rows.flatMap((row, i) => [
     i && row.rank > data.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
   if (data.rest) lines.push(gv.h('div', { key: 'gap', class: 'gap' }), line(view, data.rest, data.rows.length));
-  return gv.h('div', { class: 'candidates', data: { testid: 'candidates', scale: data.scale } },
+  return gv.h('div', { class: `candidates ${data.heads.before ? 'compared' : ''}`, data: { testid: 'candidates', scale: data.scale } },
     gv.h('div', { class: 'rows' }, head(data), lines),
     gv.h('div', { class: 'foot' },
       gv.reserving(all(data).map(said),

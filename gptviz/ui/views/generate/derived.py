@@ -103,7 +103,7 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> tuple[Wr
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
     """What a token is drawn from; `standing` is the one that stands in the text, or would."""
     lm = runs.model(run)
-    found = candidates(next_logits(run), ROWS, sampling, standing)
+    found = candidates(next_logits(run), ROWS, sampling, [] if standing is None else [standing])
     return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i))
 
 

@@ -135,7 +135,7 @@ def chips_of(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str, str]
 @per_run
 def largest_at(run: Run, position: int) -> Candidates:
     """The largest logits after a position, and its target's."""
-    return candidates(logits_at(run, position), ROWS, also=run.ids[position + 1])
+    return candidates(logits_at(run, position), ROWS, also=[run.ids[position + 1]])
 
 
 def _steps(scene: Scene, found: pd.DataFrame) -> None:

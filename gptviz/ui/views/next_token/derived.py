@@ -41,9 +41,9 @@ class Expected:
 
 
 @per_run
-def expected(run: Run, position: int) -> Expected:
+def expected(run: Run, position: int, other: Run | None = None) -> Expected:
     came = came_at(run, position)
-    found = chosen(run, position, AS_IT_IS, ROWS[0])  # what the bars show, too, until a setting changes
+    found = chosen(run, position, AS_IT_IS, ROWS[0], other)  # what the bars show, until a setting changes
     best, row = found.table.iloc[0], found.table[found.table["id"] == came]
     return Expected(
         id=int(best["id"]),
@@ -76,19 +76,28 @@ def came_at(run: Run, position: int) -> int | None:
 
 
 @per_run
-def chosen(run: Run, position: int, sampling: Sampling, count: int) -> Candidates:
-    """The bars' numbers: the first `count`, and the token that came."""
-    return candidates(logits_at(run, position), count, sampling, also=came_at(run, position))
+def chosen(run: Run, position: int, sampling: Sampling, count: int, other: Run | None = None) -> Candidates:
+    """The bars' numbers: the first `count`, the token that came, and the one that `other` has on top."""
+    came = came_at(run, position)
+    also = [] if came is None else [came]
+    if other is not None:
+        also.append(expected(other, position).id)
+    return candidates(logits_at(run, position), count, sampling, also)
 
 
 @per_run
 def bar_rows(
-    run: Run, position: int, sampling: Sampling, count: int
+    run: Run, position: int, sampling: Sampling, count: int, other: Run | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The bars as they are drawn, and what stands for all other tokens."""
-    lm, found = runs.model(run), chosen(run, position, sampling, count)
+    """The bars as they are drawn, and what stands for all other tokens; `other` has the ghosts."""
+    lm, found = runs.model(run), chosen(run, position, sampling, count, other)
     return candidate_rows(
-        found, sampling, lambda i: show_id(lm, i), lambda i: is_whole(lm, i), came_at(run, position)
+        found,
+        sampling,
+        lambda i: show_id(lm, i),
+        lambda i: is_whole(lm, i),
+        came_at(run, position),
+        None if other is None else chosen(other, position, sampling, count),
     )
 
 
