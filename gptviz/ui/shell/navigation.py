@@ -47,6 +47,9 @@ SECTIONS = {
             "Which parts of the model spoke for this token, and what had they read?",
         ),
     },
+    "The laboratory": {
+        "heads": ("Heads on trial", "gavel", "What is each head for, and does its label hold?"),
+    },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
     },

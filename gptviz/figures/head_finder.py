@@ -1,0 +1,145 @@
+"""Every head as a point by two measures, in the colour of its role: a click opens it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from gptviz.digits import significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.marks import line
+from gptviz.figures.next_token import mixed
+from gptviz.figures.theme import Mode, figure, palette
+
+QUIET = "quiet"  # a role that is none: drawn in grey
+NOTHING = "this text cannot show what these axes are about"
+CLEAR = np.array([0.12, 0.05])  # of the picture, across and up: what a name takes
+NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
+
+
+@dataclass(frozen=True)
+class Point:
+    """A head: where it stands by the two measures, its role, and whether that was withdrawn."""
+
+    block: int
+    head: int
+    x: float
+    y: float
+    role: str
+    withdrawn: bool = False
+
+
+def role_colors(roles: Sequence[str], quiet: Sequence[str], mode: Mode) -> dict[str, str]:
+    """A colour for each role, in every picture of roles; the `quiet` ones are grey, the first is darker."""
+    colors = palette(mode)
+    loud = [role for role in roles if role not in quiet]
+    found = {role: colors.heads[i % len(colors.heads)] for i, role in enumerate(loud)}
+    faint = mixed(colors.paper, colors.quiet, 0.5)
+    return found | {role: faint if i else colors.quiet for i, role in enumerate(quiet)}
+
+
+def finder(
+    points: Sequence[Point],
+    axes: tuple[str, str],
+    labels: Mapping[str, str],
+    colors: Mapping[str, str],
+    chosen: tuple[int, int],
+    mode: Mode,
+) -> Figure:
+    """A trace a role, in the order of `labels`, which say how a role is called; `chosen` is ringed.
+
+    A point's customdata is [block, head, what a hover says]. A role that was withdrawn leaves a hollow point.
+    `axes` are the two measures' titles. A measure that is not there (NaN) leaves the head out.
+    """
+    theme = palette(mode)
+    seen = [p for p in points if np.isfinite([p.x, p.y]).all()]
+    named = _apart(seen) | {chosen}
+    traces: list[dict[str, Any]] = []
+    for role, label in labels.items():
+        some = [p for p in seen if p.role == role]
+        if not some:
+            continue
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers+text",
+                "name": label,
+                "x": [p.x for p in some],
+                "y": [p.y for p in some],
+                "text": [f"{p.block}·{p.head}" if (p.block, p.head) in named else "" for p in some],
+                "textposition": "middle right",
+                "textfont": {"size": 12},
+                "customdata": [[p.block, p.head, _says(p, axes, label)] for p in some],
+                "hovertemplate": "%{customdata[2]}<extra></extra>",
+                "cliponaxis": False,
+                "unselected": {"marker": {"opacity": 1}},  # a click opens a head: it is no selection
+                "marker": {
+                    "size": 12,
+                    "color": colors[role],
+                    "symbol": ["circle-open" if p.withdrawn else "circle" for p in some],
+                    "line": {"width": [2 if p.withdrawn else 0 for p in some], "color": colors[role]},
+                },
+            }
+        )
+    ring = [p for p in seen if (p.block, p.head) == chosen]
+    around = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": line(theme.ink, 2.5)}
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [p.x for p in ring],
+            "y": [p.y for p in ring],
+            "marker": around,
+            "unselected": {"marker": {"opacity": 1}},
+            "hoverinfo": "skip",
+            "cliponaxis": False,
+            "showlegend": False,
+        }
+    )
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range([p.x for p in seen]),
+        "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range([p.y for p in seen]),
+        "hovermode": "closest",
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False}
+        | {"itemdoubleclick": False, "font": {"size": 12}},
+    }
+    if not seen:
+        layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
+    return figure(traces, layout, mode, height=390, t=52, r=36)
+
+
+def _says(point: Point, axes: tuple[str, str], label: str) -> str:
+    what = f"{label}, withdrawn" if point.withdrawn else label
+    return (
+        f"<b>block {point.block}, head {point.head}</b>: {escape(what, quote=False)}<br>"
+        f"{escape(axes[0], quote=False)}: {significant(point.x)}<br>"
+        f"{escape(axes[1], quote=False)}: {significant(point.y)}"
+    )
+
+
+def _range(values: Sequence[float]) -> dict[str, Any]:
+    """As far as the values go, with room for a point and its name."""
+    if not values:
+        return {}
+    low, high = min(values), max(values)
+    room = 0.06 * ((high - low) or 1.0)
+    return {"range": [low - room, high + room]}
+
+
+def _apart(points: Sequence[Point]) -> set[tuple[int, int]]:
+    """The heads that stand farthest from the middle of all, and clear of each other's names."""
+    if not points:
+        return set()
+    places = np.array([[p.x, p.y] for p in points], dtype=float)  # (n, 2)
+    spread = np.ptp(places, axis=0)
+    scaled = (places - np.median(places, axis=0)) / np.where(spread > 0, spread, 1.0)
+    found: list[int] = []
+    for i in np.argsort(-np.linalg.norm(scaled, axis=1), kind="stable"):
+        if all((np.abs(scaled[i] - scaled[other]) > CLEAR).any() for other in found):
+            found.append(int(i))
+        if len(found) == NAMED:
+            break
+    return {(points[i].block, points[i].head) for i in found}

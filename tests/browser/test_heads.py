@@ -1,0 +1,26 @@
+"""The page "Heads on trial" in Chromium: a click on a point opens its head, and a text that shows more."""
+
+import numpy as np
+
+from tests.browser.plots import click, values
+
+
+def test_a_click_opens_a_head_and_an_offer_shows_what_the_text_cannot(open_page, settled):
+    page = open_page("heads", text="one two three")
+    points = {
+        (int(b), int(h)): (float(x), float(y))
+        for trace in range(4)
+        for (b, h, _), x, y in zip(
+            *(values(page, "heads_finder", trace, field) for field in ("customdata", "x", "y")), strict=False
+        )
+    }
+    click(page, "heads_finder", *points[4, 3])
+    settled(page)
+    assert "block=4" in page.url and "head=3" in page.url
+    assert np.isnan(values(page, "heads_roles", 1, "x").astype(float)).sum() == 3
+    click(page, "heads_here", 6, 5)
+    settled(page)
+    assert "block=5" in page.url and "head=6" in page.url
+    page.get_by_role("button", name="A copied passage: shows").click()
+    settled(page)
+    assert not np.isnan(values(page, "heads_roles", 1, "x").astype(float)).any()

@@ -1,0 +1,93 @@
+"""The finder, the sheet of labels, the trial and the portrait: what goes in is what is drawn."""
+
+import numpy as np
+import pytest
+
+from gptviz.figures.head_finder import NOTHING, Point, finder, role_colors
+from gptviz.figures.head_trial import Cost, Score, costs, distances, here_and_general
+from gptviz.figures.role_sheet import Cell, role_sheet
+from gptviz.figures.theme import palette
+
+MODES = ["light", "dark"]
+ROLES = ("induction", "previous", "mixed")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_head_is_a_point_in_its_roles_colour(mode):
+    points = [
+        Point(0, 0, 0.1, 0.2, "mixed"),
+        Point(0, 1, 0.9, 0.1, "previous"),
+        Point(1, 0, 0.0, 0.8, "induction", withdrawn=True),
+        Point(1, 1, 0.2, float("nan"), "induction"),
+    ]
+    colors = role_colors(ROLES, ("mixed",), mode)
+    labels = {role: f"<{role}>" for role in ROLES}
+    fig = finder(points, ("previous score", "induction score"), labels, colors, (0, 1), mode)
+    drawn = {trace.name: trace for trace in fig.data if trace.name}
+    assert list(drawn) == ["<induction>", "<previous>", "<mixed>"]
+    hollow = drawn["<induction>"]
+    assert list(hollow.x) == [0.0] and list(hollow.y) == [0.8]  # the NaN has no place
+    assert list(hollow.marker.symbol) == ["circle-open"] and list(hollow.customdata[0][:2]) == [1, 0]
+    assert "withdrawn" in hollow.customdata[0][2] and "&lt;induction&gt;" in hollow.customdata[0][2]
+    assert drawn["<mixed>"].marker.color == palette(mode).quiet != drawn["<previous>"].marker.color
+    ring = fig.data[-1]
+    assert (list(ring.x), list(ring.y)) == ([0.9], [0.1])
+    nothing = finder([Point(0, 0, float("nan"), 1.0, "mixed")], ("a", "b"), labels, colors, (0, 0), mode)
+    assert nothing.layout.annotations[0].text == NOTHING and not nothing.data[0].x
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode):
+    colors = role_colors(ROLES, ("mixed",), mode)
+    cells = [
+        [Cell("induction", "induction", "a & b", withdrawn=True), Cell("mixed", "mixed", "m")],
+        [Cell("previous", "previous", "p"), Cell("induction", "induction", "h", hidden=True)],
+    ]
+    fig = role_sheet(cells, colors, (1, 0), mode)
+    heat = fig.data[0]
+    assert np.array(heat.z).tolist() == [[0, 2], [1, 3]]
+    assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
+    assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 8
+    corners = fig.layout.shapes[0]
+    assert (corners.x0, corners.y0) == (-0.5, 0.5)
+    assert role_sheet([cells[0] * 6], colors, (0, 0), mode).data[0].texttemplate is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_trial_is_drawn_as_rises_of_the_loss(mode):
+    found = [
+        Cost("a repeated passage", 2.0, 5.0, ((1, 2.1), (2, 1.9))),
+        Cost("an unrepeated passage", 8.0, 8.1, ((1, 8.0), (2, 8.2))),
+    ]
+    fig = costs(found, 4, 3, mode)
+    others, own = fig.data
+    assert np.allclose(own.x, [3.0, 0.1]) and list(own.y) == [0, 1] and own.name == "head 3"
+    assert np.allclose(others.x, [0.1, -0.1, 0.0, 0.2]) and list(others.y) == [0, 0, 1, 1]
+    assert "block 4, head 2" in others.customdata[1] and "0.100 less" in others.customdata[1]
+    assert "loss 2.00, without the head 5.00" in fig.layout.annotations[0].text
+    low, high = fig.layout.xaxis.range
+    assert low < -0.1 and high > 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_role_that_a_text_cannot_show_is_greyed(mode):
+    scores = [Score("previous", 0.5, 0.9, "#112233"), Score("induction", None, 0.4, "#445566")]
+    scores.append(Score("<self>", 0.1, None, "#778899"))
+    fig = here_and_general(scores, mode)
+    bars, dots = fig.data
+    assert np.allclose(bars.x, [0.9, 0.4, np.nan], equal_nan=True)
+    assert np.allclose(dots.x, [0.5, np.nan, 0.1], equal_nan=True)
+    assert len(fig.layout.annotations) == 1 and fig.layout.annotations[0].y == 1
+    names = fig.layout.yaxis.ticktext
+    assert palette(mode).quiet in names[1] and names[0] == "previous " and names[2] == "&lt;self&gt; "
+    assert "not known" in bars.customdata[2]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_distances_end_in_all_that_is_farther(mode):
+    fig = distances(np.array([0.1, 0.6, 0.2, 0.1]), mode)
+    assert np.allclose(fig.data[0].y, [0.1, 0.6, 0.2, 0.1])
+    assert list(fig.layout.xaxis.ticktext) == ["itself", "1", "2", "3 or more"]
+    assert fig.data[0].customdata[1] == "60 % goes 1 back"
+    long = distances(np.full(40, 0.025), mode)
+    assert long.layout.xaxis.ticktext[-1] == "39 or more" and len(long.layout.xaxis.tickvals) <= 11
