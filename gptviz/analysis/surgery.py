@@ -8,7 +8,6 @@ positions, and while the changed token still was what it was.
 n is the number of cached tokens, V the vocabulary.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -16,6 +15,7 @@ from typing import ClassVar, Literal
 import torch
 
 from gptviz import forward
+from gptviz.analysis.moved import kl_bits
 from gptviz.language_model import LanguageModel
 from gptviz.past import Past
 
@@ -80,8 +80,7 @@ class Surgery:
     @property
     def kl_bits(self) -> float:
         """KL divergence in bits, from before to after: what it costs to expect `after` for `cached`."""
-        before, after = (torch.log_softmax(x.double(), dim=-1) for x in (self.cached, self.after))
-        return max(0.0, float(torch.linalg.vecdot(before.exp(), before - after)) / math.log(2))
+        return kl_bits(self.cached, self.after)
 
 
 def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surgery:

@@ -24,8 +24,9 @@ from gptviz.ui.models.notice import notice
 from gptviz.ui.models.picker import picker
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import params, state
+from gptviz.ui.shell import changes, params, state
 from gptviz.ui.shell import prompt as prompt_box
+from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.navigation import draw_links, ensure_navigation, question_of
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Frame, Scene
@@ -40,13 +41,14 @@ STYLE, PRESENT_STYLE = ((HERE / f"{name}.css").read_text("utf-8") for name in ("
 
 @dataclass(frozen=True)
 class Prompted:
-    """The prompt as the model reads it: its ids, at most a context of them, and where its strip goes."""
+    """The prompt as the model reads it: its ids, at most a context of them, and where its two strips go."""
 
     text: str
     special: bool
     ids: tuple[int, ...]
     truncated: bool
     place: DeltaGenerator
+    changes: DeltaGenerator
 
 
 # What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
@@ -155,7 +157,7 @@ def _choose(choice: Choice) -> None:
 def read(made: Frame) -> Prompted:
     """Draw the prompt; its ids. Ends the run with a sentence where the model can read nothing of it."""
     prompt_box.box()
-    place = st.container(key="gv_chips")
+    place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, prompt = made.lm, state.current()
     reading = prompt_box.read(lm, prompt.text, prompt.special)
     raws = tuple(token.raw for token in lm.tokens(reading.ids))
@@ -171,7 +173,7 @@ def read(made: Frame) -> Prompted:
                 st.warning(said)
         if switched:
             st.caption(switched)
-    return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place)
+    return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place, changed)
 
 
 def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
@@ -191,9 +193,12 @@ def scene(made: Frame, prompted: Prompted, keep: Keep | Needs = ()) -> Scene:
     token = state.TOKEN.value
     tokens = tuple(made.lm.tokens(prompted.ids))
     sites, reduce = keep(made.lm, tokens) if callable(keep) else (keep, ())
+    listed = changes.found(made.lm, len(tokens))
+    run = Run(made.key, prompted.ids, changes.made(listed))
     found = Scene(
         **vars(made),
-        run=Run(made.key, prompted.ids),
+        run=run,
+        other=run.plain if run.edits else None,
         keep=sites if sites is None else tuple(sites),
         reduce=reduce,
         text=prompted.text,
@@ -204,4 +209,6 @@ def scene(made: Frame, prompted: Prompted, keep: Keep | Needs = ()) -> Scene:
         place=prompted.place,
     )
     found.get(found.keep, found.reduce)  # here, so that one pass gives all that the page reads
+    with prompted.changes:
+        change_strip.draw(found.run, listed, found.position, found.labels, made.lm, made.mode)
     return found

@@ -64,7 +64,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class Scene(Frame):
-    """One text, read by one model. `run` is the pass that the page shows, `other` one to compare it with.
+    """One text, read by one model. `run` is the pass that the page shows, with what is changed in the model;
+    `other` is then the model as it is, to compare with, and None where nothing is changed.
 
     `keep` lists the sites that the page reads, `reduce` what the pass makes of others; `trace` holds both.
     """

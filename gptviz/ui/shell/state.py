@@ -1,8 +1,8 @@
 """What the whole app has in hand: the prompt, the model, the selected token, block and head.
 
 They follow a person from page to page and stand in the address, so that a reload and a link open the
-same thing: ?text=...&token=5&block=3&model=...&special=on (and what else says how to read the
-model: see `models.choice`).
+same thing: ?text=...&token=5&block=3&model=...&special=on&edits=z.4.3=zero (and what else says how to read
+the model: see `models.choice`).
 """
 
 import hashlib
@@ -45,6 +45,8 @@ BLOCK: Param[int | None] = Param("block", int, None, at_most_last)  # None: the 
 HEAD: Param[int | None] = Param("head", int, None, at_most_last)
 SPECIAL = Param("special", bool, False)
 PRESENT = Param("present", bool, False)
+EDITS = Param("edits", str, "")  # "z.4.3=zero,mlp_out.2=mean": what is changed in the model, see `changes`
+EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL = (
     Param("model", str, DEFAULT_MODEL.name),
     Param[str | None]("n_heads", str, None),
@@ -52,7 +54,7 @@ MODEL = (
     Param("dtype", str, DEFAULT_MODEL.dtype),
     Param[str | None]("device", str, None),
 )
-APP: tuple[Param, ...] = (TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, *MODEL)
+APP: tuple[Param, ...] = (TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,104 @@
+"""How far a change reaches: which of a pass's numbers an edit can alter, by the wiring of the model alone.
+
+Every position goes through the blocks by itself, but for one place: in a block's attention later positions
+take over keys and values of earlier ones. So a change at position j can be seen at position i > j only if an
+attention stands between the two sites, and never at a position before j. Within a block queries, keys and
+values are made side by side, and so are the heads up to the output projection.
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+from gptviz.edits import Edit
+from gptviz.sites import SITES
+
+# Why nothing of an edit can be seen at a place: it is made later in the pass, beside it (in another head, or
+# at a site that the other does not read), at later positions, or at others without an attention in between.
+Unseen = Literal["later", "beside", "later position", "other position"]
+
+_ORDER = {name: place for place, name in enumerate(SITES)}
+_PROJECTED = ("q", "k", "v")  # side by side, from norm1's output
+_BY_HEAD = ("q", "k", "v", "attn", "z")  # a head's own sites, which other heads of its block do not read
+
+
+def unseen(
+    edit: Edit,
+    site: str,
+    block: int | None,
+    n_layers: int,
+    n_tokens: int,
+    head: int | None = None,
+    position: int | None = None,
+) -> Unseen | None:
+    """Why `edit` cannot change what `site` of `block` holds, in this head, at this position; None if it can.
+
+    `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
+    that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
+    """
+    places = positions_of(edit, n_tokens)
+    blocks = range(n_layers) if edit.block is None and _in_block(edit.site) else [edit.block]
+    found = [_unseen_from(edit, b, places, site, block, n_layers, head, position) for b in blocks]
+    return None if None in found else found[0]
+
+
+def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
+    """Where an edit puts something else at its site, at most: positions from 0 to `n_tokens` - 1."""
+    given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
+    hidden = hidden_token(edit)
+    return given if hidden is None else [p for p in given if p > hidden]
+
+
+def hidden_token(edit: Edit) -> int | None:
+    """Of "hide5" its 5: the token that no later one may look at. None for any other edit."""
+    value = edit.value if isinstance(edit.value, str) else ""
+    number = value.removeprefix("hide")
+    return int(number) if value.startswith("hide") and number.isdigit() else None
+
+
+def _in_block(site: str) -> bool:
+    return SITES[site].per_block
+
+
+def _unseen_from(
+    edit: Edit,
+    changed: int | None,
+    places: Collection[int],
+    site: str,
+    block: int | None,
+    n_layers: int,
+    head: int | None,
+    position: int | None,
+) -> Unseen | None:
+    """The same for an edit of one block, or of none."""
+    here, there = _depth(edit.site, changed, n_layers), _depth(site, block, n_layers)
+    if here > there:
+        return "later"
+    if here[0] == there[0]:
+        if (edit.site != site and {edit.site, site} <= set(_PROJECTED)) or (edit.site, site) == ("v", "attn"):
+            return "beside"
+        heads = edit.heads
+        apart = heads is not None and head is not None and head not in heads
+        if apart and edit.site in _BY_HEAD and site in _BY_HEAD:
+            return "beside"
+    if position is None:
+        return None
+    if not any(place <= position for place in places):
+        return "later position"
+    if position not in places and not _mixed(here, there, n_layers):
+        return "other position"
+    return None
+
+
+def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
+    """Where a site stands in the pass: before the blocks (-1), in one of them, after them."""
+    if SITES[site].per_block:
+        assert block is not None, "a site of a block has a block"
+        return block, _ORDER[site]
+    return (n_layers if site == "final" else -1), _ORDER[site]
+
+
+def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
+    """Whether a whole attention, from keys and values on, stands between two places of the pass."""
+    begins = here[0] if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]) else here[0] + 1
+    ends = there[0] if _ORDER["attn"] <= there[1] < _ORDER["final"] else there[0] - 1
+    return begins <= min(ends, n_layers - 1)

@@ -1,0 +1,130 @@
+"""What is changed in a model, in words: an edit as a person says it, and what it did to a prediction."""
+
+import re
+from collections.abc import Sequence
+
+from gptviz import Edit
+from gptviz.analysis.reach import Unseen, hidden_token
+from gptviz.sites import SITES
+
+# what an edit's site is called: (of one block's own part, where a head or a block stands before it)
+PARTS = {
+    "tok_emb": "token embeddings",
+    "pos_emb": "position embeddings",
+    "embed": "embeddings",
+    "resid_pre": "stream going in",
+    "q": "queries",
+    "k": "keys",
+    "v": "values",
+    "attn": "attention weights",
+    "z": "output",
+    "attn_out": "attention",
+    "resid_mid": "stream after attention",
+    "mlp_pre": "feed-forward, before GELU",
+    "mlp_act": "feed-forward units",
+    "mlp_out": "feed-forward",
+    "resid_post": "stream going out",
+    "final": "output of the last LayerNorm",
+}
+
+# what is done: to attention weights, and to anything else
+_LOOKS = {
+    "uniform": "looks at all alike",
+    "mean": "looks at all alike",
+    "first": "looks only at the first token",
+    "previous": "looks only at the token before",
+}
+_DONE = {
+    "zero": "off",
+    "mean": "averaged over this text",
+    "sample": "averaged over a sample of text",
+}
+_NUMBERED = re.compile(r"(shuffle|hide)([0-9]+)")
+
+LISTED = 8  # positions or heads that are named one by one
+
+
+def says(edit: Edit, labels: Sequence[str] = ()) -> str:
+    """One edit, as short as can be: "block 4 head 3 off". `labels` are the tokens as on the screen."""
+    hidden = hidden_token(edit)
+    where = _where(edit)
+    at = "" if edit.positions is None else f" at {_positions(edit.positions, labels)}"
+    if hidden is not None:
+        place = "" if _everywhere(edit) and edit.heads is None else f" in {where}"
+        return f"{_token(hidden, labels)} hidden from later ones{place}{at}"
+    value = edit.value if isinstance(edit.value, str) else "replaced"
+    if SITES[edit.site].form == "weights" and value in _LOOKS:
+        many = edit.heads is None or len(edit.heads) > 1
+        looks = _LOOKS[value].replace("looks", "look", 1) if many else _LOOKS[value]
+        return f"{where} {looks}{at}"
+    part = "" if edit.site == "z" and edit.heads is not None else f" {PARTS[edit.site]}"
+    if edit.site == "z" and edit.heads is None:
+        part = " heads" if _everywhere(edit) else ", all heads,"
+    return f"{where}{part}{at} {_done(value)}".strip()
+
+
+def _done(value: str) -> str:
+    numbered = _NUMBERED.fullmatch(value)
+    if numbered is not None:
+        return f"shuffled ({numbered[2]})"
+    if value.startswith("ids"):
+        count = value.count("+") + 1
+        return f"as in another text of {count} token{'' if count == 1 else 's'}"
+    return _DONE.get(value, "replaced")
+
+
+def _everywhere(edit: Edit) -> bool:
+    return SITES[edit.site].per_block and not isinstance(edit.block, int)
+
+
+def _where(edit: Edit) -> str:
+    """Block and heads: "block 4 head 3", "" outside of the blocks."""
+    if not SITES[edit.site].per_block:
+        return ""
+    block = "all blocks" if _everywhere(edit) else f"block {edit.block}"
+    if edit.heads is None:
+        return block if SITES[edit.site].form != "weights" else f"{block}, all heads"
+    return f"{block} head{'' if len(edit.heads) == 1 else 's'} {_listed(list(map(str, edit.heads)))}"
+
+
+def _positions(positions: Sequence[int], labels: Sequence[str]) -> str:
+    if len(positions) == 1:
+        return _token(positions[0], labels)
+    return f"positions {_listed(list(map(str, positions)))}"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= LISTED:
+        return ", ".join(names)
+    return f"{', '.join(names[: LISTED - 1])} and {len(names) - LISTED + 1} more"
+
+
+def _token(position: int, labels: Sequence[str]) -> str:
+    """ "·mill" (position 7), or the position alone."""
+    known = -len(labels) <= position < len(labels)
+    return f"“{labels[position]}” (position {position % len(labels)})" if known else f"position {position}"
+
+
+def cannot_matter(why: Unseen, what: str) -> str:
+    """Why an edit cannot be seen at `what`, as a clause: "cannot matter for ...: it changes ..."."""
+    reasons = {
+        "later": "it changes what the model works out only after that",
+        "beside": "it changes what is worked out beside that, and is not read for it",
+        "later position": "it changes only later tokens, and no token reads a later one",
+        "other position": "it changes only other tokens, and no attention that follows could carry it over",
+    }
+    return f"cannot matter for {what}: {reasons[why]}"
+
+
+def prediction(label: str, position: int) -> str:
+    """What the strip looks at."""
+    return f"the prediction after “{label}” (position {position})"
+
+
+def nothing(label: str, position: int) -> str:
+    return f"changed nothing in {prediction(label, position)}"
+
+
+def capital(text: str) -> str:
+    """The same at the beginning of a sentence."""
+    return text[:1].upper() + text[1:]

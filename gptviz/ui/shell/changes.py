@@ -1,0 +1,114 @@
+"""What a person has changed in the model: edits, in the address, kept from page to page.
+
+`?edits=z.4.3=zero,mlp_out.2=mean` is a list in the order in which they are made; `?edits_off=on` leaves all
+of them out for now. What cannot be read, or does not fit this model or text, is kept and said, not applied.
+The callbacks are for buttons and clicks: `add`, `remove`, `undo`, `clear`, `switch`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from gptviz import Edit, LanguageModel
+from gptviz.analysis.reach import hidden_token
+from gptviz.ui.shell import state
+
+MOST = 100  # changes that are made at once
+CHARACTERS = 4000  # of all of them: an address that is too long is refused by the server
+
+
+@dataclass(frozen=True)
+class Change:
+    """One part of the list: as it is written, the edit that it is, and why it is not made, if it is not."""
+
+    text: str
+    edit: Edit | None
+    refusal: str | None = None
+
+
+def written() -> list[str]:
+    """The list as it stands in the session, blanks left out."""
+    return [part.strip() for part in state.EDITS.value.split(",") if part.strip()]
+
+
+def found(lm: LanguageModel, n_tokens: int) -> tuple[Change, ...]:
+    """The list, each read and compared with this model and a text of so many tokens."""
+    return tuple(_read(text, number, lm, n_tokens) for number, text in enumerate(written()))
+
+
+def made(changes: Sequence[Change]) -> tuple[Edit, ...]:
+    """The edits of the pass: none while they are switched off."""
+    return () if state.EDITS_OFF.value else tuple(c.edit for c in changes if c.edit and c.refusal is None)
+
+
+def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
+    try:
+        edit = Edit.parse(text)
+    except ValueError as error:
+        return Change(text, None, str(error))
+    if number >= MOST:
+        return Change(text, edit, f"only {MOST} changes are made at once")
+    try:
+        edit.check(lm.config, n_tokens)
+    except ValueError as error:
+        return Change(text, edit, str(error))
+    return Change(text, edit)
+
+
+# ---- callbacks ----
+
+
+def add(*edits: Edit) -> None:
+    """Make these changes too; each takes the place of one that was made at the same place.
+
+    Tokens that are hidden are hidden beside each other. Where the list would be too long for an address, a
+    note says so and nothing is changed.
+    """
+    texts = written()
+    for edit in edits:
+        texts = [text for text in texts if not _replaces(edit, text)] + [str(edit)]
+    if len(",".join(texts)) > CHARACTERS or len(texts) > MOST:
+        st.toast("These are too many changes for one link; nothing was added. Take some away first.")
+        return
+    state.EDITS_OFF.set(False)
+    _set(texts)
+
+
+def remove(number: int) -> None:
+    """Undo one of the list."""
+    texts = written()
+    _set(texts[:number] + texts[number + 1 :])
+
+
+def undo() -> None:
+    """Undo the last one."""
+    _set(written()[:-1])
+
+
+def clear() -> None:
+    """Undo all of them."""
+    _set([])
+
+
+def switch() -> None:
+    """All off, or all on again."""
+    state.EDITS_OFF.set(not state.EDITS_OFF.value)
+
+
+def _set(texts: Sequence[str]) -> None:
+    state.EDITS.set(",".join(texts))
+    if not texts:
+        state.EDITS_OFF.set(False)
+
+
+def _replaces(new: Edit, text: str) -> bool:
+    try:
+        old = Edit.parse(text)
+    except ValueError:
+        return False  # a person may want to mend it
+
+    def place(edit: Edit) -> tuple[object, ...]:
+        return edit.site, edit.block, edit.heads, edit.positions, hidden_token(edit)
+
+    return place(old) == place(new)
