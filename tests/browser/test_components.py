@@ -70,6 +70,12 @@ ACTIONS = {
     ],
     "candidates": [(lambda page: part(page, "candidates", by("append", id=11)).click(), ["append", 11])],
     "cell_clicks": [(click_cell, ["cell", {"row": 1, "column": 1}])],
+    "changes": [
+        (lambda page: part(page, "changes", by("change-remove", number=1)).first.click(), ["remove", 1]),
+        (lambda page: part(page, "changes", by("changes-switch")).first.click(), ["act", "switch"]),
+        (lambda page: part(page, "changes", by("changes-undo")).first.click(), ["act", "undo"]),
+        (lambda page: part(page, "changes", by("changes-clear")).last.click(), ["act", "clear"]),
+    ],
     "chips": [
         (lambda page: part(page, "chips", by("chip", position=2)).first.click(), ["position", 2]),
         (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["position", 3]),
