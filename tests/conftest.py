@@ -6,6 +6,8 @@ two workers with two threads each wait for one another most of the time.
 """
 
 import os
+import shutil
+import tempfile
 
 import pytest
 import torch
@@ -20,6 +22,17 @@ from gptviz.tokenizer import get_encoding
 THREADS = max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 torch.set_num_threads(THREADS)
 os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # for the programs that a test starts
+
+# What a test keeps on disk is kept for this run of the tests, by all workers together, and for no other.
+OWN_CACHE = None if "GPTVIZ_CACHE_DIR" in os.environ else tempfile.mkdtemp(prefix="gptviz-tests-")
+if OWN_CACHE is not None:
+    os.environ["GPTVIZ_CACHE_DIR"] = OWN_CACHE
+
+
+def pytest_unconfigure() -> None:
+    if OWN_CACHE is not None:
+        shutil.rmtree(OWN_CACHE, ignore_errors=True)
+
 
 # Nothing timed is a test: on a loaded machine every deadline is missed some day.
 settings.register_profile("gptviz", deadline=None, suppress_health_check=[HealthCheck.too_slow])

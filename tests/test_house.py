@@ -29,7 +29,7 @@ FLOORS = [
     {"past"},
     {"one_token"},
     {"kernels", "fast_attention", "blank", "initial"},
-    {"config", "model", "digits", "sizes"},
+    {"config", "model", "digits", "disk_cache", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -37,6 +37,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 UI_FLOORS = [
     {"views", "serving"},
     {"shell"},
+    {"measuring"},
     {"runs", "training"},
     {"models", "components"},
     {"words", "tables", "glossary", "settings"},

@@ -1,65 +1,30 @@
 """What an attention head does, in a few numbers.
 
-Two kinds of measurement stand here. `previous_token_score` and `induction_score` are the field's own
-scores on prepared sequences (Elhage et al., A Mathematical Framework for Transformer Circuits, 2021;
-Olsson et al., In-context Learning and Induction Heads, 2022). `roles` measures every head on the text
-that somebody typed.
-
-Shapes in comments: H heads, T tokens.
+`roles` measures every head on the text that somebody typed and names what stands out. The formulas of the
+roles are `gptviz.analysis.head_formulas`'; what a head does in general is `gptviz.analysis.head_general`'s.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import torch
 
+from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_scores import (
     ENTROPY,
     FAVOURITE,
     FAVOURITE_SHARE,
-    SHARES,
     Targets,
     block_scores,
     even_means,
-    side_of,
     spans,
 )
 
 if TYPE_CHECKING:
     from gptviz.trace import Trace
-
-Array = TypeVar("Array", np.ndarray, torch.Tensor)
-
-
-def previous_token_score(attn: Array) -> Array:
-    """Mean attention from each token to the one before it: (..., T, T) weights -> (...), from 0 to 1.
-
-    Query 0 has no token before it and is left out. Raises ValueError for fewer than two tokens.
-    """
-    n_tokens = side_of(attn)
-    if n_tokens < 2:
-        raise ValueError("a previous-token score needs at least 2 tokens, got 1")
-    queries = np.arange(1, n_tokens)
-    return attn[..., queries, queries - 1].mean(-1)
-
-
-def induction_score(attn: Array, period: int) -> Array:
-    """Mean attention from a token's second occurrence to the token after its first, from 0 to 1.
-
-    `attn` (..., T, T) belongs to a random passage of `period` tokens that is followed by itself; the
-    mean runs over the second half's queries q, at the key q - period + 1. (..., T, T) -> (...).
-    Raises ValueError where nothing is repeated (T <= period) or the period is below 2, for then the
-    token after the first occurrence would be the query itself.
-    """
-    n_tokens = side_of(attn)
-    if not 2 <= period < n_tokens:
-        raise ValueError(f"period is {period}; for {n_tokens} tokens it must be from 2 to {n_tokens - 1}")
-    queries = np.arange(period, min(2 * period, n_tokens))
-    return attn[..., queries, queries - period + 1].mean(-1)
 
 
 @dataclass(frozen=True)
@@ -131,17 +96,23 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     own, even = scores.tolist(), targets.even.tolist()
     shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
     rows = dict(targets.rows) | dict.fromkeys(("even", "mixed"), targets.rows["first"])
-    lifts = {
-        name: _lift(own[i], even[i]) if shares[name] is not None else 0.0 for i, name in enumerate(SHARES)
-    }
+    lifts = lifts_of(own, even)
     favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
     if favourite is None:
         shares["favourite"], rows["favourite"], lifts["favourite"] = None, (), 0.0
     else:
         shares["favourite"], rows["favourite"] = own[FAVOURITE_SHARE], tuple(range(favourite + 1, n_tokens))
         lifts["favourite"] = _lift(own[FAVOURITE_SHARE], float(even_means(n_tokens)[favourite]))
-    kind = _kind(lifts, own[ENTROPY] / even[ENTROPY])
+    kind = kind_of(lifts, own[ENTROPY] / even[ENTROPY])
     return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]))
+
+
+def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
+    """How far each of `SHARES` goes from an even head's (0) to all there is (1); 0 where there is none."""
+    return {
+        name: 0.0 if math.isnan(share) else _lift(share, flat)
+        for name, share, flat in zip(SHARES, own, even, strict=False)
+    }
 
 
 def _lift(share: float, even: float) -> float:
@@ -149,12 +120,13 @@ def _lift(share: float, even: float) -> float:
     return (share - even) / max(1 - even, 1e-6)
 
 
-def _kind(lifts: Mapping[str, float], evenness: float) -> str:
+def kind_of(lifts: Mapping[str, float], evenness: float) -> str:
+    """The role that stands out; `evenness` is the entropy as a share of the largest that is possible."""
     for name in ("induction", "copies"):
         if lifts[name] >= CLEAR_ON_REPEATS:
             return name
-    best = max(("first", "previous", "itself", "marks", "favourite"), key=lifts.__getitem__)
-    if lifts[best] >= CLEAR:
+    best = max(("first", "previous", "itself", "marks", "favourite"), key=lambda name: lifts.get(name, 0.0))
+    if lifts.get(best, 0.0) >= CLEAR:
         return best
     if lifts["nearby"] >= CLEAR:
         return "nearby"

@@ -10,20 +10,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-import numpy as np
 import torch
+
+from gptviz.analysis.head_formulas import ROWS, SHARES, role_keys, shares, side_of
 
 if TYPE_CHECKING:
     from gptviz.trace import Token
 
-NEAR = 4  # tokens before the query that are nearby
-
 # The columns of `block_scores`: seven shares, then the favourite key with its share, and the entropy.
-SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby")
 FAVOURITE, FAVOURITE_SHARE, ENTROPY = (len(SHARES) + i for i in range(3))
-
-
-ROWS = 256  # queries that are worked on at a time: a long text's weights are never copied whole
 
 
 @dataclass(frozen=True)
@@ -66,9 +61,8 @@ class HeadScores:
 @lru_cache(maxsize=2)  # of the text whose blocks come one after the other: 7 MB for 1,024 tokens
 def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     n_tokens = len(ids)
-    masks = _masks(ids, marks)
-    keys = torch.stack([masks[name] for name in SHARES], dim=-1)
-    rows = {name: tuple(masks[name].any(dim=-1).nonzero()[:, 0].tolist()) for name in SHARES}
+    keys = role_keys(ids, marks)
+    rows = {name: tuple(keys[..., i].any(dim=-1).nonzero()[:, 0].tolist()) for i, name in enumerate(SHARES)}
     even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
     return Targets(keys, rows, block_scores(even[None], keys)[0])
 
@@ -85,17 +79,13 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
             f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need those of Targets.of "
             f"the same text, {(n_tokens, n_tokens, len(SHARES))}"
         )
-    given, entropy = torch.zeros(len(attn), len(SHARES)), torch.zeros(len(attn))
-    for start in range(1, n_tokens, ROWS):  # query 0 has no role and no entropy
+    entropy = torch.zeros(len(attn))
+    for start in range(1, n_tokens, ROWS):  # query 0 has no entropy
         stop = min(start + ROWS, n_tokens)
-        some = attn[:, start:stop, :stop].float().flatten(1)  # (H, rows, keys) -> (H, rows * keys)
-        given += some @ keys[start:stop, :stop].float().flatten(0, 1)  # (H, shares)
-        entropy += torch.special.entr(some).sum(dim=1)
-    asked = keys.any(dim=1).sum(dim=0)  # (shares,): how many queries have such keys
-    shares = given / asked  # 0 / 0 is NaN: no query has any
+        entropy += torch.special.entr(attn[:, start:stop, :stop].float()).sum(dim=(1, 2))
     favourite = torch.stack(_favourites(attn), dim=-1)  # (H, 2)
     entropy = entropy / (n_tokens - 1) if n_tokens > 1 else entropy * torch.nan
-    return torch.cat([shares, favourite, entropy[:, None]], dim=-1)
+    return torch.cat([shares(attn.float(), keys), favourite, entropy[:, None]], dim=-1)
 
 
 def is_mark(raw: bytes) -> bool:
@@ -105,33 +95,6 @@ def is_mark(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
-
-
-def _masks(ids: Sequence[int], marks: Sequence[bool]) -> dict[str, torch.Tensor]:
-    """For each of `SHARES` the keys it means, as (T, T) booleans, rows are queries.
-
-    Keys that are the first, the previous or the very token would not tell the roles apart, so they
-    belong to no other role (but the previous token is nearby).
-    """
-    n_tokens = len(ids)
-    queries, keys = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]
-    first = (keys == 0) & (queries > 0)
-    itself = (keys == queries) & (queries > 0)
-    previous = keys == queries - 1
-    plain = first | itself | previous
-    number = torch.tensor(ids)
-    same = (number[:, None] == number[None, :]) & (keys < queries)  # (T, T): an earlier copy of the query
-    followed = torch.zeros_like(same)
-    followed[:, 1:] = same[:, :-1]  # the key after such a copy
-    return {
-        "induction": followed & ~plain,
-        "copies": same & ~plain,
-        "first": first,
-        "previous": previous,
-        "itself": itself,
-        "marks": torch.tensor(marks) & (keys < queries) & ~plain,
-        "nearby": (keys < queries) & (keys >= queries - NEAR) & ~first,
-    }
 
 
 def even_means(n_tokens: int) -> torch.Tensor:
@@ -159,15 +122,6 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
     return (best + 1).float(), means[torch.arange(heads), best]
-
-
-def side_of(attn: np.ndarray | torch.Tensor) -> int:
-    """T of (..., T, T), or a ValueError."""
-    if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
-        raise ValueError(
-            f"attention weights have the shape (..., T, T), T at least 1; got {tuple(attn.shape)}"
-        )
-    return int(attn.shape[-1])
 
 
 def spans(positions: Sequence[int]) -> str:

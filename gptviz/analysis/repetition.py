@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.head_scores import SHARES, HeadScores
+from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.next_token import surprises
 from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gptviz.analysis.head_roles import induction_score, previous_token_score
+from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.generate import generate
 from gptviz.language_model import LanguageModel
 from gptviz.loading import load

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.analysis.head_roles import (
     HeadRole,
-    induction_score,
     most_telling,
-    previous_token_score,
     role_table,
     roles,
     roles_of,

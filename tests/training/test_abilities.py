@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis.head_roles import induction_score, previous_token_score
+from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.training.abilities import copying_losses, footprint, head_scores, repeated_tokens, samples
 from tests.conftest import random_lm
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz import forward
-from gptviz.analysis.head_roles import induction_score, previous_token_score
+from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.generate import generate
 from gptviz.language_model import LanguageModel
 from gptviz.model import GPTModel

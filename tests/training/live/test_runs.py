@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.analysis.head_roles import induction_score, previous_token_score
+from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.training.live import LiveRun, begin, fork, model_files, train
 from gptviz.training.live.tasks import VALIDATION_BATCHES
 from gptviz.training.loop import validation_windows

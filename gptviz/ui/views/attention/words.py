@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from gptviz.analysis.attention import CellArithmetic, FirstToken
+from gptviz.analysis.head_formulas import NEAR
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.analysis.head_scores import NEAR, spans
+from gptviz.analysis.head_scores import spans
 from gptviz.digits import fixed, significant
 from gptviz.ui.words import as_code, term
 

@@ -13,8 +13,9 @@ import torch
 from gptviz import LanguageModel, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.analysis.head_scores import SHARES, HeadScores
+from gptviz.analysis.head_scores import HeadScores
 from gptviz.config import GPTConfig
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode

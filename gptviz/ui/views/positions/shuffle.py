@@ -10,7 +10,7 @@ import streamlit as st
 import torch
 
 from gptviz import Edit, LanguageModel, Run
-from gptviz.analysis.head_scores import SHARES
+from gptviz.analysis.head_formulas import SHARES
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui import runs

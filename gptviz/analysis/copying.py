@@ -1,0 +1,152 @@
+"""What a head's weights do with tokens, without any text: does it copy, and does it look at its like?
+
+Elhage et al., A Mathematical Framework for Transformer Circuits, 2021. Of token embeddings E, a head makes
+two tables of V x V numbers. The OV circuit says how much a token that is looked at raises each next token's
+logit; the QK circuit how much each token wants to look at each other. Where the eigenvalues of the first are
+positive, tokens raise themselves: the head copies. Where those of the second are, tokens look at their like.
+Wang et al., Interpretability in the Wild, 2022, ask the same of tokens as block 0 leaves them.
+
+Shapes in comments: V vocabulary, D emb_dim, d = D / H of one head.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import torch
+
+from gptviz import forward
+from gptviz.language_model import LanguageModel
+from gptviz.model import TransformerBlock
+
+ROWS = 2048  # tokens of the vocabulary at a time: some milliseconds under the lock
+TOP = 5
+ALONE_AT = 5  # not 0: many heads treat the first token as none
+FEWEST, MOST = 32, 256  # tokens of the vocabulary that are looked at
+MOST_WORK = 2 * 10**11  # multiply-adds of them all
+
+Progress = Callable[[int, int], object]
+
+
+def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.DataFrame:
+    """Of every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to 1.
+
+    The first two are sum(e) / sum(|e|) over the eigenvalues e of the head's circuit, real parts above:
+
+        OV = U n2 P W_O W_V n1 P E^T        (V, V): the logits that a token looked at gives to each
+        QK = E P n1 W_Q^T W_K n1 P E^T      (V, V): the score between the query's token and the key's
+
+    E (V, D) are the token embeddings, U (V, D) the output head, P = 1 - 1 1^T / D what a LayerNorm takes off
+    first, n1 and n2 the scales of the block's first LayerNorm and of the final one. 1 is a head that only
+    copies (or: looks only at its like), -1 one that does the reverse, and about 0 one that does neither.
+    Exact, without a table of V x V: A B and B A have the same eigenvalues other than 0, so those of
+    OV are the d of W_V n1 P (E^T U) n2 P W_O, those of QK the d of W_K n1 P (E^T E) P n1 W_Q^T, which
+    are (d, d). Worked out in float64. As in Elhage et al. the embeddings come straight from the table:
+    positions, biases, the division by each token's own length, and what earlier blocks make of a token are
+    left out. Where block 0 changes tokens a good deal, as in GPT-2, a head of a later block may copy and
+    not show it here.
+
+    So `copies_top5` is the copy score of Wang et al.: tokens, each by itself at position `ALONE_AT`, go
+    through block 0, then through this head as if it looked at them alone; the share of them whose own logit
+    (final LayerNorm, output head) is among the five largest. Over tokens at equal steps of the vocabulary,
+    as many as `sampled` says, not all.
+
+    `progress(done, of)` is called between short passes, without a lock: what it raises stops the work.
+    """
+    blocks = len(lm.model.trf_blocks)
+    steps = -(-lm.config.vocab_size // ROWS) + blocks * (1 + lm.config.n_heads)
+    rows: list[tuple[int, int, float, float]] = []
+    shares: list[float] = []
+    for done, found in enumerate(_steps(lm), 1):
+        if isinstance(found, float):
+            shares.append(found)
+        else:
+            rows += found
+        if progress is not None:
+            progress(done, steps)
+    table = pd.DataFrame(rows, columns=["block", "head", "ov_copying", "qk_matching"])
+    return table.assign(copies_top5=shares)
+
+
+def sampled(lm: LanguageModel) -> list[int]:
+    """The tokens that `copies_top5` is taken over: as many as keep its work within `MOST_WORK`."""
+    config = lm.config
+    a_token = config.vocab_size * config.emb_dim * config.n_layers * config.n_heads
+    ordinary = ordinary_tokens(lm)
+    number = min(ordinary, max(FEWEST, min(MOST, MOST_WORK // a_token)))
+    return [i * ordinary // number for i in range(number)]
+
+
+def ordinary_tokens(lm: LanguageModel) -> int:
+    """How many ids are no special ones: those are the last of a vocabulary."""
+    return max(1, lm.config.vocab_size - len(lm.tokenizer.special_tokens_set))
+
+
+def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | float]:
+    """All the work in short pieces, without a lock in between: rows of scores, or a head's share."""
+    model = lm.model
+    embedding, unembedding = model.tok_emb.weight.detach(), model.out_head.weight.detach()
+    tied = embedding.data_ptr() == unembedding.data_ptr()
+    like = torch.zeros(lm.config.emb_dim, lm.config.emb_dim, dtype=torch.float64)  # E^T E (D, D)
+    out = like if tied else torch.zeros_like(like)  # E^T U (D, D)
+    for start in range(0, len(embedding), ROWS):
+        with forward.alone():
+            some = embedding[start : start + ROWS].double().cpu()  # (rows, D)
+            like += some.T @ some
+            if not tied:
+                out += some.T @ unembedding[start : start + ROWS].double().cpu()
+        yield []
+    ids = torch.tensor(sampled(lm), device=embedding.device)
+    with forward.running(model):
+        at = min(ALONE_AT, lm.config.context_length - 1)
+        alone = (model.tok_emb(ids) + model.pos_emb.weight[at])[:, None]  # (n, 1, D): texts of one token
+        stream = model.trf_blocks[0](alone)[:, 0]  # (n, D)
+    for b, block in enumerate(model.trf_blocks):
+        with forward.alone():
+            rows = _eigenvalues(lm, block, like, out)
+        yield [(b, h, *row) for h, row in enumerate(rows)]
+        d = lm.config.head_dim
+        for h in range(lm.config.n_heads):
+            own = slice(h * d, (h + 1) * d)
+            with forward.running(model):
+                value = block.att.W_value(block.norm1(stream))[:, own]  # (n, d)
+                logits = model.out_head(
+                    model.final_norm(value @ block.att.out_proj.weight[:, own].T)
+                )  # (n, V)
+                above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
+            yield float((above < TOP).float().mean())
+
+
+def _eigenvalues(
+    lm: LanguageModel, block: TransformerBlock, like: torch.Tensor, out: torch.Tensor
+) -> list[tuple[float, float]]:
+    """Of each head of a block: the scores of its OV and its QK circuit."""
+    d = lm.config.head_dim
+    first, last = _weights(block.norm1.scale), _weights(lm.model.final_norm.scale)
+    w_q, w_k, w_v = (_weights(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))
+    w_o = _weights(block.att.out_proj.weight)
+    reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P
+    meets = first[:, None] * _centred(like) * first
+    found = []
+    for h in range(lm.config.n_heads):
+        own = slice(h * d, (h + 1) * d)
+        ov = w_v[own] @ reads @ w_o[:, own]  # (d, D) (D, D) (D, d) -> (d, d)
+        qk = w_k[own] @ meets @ w_q[own].T
+        found.append((_sign(ov), _sign(qk)))
+    return found
+
+
+def _weights(parameter: torch.Tensor) -> torch.Tensor:
+    return parameter.detach().double().cpu()
+
+
+def _centred(between: torch.Tensor) -> torch.Tensor:
+    """P X P: (D, D) with the mean of every row and column taken off."""
+    between = between - between.mean(dim=0, keepdim=True)
+    return between - between.mean(dim=1, keepdim=True)
+
+
+def _sign(square: torch.Tensor) -> float:
+    """sum(e) / sum(|e|) of the eigenvalues: (d, d) -> from -1 to 1; 0 where all are 0."""
+    values = torch.linalg.eigvals(square)
+    size = float(values.abs().sum())
+    return float(values.real.sum()) / size if size > 0 else 0.0

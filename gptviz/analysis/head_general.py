@@ -1,0 +1,234 @@
+"""What every head does in general: on random tokens that repeat, on a sample of books, and by its weights.
+
+The formulas are those of a typed text (`gptviz.analysis.head_formulas`); only the texts are others. Looking
+for what repeats is measured on random tokens (`random_repeats`), all else on the sample, where a text is a
+text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`).
+
+Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from gptviz import disk_cache
+from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.copying import copying_scores
+from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_roles import kind_of, lifts_of
+from gptviz.analysis.head_scores import ENTROPY, HeadScores
+from gptviz.analysis.random_repeats import random_repeats
+from gptviz.analysis.sample import Window, long_passages, windows
+from gptviz.language_model import LanguageModel
+from gptviz.reduction import Reduction
+
+VERSION = 1  # of the formulas: a change makes what was kept on disk another model's
+MOST_WINDOWS = 64
+REPEATING = ("induction", "copies")
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class General:
+    """What every head does in general.
+
+    `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
+    tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), and the
+    columns of `gptviz.analysis.head_measures.MEASURES`. `distances` (L, H, N): how much of its attention a
+    head gives, over all queries of the sample but the first, to the token so many back, without token 0;
+    with what goes to token 0 (the column `first`) that is 1. `key` is its name on disk, None where an edit by
+    a Python function forbids one; `known` says whether it was there already.
+    """
+
+    table: pd.DataFrame
+    distances: NDArray[np.float32]
+    sequences: int
+    random_tokens: int
+    windows: int
+    sample_tokens: int
+    key: str | None
+    known: bool = False
+
+    def row(self, block: int, head: int) -> pd.Series:
+        """A head's row of the table."""
+        return self.table.set_index(["block", "head"]).loc[(block, head)]
+
+
+def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = True) -> General:
+    """All heads of a model in general: from the disk, or from some 60 short passes.
+
+    `progress(done, of)` is called between passes, without a lock: what it raises stops the work, and
+    nothing is kept. The edits of `lm`, if it has any, are made in every pass.
+    """
+    texts, sample = random_repeats(lm), sample_windows(lm)
+    key = kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
+    if disk and key is not None and (found := _from_disk(key)) is not None:
+        return found
+    work = len(texts) + len(sample)
+    of = work + max(1, work // 4)  # about what the weights cost
+
+    def step(done: float) -> None:
+        if progress is not None:
+            progress(int(done), of)
+
+    step(0)
+    repeated, read = _Means(), _Means()
+    for number, ids in enumerate(texts, 1):
+        repeated.add(lm, ids)
+        step(number)
+    for number, window in enumerate(sample, 1):
+        read.add(lm, window.ids, whole=True)
+        step(len(texts) + number)
+    weights = copying_scores(lm, lambda done, steps: step(work + (of - work) * done / steps))
+    table = _table(lm, repeated, read).merge(weights, on=["block", "head"])
+    counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
+    made = General(table, read.distances(lm), *counts, key=key)
+    if disk and key is not None:
+        disk_cache.write(key, _to_json(made))
+    return made
+
+
+def sample_windows(lm: LanguageModel) -> list[Window]:
+    """The sample as this model reads it; none where it lacks its characters."""
+    found, _ = windows(lm.encode, lm.config.context_length, long_passages(), MOST_WINDOWS)
+    return [window for window in found if max(window.ids) < lm.config.vocab_size]
+
+
+def kept_under(lm: LanguageModel, *parts: object) -> str | None:
+    """The name on disk of what depends on a model's weights, sizes and edits, and on these parts.
+
+    None where an edit is a Python function, which cannot be told from another.
+    """
+    edits = tuple(getattr(lm, "edits", ()))
+    try:
+        written = [str(edit) for edit in edits]
+    except ValueError:
+        return None
+    return disk_cache.fingerprint([disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts])
+
+
+@dataclass(frozen=True)
+class _Distances:
+    n_tokens: int
+
+    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
+        """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
+        back = _back(self.n_tokens)
+        found = torch.zeros(len(attn), self.n_tokens)
+        return found.index_add_(1, back.flatten(), attn[:, 1:, 1:].flatten(1))
+
+
+@lru_cache(maxsize=2)
+def _back(n_tokens: int) -> torch.Tensor:
+    """(T-1, T-1): how far back a key is, for queries and keys from 1 on; 0 for keys that are hidden."""
+    place = torch.arange(1, n_tokens)
+    return (place[:, None] - place[None, :]).clamp(min=0)
+
+
+class _Means:
+    """Sums over texts, and the means that they are: every query counts alike, whatever text it is of."""
+
+    def __init__(self) -> None:
+        self.given: torch.Tensor | float = 0.0  # (L, H, S + 3): shares and entropy times their queries
+        self.even: torch.Tensor | float = 0.0  # (S + 3,): the same of a head that looks at all tokens alike
+        self.asked: torch.Tensor | float = 0.0  # (S + 3,): the queries
+        self.far: list[torch.Tensor] = []  # (L, H, T) of each text
+        self.writes: torch.Tensor | float = 0.0  # (L, H): lengths times tokens
+        self.tokens = 0
+
+    def add(self, lm: LanguageModel, ids: Sequence[int], whole: bool = False) -> None:
+        """One pass. `whole`: distances and writes, too."""
+        scores = HeadScores.of(lm.tokens(ids))
+        reduce = [Reduction("head scores", "attn", scores)]
+        if whole:
+            reduce.append(Reduction("distances", "attn", _Distances(len(ids))))
+        trace = lm.trace(ids, keep=["z"] if whole else [], reduce=reduce)
+        targets = scores.targets
+        asked = torch.zeros(len(targets.even))
+        asked[: len(SHARES)] = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
+        asked[ENTROPY] = len(ids) - 1
+        own = torch.stack(trace.reduced("head scores"))
+        self.given = self.given + torch.nan_to_num(own) * asked
+        self.even = self.even + torch.nan_to_num(targets.even) * asked
+        self.asked = self.asked + asked
+        if whole:
+            self.far.append(torch.stack(trace.reduced("distances")))
+            self.writes = self.writes + mean_writes(trace, lm.model) * len(ids)
+        self.tokens += len(ids)
+
+    def means(self, lm: LanguageModel) -> tuple[torch.Tensor, torch.Tensor]:
+        """(L, H, S + 3) and (S + 3,) as `block_scores` has them, but no favourite; NaN: nothing asked."""
+        shape = (lm.config.n_layers, lm.config.n_heads, ENTROPY + 1)
+        if not self.tokens:
+            return torch.full(shape, torch.nan), torch.full(shape[-1:], torch.nan)
+        return torch.as_tensor(self.given / self.asked), torch.as_tensor(self.even / self.asked)
+
+    def distances(self, lm: LanguageModel) -> NDArray[np.float32]:
+        """(L, H, N)."""
+        longest = max((part.shape[-1] for part in self.far), default=1)
+        found = torch.zeros(lm.config.n_layers, lm.config.n_heads, longest)
+        for part in self.far:
+            found[..., : part.shape[-1]] += part
+        queries = self.tokens - len(self.far)
+        return (found / queries if queries else found * torch.nan).numpy()
+
+
+def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
+    """A row a head: all of `General.table` but what the weights say."""
+    random, random_even = repeated.means(lm)
+    sample, sample_even = read.means(lm)
+    far = read.distances(lm).astype(np.float64)
+    writes = read.writes / read.tokens if read.tokens else None
+    rows = []
+    place = {name: i for i, name in enumerate(SHARES)}
+    for b in range(lm.config.n_layers):
+        for h in range(lm.config.n_heads):
+            on_random, on_sample = random[b, h].tolist(), sample[b, h].tolist()
+            named = _named(on_random, on_sample, random_even.tolist(), sample_even.tolist())
+            mass = far[b, h]
+            rows.append(
+                {"block": b, "head": h, "role": named}
+                | {name: (on_random if name in REPEATING else on_sample)[i] for name, i in place.items()}
+                | {f"{name}_random": on_random[place[name]] for name in ("first", "previous")}
+                | {f"{name}_sample": on_sample[place[name]] for name in REPEATING}
+                | {"entropy": on_sample[ENTROPY], "spread": float(np.exp(on_sample[ENTROPY]))}
+                | {"distance": float((mass * np.arange(len(mass))).sum() / mass.sum())}
+                | {"write": float("nan") if writes is None else float(torch.as_tensor(writes)[b, h])}
+            )
+            rows[-1]["share"] = rows[-1].get(named, float("nan"))
+    table = pd.DataFrame(rows)
+    table.insert(3, "share", table.pop("share"))
+    return table
+
+
+def _named(random: list[float], sample: list[float], random_even: list[float], even: list[float]) -> str:
+    """The role: what repeats from the random tokens, all else from the sample."""
+    own, flat = list(sample), list(even)
+    for i, name in enumerate(SHARES):
+        if name in REPEATING:
+            own[i], flat[i] = random[i], random_even[i]
+    return kind_of(lifts_of(own, flat), sample[ENTROPY] / even[ENTROPY])
+
+
+def _to_json(made: General) -> dict[str, Any]:
+    return {
+        "table": made.table.to_dict("list"),
+        "distances": made.distances.tolist(),
+        "counts": [made.sequences, made.random_tokens, made.windows, made.sample_tokens],
+    }
+
+
+def _from_disk(key: str) -> General | None:
+    found = disk_cache.read(key)
+    if found is None:
+        return None
+    table, distances = pd.DataFrame(found["table"]), np.array(found["distances"], dtype=np.float32)
+    sequences, random_tokens, count, sample_tokens = found["counts"]
+    return General(table, distances, sequences, random_tokens, count, sample_tokens, key, known=True)

@@ -1,0 +1,104 @@
+"""What is worked out once for a model and kept on disk: small JSON files in the user's folder for caches.
+
+A file is named after what it is of (`fingerprint`: the weights' hash, and all else that its numbers depend
+on), is written whole or not at all, and holds the hash of its content: what was cut short, or changed,
+counts as not there. All of them together are bounded; those that were not asked for the longest go first.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+SETTING = "GPTVIZ_CACHE_DIR"
+MOST_BYTES = 64 * 2**20
+
+
+def folder() -> Path:
+    """GPTVIZ_CACHE_DIR, or `gptviz` in the folder that the user's system has for caches."""
+    named = os.environ.get(SETTING)
+    if named:
+        return Path(named)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "gptviz"
+
+
+def weights_hash(model: nn.Module) -> str:
+    """A hash of every weight, by name, type, shape and bytes: one changed number gives another one."""
+    found = hashlib.blake2b(digest_size=20)
+    for name, tensor in sorted(model.state_dict().items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()))
+    return found.hexdigest()
+
+
+def fingerprint(parts: Iterable[object]) -> str:
+    """A file's name for what depends on all of these: anything whose `repr` tells it apart."""
+    return hashlib.blake2b("\n".join(map(repr, parts)).encode(), digest_size=20).hexdigest()
+
+
+def read(name: str) -> Any | None:
+    """What `write` put under this name; None where there is nothing, or nothing whole."""
+    path = folder() / f"{name}.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        digest, _, content = text.partition("\n")
+        if digest != _digest(content):
+            return None
+        os.utime(path)  # asked for just now
+        return json.loads(content)
+    except (OSError, ValueError):  # not there, not ours to read, or not text: it is worked out again
+        return None
+
+
+def write(name: str, value: Any) -> bool:
+    """Keep a value that JSON can hold; False where the folder cannot be written: then nothing is kept."""
+    content = json.dumps(value)
+    place = folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(prefix=f"{name}.", suffix=".partial", dir=place)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(f"{_digest(content)}\n{content}")
+            os.replace(unfinished, place / f"{name}.json")
+        except BaseException:
+            Path(unfinished).unlink(missing_ok=True)
+            raise
+        _make_room(place)
+    except OSError:  # a full disk, a folder that is not ours
+        return False
+    return True
+
+
+def _digest(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=20).hexdigest()
+
+
+def _make_room(place: Path) -> None:
+    """Remove what was not asked for the longest, until the rest fits."""
+    files = []
+    for path in place.glob("*.json"):
+        try:
+            found = path.stat()
+        except FileNotFoundError:  # another process made room, too
+            continue
+        files.append((found.st_mtime, found.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files, key=lambda file: file[0]):
+        if total <= MOST_BYTES:
+            return
+        path.unlink(missing_ok=True)
+        total -= size

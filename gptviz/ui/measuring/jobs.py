@@ -1,0 +1,178 @@
+"""Work in the background, one piece of it at a time for the whole server, behind the visitors' own passes.
+
+A job consists of short passes. After each it waits as long as the pass took: whoever asks for a page
+meanwhile has the model for himself. Sessions that ask for the same job get the same one.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+from gptviz.sizes import nbytes_of
+
+R = TypeVar("R")
+
+Progress = Callable[[int, int], object]
+
+LONGEST_REST = 1.0  # seconds
+
+
+class Stopped(Exception):
+    """Somebody pressed Stop: what a job's progress raises in it."""
+
+
+class Job(Generic[R]):
+    """One piece of work. `state`: "waiting", "working", "done", "stopped" or "failed" (`error` says why).
+
+    `done` of `of` pieces are behind it. `result` is None until it is done. Whoever shows a job asks again
+    while it is `active`. Any session may `stop` it, and `start` it again: it begins anew.
+    """
+
+    def __init__(self, key: Hashable, work: Callable[[Progress], R], queue: "Jobs"):
+        self.key, self._work, self._queue = key, work, queue
+        self.state, self.done, self.of = "stopped", 0, 1
+        self.result: R | None = None
+        self.error: str | None = None
+        self._go = threading.Event()  # cleared to stop it
+
+    @property
+    def active(self) -> bool:
+        """Whether it will change by itself."""
+        return self.state in ("waiting", "working")
+
+    def start(self) -> None:
+        """Queue it, unless it is done, works or waits."""
+        self._queue.start(self)
+
+    def stop(self) -> None:
+        """End it after the pass that runs, if one does; what it has found so far is thrown away."""
+        self._queue.stop(self)
+
+    def join(self, seconds: float) -> bool:
+        """Wait until it is no longer active, at most so long: whether it is not. For tests and scripts."""
+        return self._queue.join(self, seconds)
+
+
+class Jobs:
+    """The process's jobs: those that wait, in the order in which they were asked for, and the last results.
+
+    At most `max_bytes` of results are kept, the ones that were not asked for the longest go first.
+    """
+
+    def __init__(self, max_bytes: int, rest: Callable[[float], None] = time.sleep):
+        self.max_bytes = max_bytes
+        self._rest = rest
+        self._jobs: dict[Hashable, Job[Any]] = {}  # the least recently asked for first
+        self._waiting: list[Job[Any]] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def get(self, key: Hashable, work: Callable[[Progress], R]) -> Job[R]:
+        """The job of this name: the one that there is, or a new one, which is started.
+
+        One that was stopped stays so, and one that failed: `start` it.
+        """
+        with self._changed:
+            job = self._jobs.pop(key, None)
+            new = job is None
+            if job is None:
+                job = Job(key, work, self)
+            self._jobs[key] = job  # asked for just now
+        if new:
+            self.start(job)
+        return job
+
+    def find(self, key: Hashable) -> Job[Any] | None:
+        """The job of this name, if there is one; nothing is started."""
+        with self._changed:
+            return self._jobs.get(key)
+
+    def start(self, job: Job[Any]) -> None:
+        with self._changed:
+            if job.state in ("waiting", "done"):
+                return
+            job._go.set()
+            if job.state == "working":  # it was told to stop, and has not yet: it goes on, or `_do` queues it
+                return
+            self._queue(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="gptviz measuring", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _queue(self, job: Job[Any]) -> None:
+        job.state, job.done, job.error = "waiting", 0, None
+        self._waiting.append(job)
+
+    def stop(self, job: Job[Any]) -> None:
+        with self._changed:
+            job._go.clear()
+            if job in self._waiting:
+                self._waiting.remove(job)
+                job.state = "stopped"
+            self._changed.notify_all()
+
+    def forget(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Stop and drop the jobs whose name is so: of a model that is gone."""
+        with self._changed:
+            gone = [job for key, job in self._jobs.items() if wanted(key)]
+            for job in gone:
+                del self._jobs[job.key]
+        for job in gone:
+            self.stop(job)
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Stop everything, and wait for the thread: it must not be within a pass when Python ends."""
+        self.forget(lambda _: True)
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+
+    def join(self, job: Job[Any], seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not job.active, seconds)
+
+    def _run(self) -> None:
+        """The thread: one job after the other; it ends when there is none, and its last model can go."""
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    self._thread = None
+                    return
+                job = self._waiting.pop(0)
+                job.state = "working"
+            self._do(job)
+
+    def _do(self, job: Job[Any]) -> None:
+        began = time.monotonic()
+
+        def progress(done: int, of: int) -> None:
+            nonlocal began
+            if not job._go.is_set():
+                raise Stopped
+            job.done, job.of = done, of
+            self._rest(min(LONGEST_REST, time.monotonic() - began))  # the visitors' turn
+            began = time.monotonic()
+
+        result, state, error = None, "stopped", None
+        try:
+            result = job._work(progress)
+            state = "done"
+        except Stopped:
+            state = "stopped"
+        except Exception as problem:  # whatever it was, who waits is told
+            state, error = "failed", f"{problem}" or type(problem).__name__
+        with self._changed:
+            job.result, job.error, job.state = result, error, state
+            if state == "stopped" and job._go.is_set():  # somebody started it again meanwhile
+                self._queue(job)
+            self._bound()
+            self._changed.notify_all()
+
+    def _bound(self) -> None:
+        sizes = {key: nbytes_of(job.result) for key, job in self._jobs.items() if job.state == "done"}
+        for key in list(sizes):
+            if sum(sizes.values()) <= self.max_bytes:
+                return
+            del self._jobs[key], sizes[key]

@@ -1,0 +1,91 @@
+"""Copying scores against tables of V x V numbers, and against tokens sent through one at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz.analysis import copying
+from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, sampled
+from gptviz.language_model import LanguageModel
+from tests.conftest import random_lm
+
+
+def tiny(**changes: object) -> LanguageModel:
+    return random_lm(3, **{"vocab_size": 90, "emb_dim": 12, "n_heads": 3, "n_layers": 2, **changes})
+
+
+def norm(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """The linear part of a LayerNorm: rows without their mean, scaled."""
+    return (x - x.mean(axis=1, keepdims=True)) * scale
+
+
+def numbers(parameter: torch.Tensor) -> np.ndarray:
+    return parameter.detach().double().numpy()
+
+
+def sign(table: np.ndarray) -> float:
+    values = np.linalg.eigvals(table)
+    return float(values.real.sum() / np.abs(values).sum())
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_eigenvalues_are_those_of_the_whole_tables(tied: bool) -> None:
+    lm = tiny(tie_embeddings=tied)
+    found = copying_scores(lm).set_index(["block", "head"])
+    assert len(found) == 6 and found[["ov_copying", "qk_matching"]].abs().le(1).all(axis=None)
+    model, d = lm.model, lm.config.head_dim
+    embedding, out = numbers(model.tok_emb.weight), numbers(model.out_head.weight)
+    for b, block in enumerate(model.trf_blocks):
+        read = norm(embedding, numbers(block.norm1.scale))  # (V, D)
+        for h in range(3):
+            own = slice(h * d, (h + 1) * d)
+            q, k, v = (numbers(getattr(block.att, f"W_{n}").weight)[own] for n in ("query", "key", "value"))
+            written = read @ v.T @ numbers(block.att.out_proj.weight)[:, own].T  # (V, D)
+            ov = norm(written, numbers(model.final_norm.scale)) @ out.T  # (V, V)
+            qk = (read @ q.T) @ (read @ k.T).T
+            assert found.loc[(b, h), "ov_copying"] == pytest.approx(sign(ov), abs=1e-6)
+            assert found.loc[(b, h), "qk_matching"] == pytest.approx(sign(qk), abs=1e-6)
+
+
+def test_a_head_that_hands_on_what_it_reads_copies_and_its_reverse_does_not() -> None:
+    lm = tiny(n_heads=1, tie_embeddings=True, qkv_bias=False)  # the head has all of the stream
+    with torch.no_grad():
+        for block, sign_of in zip(lm.model.trf_blocks, (1.0, -1.0), strict=True):
+            block.att.W_value.weight.copy_(torch.eye(12))
+            block.att.out_proj.weight.copy_(sign_of * torch.eye(12))
+            block.att.W_query.weight.copy_(torch.eye(12))
+            block.att.W_key.weight.copy_(torch.eye(12) * sign_of)
+            block.norm1.scale.fill_(1)
+        lm.model.final_norm.scale.fill_(1)
+    found = copying_scores(lm)
+    assert found["ov_copying"].tolist() == pytest.approx([1, -1])
+    assert found["qk_matching"].tolist() == pytest.approx([1, -1])
+
+
+def test_top5_is_what_single_tokens_do() -> None:
+    lm = tiny()
+    found = copying_scores(lm).set_index(["block", "head"])["copies_top5"]
+    ids = sampled(lm)
+    assert len(ids) == len(set(ids)) and max(ids) < 90
+    model, d = lm.model, lm.config.head_dim
+    hits = {place: 0 for place in found.index}
+    with torch.no_grad():
+        for i in ids:
+            alone = model.tok_emb.weight[i] + model.pos_emb.weight[ALONE_AT]
+            after = model.trf_blocks[0](alone[None, None])[0, 0]
+            for b, h in hits:
+                att = model.trf_blocks[b].att
+                value = att.W_value(model.trf_blocks[b].norm1(after))[h * d : (h + 1) * d]
+                written = att.out_proj.weight[:, h * d : (h + 1) * d] @ value
+                logits = model.out_head(model.final_norm(written))
+                hits[b, h] += int((logits > logits[i]).sum() < TOP)
+    assert found.to_dict() == pytest.approx({place: hit / len(ids) for place, hit in hits.items()})
+
+
+def test_large_vocabularies_are_sampled_and_the_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = tiny()
+    monkeypatch.setattr(copying, "MOST_WORK", 0)
+    assert len(sampled(lm)) == copying.FEWEST
+    told: list[tuple[int, int]] = []
+    copying_scores(lm, lambda done, of: told.append((done, of)))
+    assert told[-1][0] == told[-1][1] == len(told)

@@ -1,0 +1,135 @@
+"""Heads in general: what is known of the bundled model, and a small model's numbers written out."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import disk_cache
+from gptviz.analysis import head_general, random_repeats
+from gptviz.analysis.head_general import General, general
+from gptviz.analysis.head_measures import MEASURES
+from gptviz.analysis.sample import Window
+from gptviz.language_model import LanguageModel
+from tests.conftest import random_lm
+
+INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}
+
+
+@pytest.fixture(scope="module")
+def found(mini: LanguageModel) -> General:
+    return general(mini)
+
+
+def test_the_bundled_model_has_its_known_heads(found: General) -> None:
+    roles = {(row.block, row.head): row.role for row in found.table.itertuples()}
+    assert {place for place, role in roles.items() if role == "induction"} == INDUCTION
+    assert roles[4, 3] == "previous" and found.row(4, 3)["share"] > 0.9
+    best = found.table.nlargest(5, "copies_top5")
+    assert set(zip(best["block"], best["head"], strict=True)) == INDUCTION
+
+
+def test_every_measure_is_a_column_within_its_scale(found: General) -> None:
+    assert len(found.table) == 48 and found.sequences == 16 and found.windows > 30
+    for name, measure in MEASURES.items():
+        values = found.table[name]
+        assert values.notna().all(), name
+        assert measure.low is None or values.min() >= measure.low - 1e-5
+        assert measure.high is None or values.max() <= measure.high + 1e-5
+    given_ = found.distances.sum(axis=-1) + found.table["first"].to_numpy().reshape(6, 8)
+    assert np.allclose(given_, 1, atol=1e-5)  # all attention goes to token 0 or some tokens back
+
+
+def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
+    lm = random_lm(5, context_length=16)
+    first = general(lm)
+    again = general(lm, progress=lambda *_: pytest.fail("nothing was to be worked out"))
+    assert again.known and not first.known and again.key == first.key
+    assert again.table.equals(first.table) and np.array_equal(again.distances, first.distances)
+    with torch.no_grad():
+        lm.model.trf_blocks[1].att.W_key.weight[0, 0] += 1e-3
+    assert general(lm).key != first.key
+
+
+def test_a_small_models_numbers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = random_lm(6, context_length=12, n_heads=2)
+    sample = [Window("", (5, 6, 7, 5, 6, 8)), Window("", (9, 5, 5))]
+    random = [(3, 4, 5, 6, 4, 5, 6, 8), (1, 2, 3, 1, 2, 3)]
+    monkeypatch.setattr(head_general, "sample_windows", lambda _: sample)
+    monkeypatch.setattr(head_general, "random_repeats", lambda _: random)
+    found = general(lm, disk=False)
+    for b in range(2):
+        for h in range(2):
+            row = found.row(b, h)
+            cells, entropies, far, mass = [], [], 0.0, 0.0
+            for window in sample:
+                attn = lm.trace(window.ids, keep=[("attn", b)])["attn", b][h].double()
+                for q in range(1, len(window.ids)):
+                    cells.append(attn[q, q - 1].item())
+                    entropies.append(-sum(a * math.log(a) for a in attn[q, : q + 1].tolist()))
+                    far += sum((q - k) * attn[q, k].item() for k in range(1, q + 1))
+                    mass += attn[q, 1:].sum().item()
+            assert row["previous"] == pytest.approx(np.mean(cells), abs=1e-6)
+            assert row["entropy"] == pytest.approx(np.mean(entropies), abs=1e-5)
+            assert row["distance"] == pytest.approx(far / mass, abs=1e-4)
+            looked = []
+            for ids, cell in ((random[0], (4, 2)), (random[0], (5, 3)), (random[0], (6, 4))):
+                looked.append(lm.trace(ids, keep=[("attn", b)])["attn", b][h][cell].item())
+            attn = lm.trace(random[1], keep=[("attn", b)])["attn", b][h]
+            looked += [attn[3, 1].item(), attn[4, 2].item(), attn[5, 3].item()]
+            assert row["induction"] == pytest.approx(np.mean(looked), abs=1e-6)
+            z, w = [], lm.model.trf_blocks[b].att.out_proj.weight[:, h * 16 : (h + 1) * 16].detach()
+            for window in sample:
+                z += list(lm.trace(window.ids, keep=[("z", b)])["z", b][h])
+            assert row["write"] == pytest.approx(np.mean([(w @ one).norm().item() for one in z]), rel=1e-4)
+
+
+def test_progress_comes_between_passes_and_may_stop_it() -> None:
+    lm = random_lm(7, context_length=16)
+    told: list[tuple[int, int]] = []
+
+    def stop(done: int, of: int) -> None:
+        told.append((done, of))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        general(lm, stop, disk=False)
+    assert [done for done, _ in told] == [0, 1, 2, 3] and len({of for _, of in told}) == 1
+
+
+def test_a_model_without_the_samples_characters_or_with_a_tiny_context_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lm = random_lm(8, context_length=4)
+    monkeypatch.setattr(head_general, "sample_windows", lambda _: [])
+    found = general(lm, disk=False)
+    assert found.sequences == found.windows == 0
+    assert found.table["induction"].isna().all() and found.table["previous"].isna().all()
+    assert set(found.table["role"]) == {"mixed"} and found.table["ov_copying"].notna().all()
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 999), context=st.integers(1, 64))
+def test_random_passages_come_back_once_at_random_distances(seed: int, context: int) -> None:
+    lm = random_lm(context_length=context)
+    texts = random_repeats.random_repeats(lm, 4, seed)
+    assert len(texts) == (0 if context < random_repeats.SHORTEST else 4)
+    for ids in texts:
+        assert len(ids) == context
+        again = [q for q, i in enumerate(ids) if i in ids[:q]]
+        back = {q - ids.index(ids[q]) for q in again}
+        assert len(back) == 1 and again == list(range(again[0], again[0] + len(again)))
+        assert 2 <= len(again) <= context // 3 + 1
+
+
+def test_offsets_differ_between_sequences(lm: LanguageModel) -> None:
+    texts = random_repeats.random_repeats(lm)
+    backs = [next(q - ids.index(i) for q, i in enumerate(ids) if i in ids[:q]) for ids in texts]
+    assert len(texts) == 16 and len(set(backs)) > 8
