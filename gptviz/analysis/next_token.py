@@ -96,15 +96,15 @@ def candidates(
         kept=int(chosen.kept.sum()),
         rest=len(logits) - len(ids),
         rest_kept=int(chosen.kept.sum() - chosen.kept[ids].sum()),
-        rest_probability=_rest(probabilities, ids),
-        rest_model_probability=_rest(model, ids),
+        rest_probability=rest_of(probabilities, ids),
+        rest_model_probability=rest_of(model, ids),
         log_sum=float(chosen.scaled[largest] - probabilities[largest].log()),
         entropy=spread,
         model_entropy=spread if plain else entropy(model),
     )
 
 
-def _rest(probabilities: torch.Tensor, ids: torch.Tensor) -> float:
+def rest_of(probabilities: torch.Tensor, ids: torch.Tensor) -> float:
     """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
     others = probabilities.clone()
     others[ids] = 0

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from gptviz.analysis.next_token import KEPT, Candidates
+from gptviz.analysis.next_token import KEPT, Candidates, rest_of
 from gptviz.digits import fixed
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
@@ -106,9 +106,8 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     )
     ghost = None
     if unchanged is not None:
-        others = torch.ones(len(unchanged.chosen.kept), dtype=torch.bool)
-        others[torch.tensor(found.table["id"].tolist())] = False
-        ghost = float(unchanged.chosen.probabilities[others].sum())
+        shown = torch.tensor(found.table["id"].tolist())
+        ghost = rest_of(unchanged.chosen.probabilities, shown)
         said += f" Unchanged, these tokens share {probability_text(ghost)}."
     if unchanged is None or not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."

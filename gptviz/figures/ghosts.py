@@ -48,7 +48,7 @@ def ghost_curve(x: Numbers, y: Numbers, mode: Mode, hover: Sequence[str] = (), *
     """
     trace = {
         "type": "scatter",
-        "mode": "lines",
+        "mode": "lines" if len(x) > 2 else "lines+markers",  # one point alone would not be seen
         "name": UNCHANGED,
         "x": x,
         "y": y,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_curve
 from gptviz.figures.theme import Mode, Palette, figure, palette
 
 
@@ -42,12 +43,18 @@ def surprise_color(bits: float, most: float, mode: Mode) -> str:
 
 
 def vocabulary_curve(
-    table: pd.DataFrame, tokens: list[str], kept: int, mode: Mode, came: tuple[int, str] | None = None
+    table: pd.DataFrame,
+    tokens: list[str],
+    kept: int,
+    mode: Mode,
+    came: tuple[int, str] | None = None,
+    unchanged: tuple[pd.DataFrame, list[str]] | None = None,
 ) -> Figure:
     """Probability by rank over the whole vocabulary, both axes logarithmic: the model's own, and as set.
 
     `table` is `analysis.next_token.curve` and `tokens` its tokens for the screen; `kept` is how many
-    tokens the filters left; `came` is the rank and token that follows in the prompt, if one does.
+    tokens the filters left; `came` is the rank and token that follows in the prompt, if one does. Both of
+    the model without edits are `unchanged`: its line stands in the place of the one without settings.
     """
     colors = palette(mode)
     size = int(table["rank"].iloc[-1])  # a curve ends at the last rank of the vocabulary
@@ -65,13 +72,18 @@ def vocabulary_curve(
         )
         notes.append(_note(rank, f"{token} came: rank {rank:,}", 0.1, colors))
     lowest = max(float(table["model_probability"].min()), 1e-12)
-    own = _line(table["rank"], table["model_probability"], tokens, "the model gives it")
+    behind = _line(table["rank"], table["model_probability"], tokens, "the model gives it") | {
+        "line": {"color": colors.quiet, "width": 2}
+    }
     chosen = _line(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
-    lines = [
-        own | {"line": {"color": colors.quiet, "width": 2}},
-        chosen | {"line": {"color": colors.output, "width": 4}},
-    ]
-    layout = {
+    if unchanged is not None:
+        before, names = unchanged
+        given = before[before["probability"] > 0]
+        lowest = min([lowest, *given["probability"].clip(lower=1e-12)])
+        says = _says(given["rank"], given["probability"], names[: len(given)], "unchanged, it has")
+        behind = ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, says)
+    lines = [behind, chosen | {"name": CHANGED, "line": {"color": colors.output, "width": 4}}]
+    layout = ({} if unchanged is None else GHOSTED) | {
         "shapes": shapes,
         "annotations": notes,
         "xaxis": {
@@ -91,17 +103,20 @@ def vocabulary_curve(
     return figure(lines, layout, mode, height=300)
 
 
-def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> dict[str, Any]:
-    hover = [
+def _says(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> list[str]:
+    return [
         f"`{token}` is rank {r}: {verb} {probability_text(p)}"
         for token, r, p in zip(tokens, rank, probability, strict=True)
     ]
+
+
+def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "x": rank.to_numpy(),
         "y": probability.to_numpy(),
         "mode": "lines+markers" if len(rank) < 3 else "lines",
-        "text": [escape(sentence) for sentence in hover],
+        "text": [escape(sentence) for sentence in _says(rank, probability, tokens, verb)],
         "hovertemplate": "%{text}<extra></extra>",
     }
 

@@ -77,6 +77,19 @@ def test_the_curve_draws_the_table(mode):
     assert fig.layout.paper_bgcolor == palette(mode).paper
 
 
+def test_the_unchanged_line_stands_in_the_place_of_the_one_without_settings():
+    logits = torch.randn(500, generator=torch.Generator().manual_seed(0)) * 3
+    tables = [curve(x, candidates(x, sampling=Sampling(0.7, 40))) for x in (logits, logits[:400] / 2)]
+    names = [[f"<t{i}>" for i in table["id"]] for table in tables]
+    fig = vocabulary_curve(tables[0], names[0], 40, "light", unchanged=(tables[1], names[1]))
+    ghost, changed = fig.data
+    kept = tables[1][tables[1]["probability"] > 0]
+    assert np.array_equal(ghost.x, kept["rank"]) and np.array_equal(ghost.y, kept["probability"])
+    assert (ghost.line.dash, ghost.name, changed.name) == ("dash", "unchanged", "changed")
+    assert changed.x.max() <= 40 and fig.layout.showlegend
+    assert ghost.hovertext[0].startswith(f"`&lt;t{tables[1]['id'][0]}&gt;` is rank 1: unchanged, it has 0.")
+
+
 def test_without_filters_nothing_is_marked_as_cut():
     logits = torch.arange(30.0)
     table = curve(logits, candidates(logits))

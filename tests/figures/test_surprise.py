@@ -38,3 +38,16 @@ def test_chips_in_nats_have_the_same_colours():
     assert [chip["color"] for chip in nats] == [chip["color"] for chip in bits]
     assert nats[1]["sentence"] == "came with 2.1 nats of surprise: the model gave it 0.117, rank 3."
     assert legend["high"] == "9.0 nats or more: a blind guess"
+
+
+def test_the_unchanged_surprise_is_the_ghost_of_a_chip():
+    table = TABLE.assign(nats=TABLE["bits"] * math.log(2))
+    unchanged = table.assign(bits=table["bits"] / 2, nats=table["nats"] / 2)
+    shown = ["The", "·cat", "·sat", "·zz"]
+    chips, legend = surprise_rows(table, shown, 8192, "light", unchanged=unchanged)
+    plain, _ = surprise_rows(unchanged, shown, 8192, "light")
+    assert "ghost" not in chips[0] and "ghost" in legend
+    for chip, was, bits in zip(chips[1:], plain[1:], table["bits"][1:], strict=True):
+        assert chip["bits"] == bits
+        assert chip["ghost"] == {"bits": was["bits"], "text": was["bits_text"], "color": was["color"]}
+        assert chip["sentence"].endswith(f"Unchanged, it {was['sentence']}")

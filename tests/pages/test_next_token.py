@@ -15,6 +15,7 @@ from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.sampling import SEEDS
 from gptviz.ui.words import show_id
+from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -221,8 +222,8 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, position):
     query = {"temperature": 0.8, "top_k": 100, "top_p": 0.95}
     position %= len(mini.encode(TEXT))
     drawn = given(run_page("next_token", text=TEXT, token=position, **query), "candidates")
-    came = len(drawn["rows"]) > 10
-    picture = bars(mini, TEXT, position, 0.8, 100, 0.95, came=came)
+    also = [row["id"] for row in drawn["rows"][10:]]
+    picture = bars(mini, TEXT, position, 0.8, 100, 0.95, also=also)
     shown = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
     assert np.allclose(picture, shown, atol=1e-9)
     # and against the plain forward, written out
@@ -239,3 +240,71 @@ def test_a_full_bar_is_a_round_number():
     assert bar_scale([0.004]) == 0.01
     assert bar_scale([0.1, 0.05]) == 0.1
     assert bar_scale([0.51]) == bar_scale([1.0]) == 1.0
+
+
+EDITS = ("z.4.3=zero", "z.5.0+3+4+5+7=zero", "attn.*=hide5,mlp_out.2=mean")
+STORY = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+
+
+@pytest.mark.parametrize(
+    ("edits", "query"),
+    [(EDITS[0], {}), (EDITS[1], {"temperature": 0.7, "top_k": 40}), (EDITS[2], {"token": 9})],
+)
+def test_a_changed_models_numbers_have_the_unchanged_beside_them(run_page, mini, edits, query):
+    at = run_page("next_token", text=STORY, edits=edits, **query)
+    drawn, chips = given(at, "candidates"), given(at, "surprise")
+    position = query.get("token", len(mini.encode(STORY)) - 1)
+    changed = mini.trace(STORY, keep=["final"], edits=edits.split(","))
+    plain = mini.trace(STORY, keep=["final"])
+    sampling = Sampling(**settings_of(query))
+    now, was = (distribution(t.logits(position), sampling) for t in (changed, plain))
+    ids = torch.tensor([row["id"] for row in drawn["rows"]])
+    assert ids[:10].tolist() == now.order[:10].tolist() and int(was.order[0]) in ids
+    for column, expected in (("probability", now), ("ghost", was)):
+        p = expected.probabilities
+        assert np.allclose([row[column] for row in drawn["rows"]], p[ids], atol=1e-6)
+        assert drawn["rest"][column] == pytest.approx(float(1 - p[ids].sum()), abs=1e-6)
+    head = plain.logits(0).shape[0], mini.model.out_head.weight.detach()
+    log_p = [torch.log_softmax(t["final"] @ head[1].T, -1) for t in (changed, plain)]
+    came = list(enumerate(mini.encode(STORY)))[1:]
+    for column, one in zip((lambda c: c["bits"], lambda c: c["ghost"]["bits"]), log_p, strict=True):
+        bits = [float(-one[i - 1, token]) / math.log(2) for i, token in came]
+        assert [column(chip) for chip in chips["chips"][1:]] == pytest.approx(bits, abs=1e-3)
+    (curve,) = charts(at)
+    assert [line["name"] for line in curve["data"]] == ["unchanged", "changed"]
+    assert [line["y"][0] for line in curve["data"]] == pytest.approx(
+        [float(d.probabilities.max()) for d in (was, now)], abs=1e-6
+    )
+    assert ("changed" in prose(at)) and not at.exception
+
+
+def test_the_program_of_a_changed_model_gives_both(mini, capsys):
+    picture = bars(mini.edited(EDITS[0]), STORY, 21, also=(300,))
+    assert picture.shape == (2, 12)
+    assert [f"{p:.3f}" for p in picture[:, 0]] == ["0.184", "0.906"]
+    assert np.allclose(
+        picture[1, :10],
+        bars(mini, STORY, 21, also=tuple(range(8192)))[
+            10 + mini.trace(STORY, keep=[], edits=EDITS[:1]).logits().topk(10).indices
+        ],
+    )
+    said = capsys.readouterr().out
+    assert "changed: 8192 of 8192 tokens kept, entropy 8.26 bits" in said
+    assert "unchanged: 8192 of 8192 tokens kept, entropy 1.26 bits" in said
+
+
+def test_the_tables_of_a_changed_model_have_both_columns(run_page, mini):
+    at = run_page("next_token", text=STORY, edits=EDITS[0])
+    for name in ("numbers_next_token", "numbers_entropy", "numbers_surprise"):
+        at.session_state[name] = True
+    at.run()
+    tables = {tuple(frame.value.columns[:2]): frame.value for frame in at.dataframe}
+    candidates, unsure, surprise = (
+        tables[key] for key in (("rank", "token"), ("", "unchanged bits"), ("position", "token"))
+    )
+    row = candidates.iloc[0]
+    assert [f"{row[c]:.3f}" for c in ("unchanged probability", "probability")] == ["0.906", "0.184"]
+    assert candidates[["unchanged probability", "probability"]].sum().tolist() == pytest.approx([1, 1])
+    assert [f"{unsure[c][0]:.2f}" for c in ("unchanged bits", "bits")] == ["1.26", "8.26"]
+    assert surprise["unchanged bits"].iloc[-1] == pytest.approx(surprise["unchanged bits"].iloc[1:-1].mean())
+    assert surprise["bits"].iloc[-1] > surprise["unchanged bits"].iloc[-1]

@@ -12,8 +12,21 @@ def test_every_sentence() -> None:
         "next_token_words",
         {
             "sentence": words.sentence("·old", 21, "·mill", 0.90634, entropy),
+            "sentence: changed": words.changed_sentence(
+                "·old", 21, "·mill", 0.18412, warmer, "·mill", 0.90634, 0.18412, entropy
+            ),
+            "sentence: changed, another on top": words.changed_sentence(
+                "·old", 21, "·the", 0.12, warmer, "·mill", 0.90634, 0.000213, entropy
+            ),
+            "came next: changed": words.came_next("·mill", 0.000012, 1234, (0.90634, 1)),
             "came next": words.came_next("·`mill`", 0.000012, 1234),
             "uncertainty": words.uncertainty(entropy, 8192),
+            "uncertainty: changed": words.uncertainty(warmer, 8192, entropy),
+            "look for: changed": words.look_for(8192, warmer, warmer, False, (entropy, entropy)),
+            "look for: changed, settings": words.look_for(8192, warmer, entropy, True, (entropy, warmer)),
+            "along the prompt: changed": words.along_the_prompt(22, 5.126, 3.5531, (3.25, 2.2527)),
+            "curve: changed": words.CURVE_CHANGED,
+            "tables: changed": words.UNCHANGED,
             "look for": words.look_for(8192, entropy, entropy, False),
             "look for: settings": words.look_for(8192, entropy, warmer, True),
             "along the prompt": words.along_the_prompt(22, 5.126, 3.5531),

@@ -35,7 +35,7 @@ PROGRAMS = {
     "layernorm": norm("block 1 · norm2", "mean"),
     "final norm": norm("final", "variance"),
     "next_token": program(
-        bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, came=True
+        bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, also=(42,)
     ),
     "generate": program(
         write_on, LOAD, text=TEXT, position=2, count=4, step=4, top_k=90, seed=3, put={1: 42}

@@ -16,14 +16,15 @@ function tell({ data, root }, position) {
 }
 
 function chip(view, position) {
-  const { data, send } = view, { token, bits, rank, bits_text: text, color, sentence } = data.chips[position];
+  const { data, send } = view, { token, bits, rank, bits_text: text, color, sentence, ghost } = data.chips[position];
   const say = () => tell(view, position);
   return gv.h('button', {
     key: position, type: 'button', class: `chip ${position === data.expected ? 'expected' : ''}`, style: { '--chip': color },
-    data: { testid: 'surprise-chip', position, bits: bits ?? undefined, rank: rank ?? undefined },
+    data: { testid: 'surprise-chip', position, bits: bits ?? undefined, rank: rank ?? undefined, ghost: ghost?.bits },
     disabled: position === 0, 'aria-label': `${token} ${sentence}`,
     onmouseenter: say, onfocus: say, onclick: () => send('position', position),
-  }, token, gv.h('small', null, text));
+  }, token, gv.h('small', null, text),
+  ghost ? gv.h('small', { key: 'ghost', class: 'ghost', style: { '--chip': ghost.color } }, ghost.text) : null);
 }
 
 export default gv.component((view) => {
@@ -36,7 +37,8 @@ export default gv.component((view) => {
       gv.grouped(data.chips.length, data.groups, (position) => chip(view, position))),
       gv.h('div', { class: 'foot' },
         gv.reserving([...data.chips.map(said), [data.legend.rest]], gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
-        gv.h('span', { class: 'legend' }, gv.h('span', { class: 'low' }, data.legend.low),
+        gv.h('span', { class: 'legend' },
+          data.legend.ghost ? gv.h('span', { key: 'ghost' }, data.legend.ghost) : null, gv.h('span', { class: 'low' }, data.legend.low),
           gv.h('span', { class: 'scale' }, state.gradient), gv.h('span', { class: 'high' }, data.legend.high)))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.surprise')), data.saved),
   ];

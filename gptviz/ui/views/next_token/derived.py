@@ -30,14 +30,13 @@ def logits_at(run: Run, position: int) -> torch.Tensor:
 class Expected:
     """What the model, by itself, expects after a token, and what it gave the one that came.
 
-    `came_probability` and `came_rank` (from 1) are None after the last token.
+    `came`, its probability and its rank from 1, is None after the last token.
     """
 
     id: int
     probability: float
     entropy: Entropy
-    came_probability: float | None
-    came_rank: int | None
+    came: tuple[float, int] | None
 
 
 @per_run
@@ -49,9 +48,13 @@ def expected(run: Run, position: int, other: Run | None = None) -> Expected:
         id=int(best["id"]),
         probability=float(best["model_probability"]),
         entropy=found.model_entropy,
-        came_probability=None if came is None else float(row["model_probability"].iloc[0]),
-        came_rank=None if came is None else int(row["rank"].iloc[0]),
+        came=None if came is None else (float(row["model_probability"].iloc[0]), int(row["rank"].iloc[0])),
     )
+
+
+def own_probability(run: Run, position: int, token: int) -> float:
+    """What the model, by itself, gives a token."""
+    return float(torch.softmax(logits_at(run, position).double(), dim=0)[token])
 
 
 @per_run
@@ -63,11 +66,14 @@ def prompt_surprises(run: Run) -> pd.DataFrame:
 
 
 @per_run
-def surprise_drawn(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def surprise_drawn(
+    run: Run, mode: Mode, other: Run | None = None
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The surprises as chips, and their legend."""
     lm = runs.model(run)
     shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
-    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode)
+    unchanged = None if other is None else prompt_surprises(other)
+    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode, unchanged=unchanged)
 
 
 def came_at(run: Run, position: int) -> int | None:
@@ -102,8 +108,10 @@ def bar_rows(
 
 
 @per_run
-def vocabulary(run: Run, position: int, sampling: Sampling, count: int) -> tuple[pd.DataFrame, list[str]]:
+def vocabulary(
+    run: Run, position: int, sampling: Sampling, count: int, other: Run | None = None
+) -> tuple[pd.DataFrame, list[str]]:
     """The whole vocabulary in falling order, and the names of the tokens that stand for it."""
-    lm, found = runs.model(run), chosen(run, position, sampling, count)
+    lm, found = runs.model(run), chosen(run, position, sampling, count, other)
     line = curve(logits_at(run, position), found)
     return line, [show_id(lm, i) for i in line["id"]]

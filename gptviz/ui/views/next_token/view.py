@@ -1,5 +1,6 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
+import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.next_token import Candidates
@@ -25,6 +26,7 @@ from gptviz.ui.views.next_token.derived import (
     chosen,
     expected,
     logits_at,
+    own_probability,
     prompt_surprises,
     surprise_drawn,
     vocabulary,
@@ -51,18 +53,17 @@ def draw(scene: Scene) -> None:
 
 def _sentence(scene: Scene) -> str:
     """What stands above the bars; the settings change nothing in it."""
-    found, lm = expected(scene.run, scene.position), scene.lm
-    said = words.sentence(
-        scene.label,
-        scene.position,
-        show_id(lm, found.id),
-        found.probability,
-        found.entropy,
-    )
-    if found.came_probability is None or found.came_rank is None:
+    found, lm = expected(scene.run, scene.position, scene.other), scene.lm
+    seen = scene.label, scene.position, show_id(lm, found.id), found.probability, found.entropy
+    before = None if scene.other is None else expected(scene.other, scene.position)
+    said = words.sentence(*seen)
+    if before is not None:
+        now = own_probability(scene.run, scene.position, before.id)
+        said = words.changed_sentence(*seen, show_id(lm, before.id), before.probability, now, before.entropy)
+    if found.came is None:
         return said
     came = show_token(scene.tokens[scene.position + 1].raw)
-    return f"{said} {words.came_next(came, found.came_probability, found.came_rank)}"
+    return f"{said} {words.came_next(came, *found.came, None if before is None else before.came)}"
 
 
 def _draw(scene: Scene) -> None:
@@ -73,16 +74,18 @@ def _draw(scene: Scene) -> None:
     sampling = settings.sampling_controls(row, lm.config.vocab_size)
     COUNT.within(ROWS)
     count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
-    found = chosen(scene.run, position, sampling, count)
+    other = scene.other
+    found = chosen(scene.run, position, sampling, count, other)
+    unchanged = None if other is None else chosen(other, position, sampling, count)
     before = b"".join(token.raw for token in scene.tokens[: position + 1])
-    top.html(headline(before, found, show_id(lm, int(found.table["id"][0])), scene.mode))
-    top.html(uncertainty(found))
+    top.html(headline(before, found, show_id(lm, _best(found)[0]), scene.mode, _was(scene, unchanged)))
+    top.html(uncertainty(found, unchanged))
 
-    rows, rest = bar_rows(scene.run, position, sampling, count)
+    rows, rest = bar_rows(scene.run, position, sampling, count, other)
     candidate_bars(
         rows,
         rest,
-        column_heads(sampling),
+        column_heads(sampling, compared=unchanged is not None),
         scene.mode,
         lambda i: go_on_with(scene, i),
         action="Append" if position == last else "Go on with it",
@@ -91,13 +94,31 @@ def _draw(scene: Scene) -> None:
     controls(scene, sampling)
     prose(
         words.look_for(
-            lm.config.vocab_size, found.model_entropy, found.entropy, not sampling.changes_nothing
+            lm.config.vocab_size,
+            found.model_entropy,
+            found.entropy,
+            not sampling.changes_nothing,
+            None if unchanged is None else (unchanged.model_entropy, unchanged.entropy),
         ),
         *("logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p"),
     )
     _surprise(scene)
     _vocabulary(scene, found, sampling, count)
-    _details(scene, found, sampling, count, came=len(rows) > count)
+    _details(scene, found, unchanged, sampling, count)
+
+
+def _best(found: Candidates) -> tuple[int, float]:
+    """The most probable token, and its probability."""
+    first = found.table.iloc[0]
+    return int(first["id"]), float(first["probability"])
+
+
+def _was(scene: Scene, unchanged: Candidates | None) -> tuple[str, int, float] | None:
+    """What the unchanged model has on top, for the headline."""
+    if unchanged is None:
+        return None
+    token, probability = _best(unchanged)
+    return show_id(scene.lm, token), token, probability
 
 
 def _filters(sampling: Sampling) -> list[str]:
@@ -108,38 +129,56 @@ def _filters(sampling: Sampling) -> list[str]:
 
 def _surprise(scene: Scene) -> None:
     surprise = prompt_surprises(scene.run)
-    chips, legend = surprise_drawn(scene.run, scene.mode)
+    unchanged = None if scene.other is None else prompt_surprises(scene.other)
+    chips, legend = surprise_drawn(scene.run, scene.mode, scene.other)
     st.markdown("#### Surprise along the prompt")
-    bits, nats = (float(surprise[unit].mean()) for unit in ("bits", "nats"))
-    prose(words.along_the_prompt(len(surprise), bits, nats), "surprise")
+    was = None if unchanged is None else means(unchanged)
+    prose(words.along_the_prompt(len(surprise), *means(surprise), was), "surprise")
     raws = [token.raw for token in scene.tokens]
     saved = scene.saved("surprise", "How surprising each token was, in bits")
     surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select, raws=raws, saved=saved)
-    in_numbers(lambda: surprise_table(surprise, scene.tokens), "surprise", words.SURPRISES, "the surprise")
+    in_numbers(
+        lambda: surprise_table(surprise, scene.tokens, unchanged),
+        "surprise",
+        _caption(words.SURPRISES, scene),
+        "the surprise",
+    )
+
+
+def means(surprise: pd.DataFrame) -> tuple[float, float]:
+    """Of a table of surprises, over all tokens but the first: bits and nats a token."""
+    return float(surprise["bits"].mean()), float(surprise["nats"].mean())
+
+
+def _caption(said: str, scene: Scene) -> str:
+    return said + (words.UNCHANGED if scene.other else "")
 
 
 def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling, count: int) -> None:
-    line, names = vocabulary(scene.run, scene.position, sampling, count)
+    line, names = vocabulary(scene.run, scene.position, sampling, count, scene.other)
+    unchanged = None if scene.other is None else vocabulary(scene.other, scene.position, sampling, count)
     came = came_at(scene.run, scene.position)
     arrived = None if came is None else (int(found.chosen.rank[came]) + 1, show_id(scene.lm, came))
     st.markdown("#### The whole vocabulary")
     scene.chart(
-        vocabulary_curve(line, names, found.kept, scene.mode, arrived),
+        vocabulary_curve(line, names, found.kept, scene.mode, arrived, unchanged),
         key="next_curve",
         alt="The probability of every token of the vocabulary by its rank",
     )
-    st.markdown(words.CURVE)
+    st.markdown(words.CURVE if unchanged is None else words.CURVE_CHANGED)
 
 
-def _details(scene: Scene, found: Candidates, sampling: Sampling, count: int, came: bool) -> None:
+def _details(
+    scene: Scene, found: Candidates, unchanged: Candidates | None, sampling: Sampling, count: int
+) -> None:
     lm = scene.lm
     in_numbers(
-        lambda: candidate_table(found, lambda i: show_id(lm, i)),
+        lambda: candidate_table(found, lambda i: show_id(lm, i), unchanged),
         "next_token",
-        words.NUMBERS,
+        _caption(words.NUMBERS, scene),
         "the next token",
     )
-    in_numbers(lambda: entropy_table(found), "entropy", words.SURE, "how unsure")
+    in_numbers(lambda: entropy_table(found, unchanged), "entropy", _caption(words.SURE, scene), "how unsure")
     in_code(
         [GPTModel.forward, GPTModel.final_hidden, distribution],
         program(
@@ -151,7 +190,7 @@ def _details(scene: Scene, found: Candidates, sampling: Sampling, count: int, ca
             top_k=sampling.top_k,
             top_p=sampling.top_p,
             rows=count,
-            came=came,
+            also=tuple(int(i) for i in found.table["id"][count:]),
             special_tokens=scene.special,
         ),
         run=lambda: _run(scene, sampling),
