@@ -2,11 +2,13 @@
 
 import html
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_bars, ghost_stroke
 from gptviz.figures.heatmaps import Floats
 from gptviz.figures.marks import across, line
 from gptviz.figures.next_token import surprise_color
@@ -25,14 +27,16 @@ def loss_bars(
     vocabulary: int,
     selected: int | None,
     mode: Mode,
+    unchanged: tuple[Floats, Sequence[str]] | None = None,
 ) -> Figure:
     """A bar for each of n positions, (n,) losses in nats, over its target, with its sentence.
 
     The dashed line is `uniform`, ln of the `vocabulary`; the full one the `mean`. `selected` is outlined.
+    `unchanged` are the losses of the model without edits, and their sentences: ghosts, with their mean.
     """
     colors = palette(mode)
     chosen = np.arange(len(losses)) == selected
-    bars = {
+    bars: dict[str, Any] = {
         "type": "bar",
         "x": np.arange(len(losses)),
         "y": losses,
@@ -46,7 +50,8 @@ def loss_bars(
         "hovertext": [html.escape(sentence) for sentence in says],
         "hoverinfo": "text",
     }
-    top = 1.12 * max(uniform, float(losses.max()))
+    ghosts = unchanged[0] if unchanged else losses
+    top = 1.12 * max(uniform, float(losses.max()), float(ghosts.max()))
     room = {"range": [-0.6, max(len(losses), FEWEST) - 0.4], "showgrid": False}
     few = len(losses) <= LABELLED
     ticks = {
@@ -55,7 +60,7 @@ def loss_bars(
         "tickangle": -60 if len(losses) > 8 else 0,
     }
     title = "the target: the token that came next" if few else "position"
-    layout = {
+    layout: dict[str, Any] = {
         "bargap": 0.15,
         "xaxis": room | {"title": {"text": title}} | (ticks if few else {}),
         "yaxis": {"title": {"text": "loss, in nats"}, "range": [0, top], "nticks": 6},
@@ -70,7 +75,15 @@ def loss_bars(
             _note(mean, f"the mean, the cross-entropy: {fixed(mean, 2)}", colors.accent, colors.paper),
         ],
     }
-    return figure([bars], layout, mode, height=330)
+    if unchanged is None:
+        return figure([bars], layout, mode, height=330)
+    was = float(ghosts.mean())
+    at = {"x": 0, "xanchor": "left", "yanchor": "top" if was < mean else "bottom"}
+    said = _note(was, f"unchanged mean: {fixed(was, 2)}", colors.quiet, colors.paper) | at
+    layout["shapes"] = [*layout["shapes"], across(was, ghost_stroke(mode, 2.5))]
+    layout["annotations"] = [*layout["annotations"], said]
+    traces = [bars | {"name": CHANGED}, ghost_bars(bars["x"], ghosts, mode, unchanged[1])]
+    return figure(traces, GHOSTED | layout, mode, height=350)
 
 
 def _note(y: float, words: str, color: str, paper: str) -> dict[str, object]:

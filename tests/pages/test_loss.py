@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.digits import fixed
+from gptviz.edits import Edit
 from gptviz.lessons.loss import SLIDE_LOSSES
+from gptviz.tokenizer import show_token
 from gptviz.ui.views.loss import words
 from gptviz.ui.views.loss.snippet import losses
 from tests.specs import charts
@@ -141,3 +143,31 @@ def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected, caps
 def test_a_model_that_knows_nothing_is_no_better_than_a_guess():
     said = words.sentence(9.5, math.exp(9.5), math.log(8192), 8192, "x", 3)
     assert "no better" in said and "ln 8,192" in said
+
+
+def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
+    """Head 3 of block 4, off: each position's two losses, and their means, against torch."""
+    text = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old mill"
+    at = run_page("loss", text=text, token=21, edits="z.4.3=zero")
+    ids = torch.tensor(mini.encode(text))
+    head = mini.model.out_head.weight.detach()
+    traces = [mini.trace(text, keep=["final"], edits=e) for e in ([Edit("z", 4, heads=[3])], [])]
+    now, was = (F.cross_entropy((t["final"] @ head.T)[:-1], ids[1:], reduction="none") for t in traces)
+    chart = charts(at)[0]
+    assert np.allclose(chart["data"][0]["y"], now, atol=1e-4)
+    assert np.allclose(chart["data"][1]["y"], was, atol=1e-4)
+    lines = [shape["y0"] for shape in chart["layout"]["shapes"]][1:]
+    assert lines == pytest.approx([now.mean().item(), was.mean().item()], abs=1e-4)
+    assert [fixed(math.exp(-x[21]), 3) for x in (now, was)] == ["0.184", "0.906"]
+    for x in (now, was):
+        assert f"**{fixed(x.mean().item(), 2)} nats**" in said(at) and fixed(x[21].item(), 4) in said(at)
+    dearest = int((now - was).abs().argmax())
+    label = show_token(mini.tokens(ids.tolist())[dearest + 1].raw)
+    assert f"`{label}`" in said(at).split("Moved most were")[1].split(";")[0]
+    (rows,) = [row for row in table(at, "position") if "the target" in row[0]]
+    assert rows[3:5] == ["0.906", "0.184"]
+    at.session_state["numbers_loss"] = True
+    at.run()
+    frame = at.dataframe[0].value
+    assert frame["unchanged loss"].iloc[-1] == pytest.approx(was.mean().item(), abs=1e-4)
+    assert frame["loss"].iloc[-1] == pytest.approx(now.mean().item(), abs=1e-4)

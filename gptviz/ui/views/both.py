@@ -6,6 +6,13 @@ import pandas as pd
 
 from gptviz.figures.ghosts import UNCHANGED
 
+COLUMNS = f" Columns that begin with `{UNCHANGED}` are the same numbers of the model without the changes."
+
+
+def caption(said: str, other: object | None) -> str:
+    """What stands over such a table; `other` is the unchanged run, None where nothing is changed."""
+    return said if other is None else said + COLUMNS
+
 
 def both(table: pd.DataFrame, unchanged: pd.DataFrame | None, columns: Sequence[str]) -> pd.DataFrame:
     """`table` with each of these columns of `unchanged` before its own: "unchanged bits", then "bits".

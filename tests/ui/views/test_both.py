@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from gptviz.ui.views.both import both
+from gptviz.ui.views.both import both, caption
 
 
 def test_the_unchanged_stands_before_its_own() -> None:
@@ -16,3 +16,8 @@ def test_the_unchanged_stands_before_its_own() -> None:
     assert both(changed, None, ["bits"]) is changed
     with pytest.raises(ValueError, match="2 rows and 1 unchanged"):
         both(changed, unchanged[:1], ["bits"])
+
+
+def test_a_table_says_that_it_has_both() -> None:
+    assert caption("A row a token.", None) == "A row a token."
+    assert caption("A row a token.", 1).startswith("A row a token. Columns that begin with `unchanged`")

@@ -14,6 +14,11 @@ def test_every_sentence() -> None:
         {
             "sentence": words.sentence(4.3069, 74.21, uniform, 8192, "·old", 21),
             "sentence: no better than a guess": words.sentence(9.5, 13359.7, uniform, 8192, "`", 1),
+            "sentence: changed": words.sentence(4.76, 116.7, uniform, 8192, "·old", 21, (4.3069, 74.21)),
+            "moved": words.moved([("·`", "·old", 0.1, 1.69), ("·mill", "·old", 8.0, 0.02)], 17, 21),
+            "moved: one": words.moved([("·mill", "·old", 8.0, 0.02)], 0, 1),
+            "moved: nothing": words.moved([], 0, 21),
+            "step: unchanged": words.unchanged_line(0.90634, 0.0983),
             "one token": words.no_target("·", uniform, 8192),
             "look for": words.costliest(dear, 90.4, 21),
             "look for: one position": words.costliest(dear[:1], 9.594, 1),

@@ -26,7 +26,6 @@ def test_every_sentence() -> None:
             "look for: changed, settings": words.look_for(8192, warmer, entropy, True, (entropy, warmer)),
             "along the prompt: changed": words.along_the_prompt(22, 5.126, 3.5531, (3.25, 2.2527)),
             "curve: changed": words.CURVE_CHANGED,
-            "tables: changed": words.UNCHANGED,
             "look for": words.look_for(8192, entropy, entropy, False),
             "look for: settings": words.look_for(8192, entropy, warmer, True),
             "along the prompt": words.along_the_prompt(22, 5.126, 3.5531),

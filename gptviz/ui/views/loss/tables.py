@@ -5,18 +5,27 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import torch
 
-from gptviz.analysis.next_token import Candidates
+from gptviz.analysis.next_token import Candidates, rest_of
 from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
 from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_TARGET, LossSteps, loss_steps
 from gptviz.tokenizer import show_token
 from gptviz.trace import Token
 from gptviz.ui.tables import Cell, Row, number, table
+from gptviz.ui.views.both import both
 from gptviz.ui.views.loss import words
 
 
-def position_table(found: Candidates, target: int, loss: float, name: Callable[[int], str]) -> str:
+def position_table(
+    found: Candidates,
+    target: int,
+    loss: float,
+    name: Callable[[int], str],
+    unchanged: Candidates | None = None,
+) -> str:
     """The largest logits of one position and its target's, through the softmax; as HTML."""
+    p = None if unchanged is None else unchanged.chosen.probabilities
+    shown = torch.tensor(found.table["id"].tolist())
     columns = (found.table[column].tolist() for column in ("id", "rank", "logit", "probability"))
     rows = [
         Row(
@@ -24,6 +33,7 @@ def position_table(found: Candidates, target: int, loss: float, name: Callable[[
                 Cell(name(i) + (", the target" if i == target else ""), "word"),
                 number(f"{rank:,}"),
                 number(fixed(logit, 4)),
+                *([] if p is None else [number(probability_text(float(p[i])))]),
                 number(probability_text(probability)),
                 number(fixed(loss, 4) if i == target else ""),
             ],
@@ -35,10 +45,12 @@ def position_table(found: Candidates, target: int, loss: float, name: Callable[[
         words.others(found.rest),
         "",
         "",
+        *([] if p is None else [number(probability_text(rest_of(p, shown)))]),
         number(probability_text(found.rest_probability)),
         "",
     ]
-    head = ["token", "#rank", "#logit", "#softmax", "#−ln: the loss"]
+    softmax = ["#softmax"] if p is None else ["#unchanged", "#softmax, changed"]
+    head = ["token", "#rank", "#logit", *softmax, "#−ln: the loss"]
     return table("position", head, [*rows, Row(rest)] if found.rest else rows)
 
 
@@ -66,8 +78,15 @@ def slides_table() -> str:
     return table("slides", ["", "#logit", "#softmax", "#−ln"], rows)
 
 
-def loss_table(losses: pd.DataFrame, tokens: Sequence[Token]) -> pd.DataFrame:
+def loss_table(
+    losses: pd.DataFrame, tokens: Sequence[Token], unchanged: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """`analysis.next_token.surprises` with the tokens, and the means that the sentence says."""
+    own = None if unchanged is None else loss_table(unchanged, tokens)
+    return both(_losses(losses, tokens), own, ["logit", "log_sum", "probability", "loss", "bits", "rank"])
+
+
+def _losses(losses: pd.DataFrame, tokens: Sequence[Token]) -> pd.DataFrame:
     named = losses.rename(columns={"position": "target_position", "nats": "loss"})
     named.insert(1, "target", [show_token(token.raw) for token in tokens])
     mean = {"target": "mean", "loss": losses["nats"].mean(), "bits": losses["bits"].mean()}

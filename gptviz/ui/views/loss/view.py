@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -29,6 +30,7 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.loss import tables, words
 from gptviz.ui.views.loss.snippet import losses
@@ -48,16 +50,25 @@ def draw(scene: Scene) -> None:
     if len(found) < 2:
         st.markdown(words.no_target(label[0], uniform_loss(size), size))
     else:
-        mean = float(found["nats"].mean())
-        said = words.sentence(mean, perplexity(mean), uniform_loss(size), size, label[-1], len(label) - 1)
+        unchanged = None if scene.other is None else prompt_surprises(scene.other)
+        was = None if unchanged is None else _mean(unchanged)
+        said = words.sentence(*_mean(found), uniform_loss(size), size, label[-1], len(label) - 1, was)
         prose(said, "perplexity", "token")
         _bars(scene)
+        if scene.other is not None:
+            st.markdown(moved(scene.run, scene.other))
         prose(costliest(scene.run), "logit")
         _text(scene, found)
-        _steps(scene, found)
+        _steps(scene, found, unchanged)
     example_row(*EXAMPLES)
     _seeds()
     _details(scene, found)
+
+
+def _mean(found: pd.DataFrame) -> tuple[float, float]:
+    """Of a table of surprises: the cross-entropy, and the perplexity."""
+    mean = float(found["nats"].mean())
+    return mean, perplexity(mean)
 
 
 # ---- the picture ----
@@ -65,7 +76,7 @@ def draw(scene: Scene) -> None:
 
 def _bars(scene: Scene) -> None:
     scene.chart(
-        bars(scene.run, scene.position, scene.mode),
+        bars(scene.run, scene.position, scene.mode, scene.other),
         key="loss_bars",
         alt="The loss of every position that has a target, the mean, and that of a uniform guess",
         on_select=lambda: _pick(scene),
@@ -73,8 +84,21 @@ def _bars(scene: Scene) -> None:
 
 
 @per_run
-def bars(run: Run, position: int, mode: Mode) -> Figure:
-    """The picture of a run, with one position selected."""
+def bars(run: Run, position: int, mode: Mode, other: Run | None = None) -> Figure:
+    """The picture of a run, with one position selected; `other` has the ghosts."""
+    lm = runs.model(run)
+    values, says, shown = _losses(run)
+    size, chosen = lm.config.vocab_size, position if position < len(values) else None
+    mean, guess = float(values.mean()), uniform_loss(size)
+    ghosts = None
+    if other is not None:
+        was, sentences, _ = _losses(other)
+        ghosts = was, [f"Unchanged. {said}" for said in sentences]
+    return loss_bars(values, shown[1:], says, mean, guess, size, chosen, mode, ghosts)
+
+
+def _losses(run: Run) -> tuple[np.ndarray, list[str], list[str]]:
+    """A loss and its sentence for each position with a target, and all tokens as shown."""
     found, lm = prompt_surprises(run).iloc[1:], runs.model(run)
     shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
     rows = zip(found["probability"], found["rank"], found["nats"], strict=True)
@@ -82,9 +106,7 @@ def bars(run: Run, position: int, mode: Mode) -> Figure:
         words.bar(shown[i], i, shown[i + 1], float(p), int(rank), float(loss))
         for i, (p, rank, loss) in enumerate(rows)
     ]
-    values, size = found["nats"].to_numpy(), lm.config.vocab_size
-    chosen = position if position < len(values) else None
-    return loss_bars(values, shown[1:], says, float(values.mean()), uniform_loss(size), size, chosen, mode)
+    return found["nats"].to_numpy(), says, shown
 
 
 def _pick(scene: Scene) -> None:
@@ -104,11 +126,22 @@ def costliest(run: Run) -> str:
     return words.costliest(parts, float(found["nats"].sum()), len(found))
 
 
+@per_run
+def moved(run: Run, other: Run) -> str:
+    """Where the changed model paid another price than the unchanged one."""
+    now, was = (prompt_surprises(one)["nats"].iloc[1:] for one in (run, other))
+    shown = [show_token(token.raw) for token in runs.model(run).tokens(run.ids)]
+    gap = (now - was).abs()
+    largest = gap[gap > words.STILL].nlargest(NAMED).index
+    parts = [(shown[i], shown[i - 1], float(was[i]), float(now[i])) for i in largest]
+    return words.moved(parts, int((now - was > words.STILL).sum()), len(now))
+
+
 # ---- the text itself ----
 
 
 def _text(scene: Scene, found: pd.DataFrame) -> None:
-    chips, legend = chips_of(scene.run, scene.mode)
+    chips, legend = chips_of(scene.run, scene.mode, scene.other)
     surprise_chips(
         chips,
         scene.position + 1,
@@ -122,11 +155,12 @@ def _text(scene: Scene, found: pd.DataFrame) -> None:
 
 
 @per_run
-def chips_of(run: Run, mode: Mode) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def chips_of(run: Run, mode: Mode, other: Run | None = None) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The text tinted by its loss, and the legend."""
     lm = runs.model(run)
     shown = [show_token(token.raw) for token in lm.tokens(run.ids)]
-    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode, "nats")
+    unchanged = None if other is None else prompt_surprises(other)
+    return surprise_rows(prompt_surprises(run), shown, lm.config.vocab_size, mode, "nats", unchanged)
 
 
 # ---- one position ----
@@ -138,7 +172,7 @@ def largest_at(run: Run, position: int) -> Candidates:
     return candidates(logits_at(run, position), ROWS, also=[run.ids[position + 1]])
 
 
-def _steps(scene: Scene, found: pd.DataFrame) -> None:
+def _steps(scene: Scene, found: pd.DataFrame, unchanged: pd.DataFrame | None) -> None:
     """From logits to loss at the selected position; at the most expensive one where that has no target."""
     last, position = len(scene.tokens) - 1, scene.position
     if position == last:
@@ -151,8 +185,12 @@ def _steps(scene: Scene, found: pd.DataFrame) -> None:
     loss = float(row["nats"])
     logit, log_sum, probability = (float(row[name]) for name in ("logit", "log_sum", "probability"))
     lines = words.steps(logit, log_sum, probability, loss, scene.lm.config.vocab_size)
-    mean = float(found["nats"].mean())
-    lines.append(words.mean_line(found["nats"].iloc[1:].tolist(), mean, perplexity(mean)))
+    lines.append(words.mean_line(found["nats"].iloc[1:].tolist(), *_mean(found)))
+    before = None
+    if unchanged is not None and scene.other is not None:
+        was = unchanged.iloc[position + 1]
+        lines.insert(3, words.unchanged_line(float(was["probability"]), float(was["nats"])))
+        before = largest_at(scene.other, position)
     left, right = st.columns([5, 6], gap="medium")
     with left:
         prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
@@ -160,7 +198,7 @@ def _steps(scene: Scene, found: pd.DataFrame) -> None:
         largest = largest_at(scene.run, position)
         st.html(
             tables.position_table(
-                largest, scene.tokens[position + 1].id, loss, lambda i: show_id(scene.lm, i)
+                largest, scene.tokens[position + 1].id, loss, lambda i: show_id(scene.lm, i), before
             )
         )
 
@@ -179,7 +217,9 @@ def _seeds() -> None:
 
 
 def _details(scene: Scene, found: pd.DataFrame) -> None:
-    in_numbers(lambda: tables.loss_table(found, scene.tokens), "loss", words.NUMBERS)
+    unchanged = None if scene.other is None else prompt_surprises(scene.other)
+    said = caption(words.NUMBERS, scene.other)
+    in_numbers(lambda: tables.loss_table(found, scene.tokens, unchanged), "loss", said)
     in_code(
         [loss_steps, surprises, GPTModel.forward],
         program(losses, scene.load, text=scene.text, special_tokens=scene.special),

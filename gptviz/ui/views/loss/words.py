@@ -21,19 +21,32 @@ def nats(loss: float) -> str:
 
 
 def sentence(
-    mean: float, perplexity: float, uniform: float, vocabulary: int, last: str, position: int
+    mean: float,
+    perplexity: float,
+    uniform: float,
+    vocabulary: int,
+    last: str,
+    position: int,
+    was: tuple[float, float] | None = None,
 ) -> str:
-    """What reading this text costs the model, and where there is no target."""
+    """What reading this text costs the model, and where there is no target.
+
+    `was` are the mean and the perplexity of the unchanged model.
+    """
     guess = f"ln {vocabulary:,} = {nats(uniform)}"
     if mean < uniform:
         against = f"A guess that gives all {vocabulary:,} tokens the same would cost {guess}."
     else:
         against = f"That is no better than giving all {vocabulary:,} tokens the same, which costs {guess}."
+    model, before = "model", ""
+    if was is not None:
+        model = "changed model"
+        before = f"Unchanged, it is **{nats(was[0])} nats**, a perplexity of {significant(was[1])}. "
     return (
         f"The loss of this text is **{nats(mean)} nats** a token: a perplexity of "
         f"{significant(perplexity)}, as if the "
-        f"model chose among {significant(perplexity)} equally likely tokens each time. {against} The last "
-        "token, "
+        f"{model} chose among {significant(perplexity)} equally likely tokens each time. {before}{against} "
+        "The last token, "
         f"{place(last, position)}, has no target: what comes next is not in the text."
     )
 
@@ -69,6 +82,25 @@ def costliest(found: Sequence[tuple[str, str, float]], total: float, positions: 
     )
 
 
+def moved(found: Sequence[tuple[str, str, float, float]], dearer: int, positions: int) -> str:
+    """What the change did, where: (the target, the token before it, its loss unchanged and changed) of the
+    positions that moved most; `dearer` of all `positions` cost more than unchanged."""
+    if not found:
+        return f"**What the change did.** No loss of this text moves by more than {nats(STILL)} nats."
+    parts = [
+        f"{as_code(target)} after {as_code(before)}, {nats(was)} → {nats(now)}"
+        for target, before, was, now in found
+    ]
+    listed = parts[0] if len(parts) == 1 else f"{'; '.join(parts[:-1])}; and {parts[-1]}"
+    return (
+        f"**What the change did.** It made {dearer} of {positions} positions cost more. Moved most "
+        f"{'was' if len(parts) == 1 else 'were'} {listed}. A grey outline is what the unchanged model paid."
+    )
+
+
+STILL = 0.005  # nats: what no sentence calls a move
+
+
 # ---- one position ----
 
 
@@ -92,6 +124,14 @@ def steps(logit: float, log_sum: float, probability: float, loss: float, vocabul
         f"**−ln** of the target's probability: −ln {p} = **{fixed(loss, 4)}** nats, or "
         f"{fixed(log_sum, 4)} − {_bracket(logit)}",
     ]
+
+
+def unchanged_line(probability: float, loss: float) -> str:
+    """The same position, read by the unchanged model."""
+    return (
+        f"**unchanged**: the model without the changes gave the target {probability_text(probability)}, a "
+        f"loss of {fixed(loss, 4)}"
+    )
 
 
 def mean_line(losses: Sequence[float], mean: float, perplexity: float) -> str:

@@ -17,6 +17,7 @@ from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import sampling as settings
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import controls, go_on_with
 from gptviz.ui.views.next_token.derived import (
@@ -140,7 +141,7 @@ def _surprise(scene: Scene) -> None:
     in_numbers(
         lambda: surprise_table(surprise, scene.tokens, unchanged),
         "surprise",
-        _caption(words.SURPRISES, scene),
+        caption(words.SURPRISES, scene.other),
         "the surprise",
     )
 
@@ -148,10 +149,6 @@ def _surprise(scene: Scene) -> None:
 def means(surprise: pd.DataFrame) -> tuple[float, float]:
     """Of a table of surprises, over all tokens but the first: bits and nats a token."""
     return float(surprise["bits"].mean()), float(surprise["nats"].mean())
-
-
-def _caption(said: str, scene: Scene) -> str:
-    return said + (words.UNCHANGED if scene.other else "")
 
 
 def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling, count: int) -> None:
@@ -175,10 +172,12 @@ def _details(
     in_numbers(
         lambda: candidate_table(found, lambda i: show_id(lm, i), unchanged),
         "next_token",
-        _caption(words.NUMBERS, scene),
+        caption(words.NUMBERS, scene.other),
         "the next token",
     )
-    in_numbers(lambda: entropy_table(found, unchanged), "entropy", _caption(words.SURE, scene), "how unsure")
+    in_numbers(
+        lambda: entropy_table(found, unchanged), "entropy", caption(words.SURE, scene.other), "how unsure"
+    )
     in_code(
         [GPTModel.forward, GPTModel.final_hidden, distribution],
         program(

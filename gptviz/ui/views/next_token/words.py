@@ -146,8 +146,6 @@ NUMBERS = (
     "`model_probability` is without any settings. The last row is the sum over all other tokens."
 )
 
-UNCHANGED = " Columns that begin with `unchanged` are the same numbers of the model without the changes."
-
 SURE = "How unsure the model is by itself, and with your settings."
 
 SURPRISES = (
