@@ -98,12 +98,16 @@ def _cost_says(cost: Cost, block: int, head: int, loss: float) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """A role: its score on this text (None where the text cannot show it), and in general (None: not yet)."""
+    """A role: its score on this text (None where the text cannot show it), and in general (None: not yet).
+
+    `unchanged`: on this text, by the model as it is, where `here` is of a changed one.
+    """
 
     label: str
     here: float | None
     general: float | None
     color: str
+    unchanged: float | None = None
 
 
 def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
@@ -132,6 +136,17 @@ def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
         "customdata": [f"on this text: {s.label}, {_score(s.here)}" for s in scores],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
+    ghosts: dict[str, Any] = dots | {
+        "name": "unchanged",
+        "x": [np.nan if s.unchanged is None else s.unchanged for s in scores],
+        "marker": {"color": colors.quiet, "size": 11, "symbol": "diamond-open", "line": {"width": 2}},
+        "customdata": [f"unchanged: {s.label}, {_score(s.unchanged)}" for s in scores],
+    }
+    drawn = [
+        *([bars] if any(s.general is not None for s in scores) else []),
+        *([ghosts] if any(s.unchanged is not None for s in scores) else []),
+        dots,
+    ]
     hidden = [
         heading("<i>this text cannot show it</i>", 1, row, yref="y", xanchor="right", yanchor="middle")
         | {"font": {"color": colors.quiet, "size": 12}}
@@ -160,7 +175,7 @@ def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
         "hovermode": "closest",
     }
-    return figure([bars, dots], layout, mode, height=34 * n + 96, t=34)
+    return figure(drawn, layout, mode, height=34 * n + 96, t=34)
 
 
 def _score(value: float | None) -> str:

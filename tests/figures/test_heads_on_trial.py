@@ -81,6 +81,10 @@ def test_a_role_that_a_text_cannot_show_is_greyed(mode):
     names = fig.layout.yaxis.ticktext
     assert palette(mode).quiet in names[1] and names[0] == "previous " and names[2] == "&lt;self&gt; "
     assert "not known" in bars.customdata[2]
+    plain, ghosts, here = here_and_general([*scores[:2], Score("x", 0.2, 0.1, "#000000", 0.3)], mode).data
+    assert ghosts.name == "unchanged" and np.allclose(ghosts.x, [np.nan, np.nan, 0.3], equal_nan=True)
+    assert np.isclose(here.x[2], 0.2) and np.isclose(plain.x[2], 0.1)
+    assert len(here_and_general([Score("x", 0.2, None, "#000000")], mode).data) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)

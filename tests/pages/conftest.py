@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz.ui.measuring.jobs import Jobs
+
 ROOT = Path(__file__).resolve().parents[2]
 
 RunPage = Callable[..., AppTest]
@@ -24,3 +26,9 @@ def run_page(name: str, **query: object) -> AppTest:
 @pytest.fixture(name="run_page")
 def run_page_fixture() -> RunPage:
     return run_page
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages start work in the background; here it stays as if somebody had stopped it."""
+    monkeypatch.setattr(Jobs, "start", lambda self, job: None)

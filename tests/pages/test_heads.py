@@ -1,13 +1,20 @@
 """The page "Heads on trial" through AppTest: what is drawn of every head is what its analysis gives."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_general import General
+from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_roles import most_telling, role_table, roles
+from gptviz.edits import Edit
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.heads import view
 from gptviz.ui.views.heads.words import SHORT
 from tests.pages.test_next_token import given
 from tests.specs import charts
@@ -26,33 +33,66 @@ def heads_drawn(figure):
 
 @pytest.mark.parametrize("query", [{}, {"block": 4, "head": 3, "across": "here_copies", "up": "here_spread"}])
 def test_the_finder_and_the_bars_are_the_measured_roles(run_page, mini, query):
+    """Before anything is known in general: the page is this text's."""
     at = run_page("heads", text=TEXT, **query)
     trace = mini.trace(TEXT)
     found = roles(trace)
     finder, bars, sheet = charts(at)
     drawn = heads_drawn(finder)
     assert len(drawn) == 48
-    names = query.get("across", "here_previous"), query.get("up", "here_first")
+    names = query.get("across", "here_previous"), query.get("up", "here_induction")
     for row in found:
         for role in row:
             values = [role.shares.get(n[5:], role.spread) for n in names]
             assert drawn[role.block, role.head] == pytest.approx(values)
     chosen = most_telling(found) if not query else found[4][3]
-    shares = [
-        chosen.shares[n] for n in ("induction", "copies", "first", "previous", "itself", "marks", "nearby")
-    ]
-    assert np.allclose(bars["data"][1]["x"], shares)
+    assert np.allclose(bars["data"][-1]["x"], [chosen.shares[name] for name in SHARES])
     words = np.array(sheet["data"][0]["text"])
     assert words.tolist() == [[SHORT[role.kind] for role in row] for row in found]
     chips = given(at, "chips")["weights"]
     assert chips == pytest.approx(trace["attn", chosen.block][chosen.head, -1].tolist())
 
 
+@pytest.fixture
+def known(monkeypatch, mini):
+    """General scores as if they had been measured: numbers that no text gives."""
+    numbers = np.random.default_rng(3).random((48, len(MEASURES)))
+    table = pd.DataFrame(numbers, columns=list(MEASURES))
+    kinds = [("induction", "previous", "first", "mixed")[i % 4] for i in range(48)]
+    table.insert(0, "block", np.repeat(range(6), 8))
+    table.insert(1, "head", list(range(8)) * 6)
+    table.insert(2, "role", kinds)
+    table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
+    made = General(table, np.zeros((6, 8, 4), dtype=np.float32), 16, 3072, 42, 10361, None)
+    job = SimpleNamespace(state="done", active=False, result=made)
+    monkeypatch.setattr(view, "general_job", lambda run: job)
+    return made
+
+
+def test_what_is_known_in_general_stands_beside_this_text(run_page, mini, known):
+    at = run_page("heads", text="one two three", block=0, head=1, up="ov_copying")
+    finder, bars, here, general = charts(at)
+    table = known.table
+    assert heads_drawn(finder)[0, 1] == pytest.approx((table["previous"][1], table["ov_copying"][1]))
+    colours = {(b, h): t["marker"]["color"] for t in finder["data"] for b, h, _ in t.get("customdata", [])}
+    assert len({colours[0, h] for h in range(4)}) == 4 and colours[0, 0] == colours[0, 4]
+    assert np.allclose(bars["data"][0]["x"], [table[name][1] for name in SHARES])
+    assert general["data"][0]["text"][0] == [SHORT[kind] for kind in table["role"][:8]]
+    assert here["data"][0]["text"][0][0] == "induction"  # greyed: three different words have no repeat
+    grey = here["data"][0]["z"].max()
+    assert {int(z) for z in here["data"][0]["z"][:, 0::4].flat} == {int(grey)}
+    for name in ("numbers_heads-general", "in_code"):
+        at.session_state[name] = True
+    at.run()
+    assert np.allclose(at.dataframe[0].value["ov_copying"], table["ov_copying"])
+    assert "in_general=True" in at.code[-1].value
+
+
 def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_page):
     at = run_page("heads", text="one two three", up="here_induction")
     finder, bars, _ = charts(at)
     assert not heads_drawn(finder) and finder["layout"]["annotations"]
-    assert [i for i, x in enumerate(bars["data"][1]["x"]) if x is None or np.isnan(x)] == [0, 1, 5]
+    assert [i for i, x in enumerate(bars["data"][-1]["x"]) if x is None or np.isnan(x)] == [0, 1, 5]
     assert len(bars["layout"]["annotations"]) == 3
     at.button(key="heads_offer_0").click().run()
     assert not at.exception
@@ -77,3 +117,20 @@ def test_the_table_has_every_number(run_page, mini):
     wanted = role_table(roles(trace), mean_writes(trace, mini.model))
     assert np.allclose(at.dataframe[0].value["to_previous"], wanted["to_previous"], atol=1e-6)
     assert at.dataframe[0].value["role"].tolist() == wanted["role"].tolist()
+
+
+def test_measuring_can_be_stopped_and_go_on(run_page):
+    at = run_page("heads", text=TEXT)
+    assert at.button(key="heads_general_start")  # nothing is measured in these tests: see conftest
+    at.button(key="heads_general_start").click().run()
+    assert not at.exception
+
+
+def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
+    """With the previous-token head off, an induction head finds less of what came next."""
+    at = run_page("heads", text=TEXT, edits="z.4.3=zero", block=5, head=0)
+    trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
+    ghosts, here = charts(at)[1]["data"]
+    for drawn, of in ((ghosts, trace), (here, changed)):
+        assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
+    assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1

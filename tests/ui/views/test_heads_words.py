@@ -15,16 +15,30 @@ def test_every_sentence() -> None:
     check(
         "heads_words",
         {
-            "here": words.sentence(role("previous", 0.912), SHOWN),
-            "here: one token": words.sentence(role("favourite", 0.5, 1), SHOWN),
-            "here: mixed": words.sentence(role("mixed", None), SHOWN),
+            "not yet": words.sentence(role("previous", 0.912), SHOWN, None, ()),
+            "the same": words.sentence(role("previous", 0.912), SHOWN, ("previous", 0.88), ()),
+            "one token": words.sentence(role("favourite", 0.5, 1), SHOWN, ("mixed", None), ("copies",)),
+            "cannot": words.sentence(role("first", 0.6), SHOWN, ("induction", 0.72), ("induction",)),
+            "changed: here": words.sentence(
+                role("induction", 0.51), SHOWN, ("induction", 0.72), (), unchanged=0.84
+            ),
+            "measure": words.measure("induction"),
+            "measure: here": words.measure("here_previous"),
+            "working": words.working(12, 72),
+            "stopped": words.STOPPED,
+            "measured": words.measured(16, 3072, 42, 10361),
+            "changed": words.CHANGED,
             "look for": words.LOOK_FOR,
             "labels": words.LABELS,
             "cannot show": words.cannot_show(["induction", "copies", "marks"]),
             "cannot show: one": words.cannot_show(["nearby"]),
             "cell": words.cell(4, 3, "previous", 0.912),
+            "cell: hidden": words.hidden_cell(5, 0, "induction", "first", 0.62),
+            "differ": words.differ(30, 48, 0),
+            "differ: hidden": words.differ(8, 48, 1),
             "cell: mixed": words.cell(0, 0, "mixed", None),
             "offer": words.offer("A copied passage", ["induction", "copies"]),
+            "table: general": words.GENERAL_NUMBERS,
             "table: here": words.HERE_NUMBERS,
         },
     )

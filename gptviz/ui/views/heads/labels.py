@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.figures.role_sheet import Cell, role_sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -14,14 +15,25 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.controls import open_head
 from gptviz.ui.views.examples import EXAMPLES, Example
 from gptviz.ui.views.heads import words
-from gptviz.ui.views.heads.chosen import Chosen
+from gptviz.ui.views.heads.chosen import Chosen, general_role
 
 
 def draw(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
-    """The sheet of this text's labels, and below it what this text cannot show."""
-    st.subheader("The labels", anchor=False)
-    prose(words.LABELS, "head", "induction head", "attention")
-    _sheet(scene, chosen, colors, _here(chosen), "heads_here", "on this text")
+    """This text's labels beside those in general, and below them what this text cannot show."""
+    st.subheader("The labels, here and in general", anchor=False)
+    if chosen.general is None:
+        _sheet(scene, chosen, colors, _here(chosen), "heads_here", "on this text")
+    else:
+        prose(words.LABELS, "head", "attention")
+        left, right = st.columns(2, gap="medium")
+        here, general = _here(chosen), _general(chosen)
+        with left:
+            _sheet(scene, chosen, colors, here, "heads_here", "on this text")
+        with right:
+            _sheet(scene, chosen, colors, general, "heads_general", "in general")
+        pairs = [pair for rows in zip(here, general, strict=True) for pair in zip(*rows, strict=True)]
+        same = sum(one.role == other.role and not one.hidden for one, other in pairs)
+        st.markdown(words.differ(same, len(pairs), sum(one.hidden for one, _ in pairs)))
     _offers(scene.lm, chosen.hidden)
 
 
@@ -43,13 +55,27 @@ def _sheet(
 
 
 def _here(chosen: Chosen) -> list[list[Cell]]:
-    return [
-        [
-            Cell(role.kind, words.SHORT[role.kind], words.cell(role.block, role.head, role.kind, role.share))
-            for role in row
-        ]
-        for row in chosen.here.roles
-    ]
+    """What each head does on this text; hidden where this text cannot show its label in general."""
+
+    def cell(role: HeadRole) -> Cell:
+        found = general_role(chosen.general, role.block, role.head)
+        if found is not None and found[0] in chosen.hidden:
+            general = found[0]
+            says = words.hidden_cell(role.block, role.head, general, role.kind, role.share)
+            return Cell(general, words.SHORT[general], says, hidden=True)
+        says = words.cell(role.block, role.head, role.kind, role.share)
+        return Cell(role.kind, words.SHORT[role.kind], says)
+
+    return [[cell(role) for role in row] for row in chosen.here.roles]
+
+
+def _general(chosen: Chosen) -> list[list[Cell]]:
+    def cell(block: int, head: int) -> Cell:
+        found = general_role(chosen.general, block, head)
+        assert found is not None
+        return Cell(found[0], words.SHORT[found[0]], words.cell(block, head, *found))
+
+    return [[cell(role.block, role.head) for role in row] for row in chosen.here.roles]
 
 
 # ---- what this text cannot show ----

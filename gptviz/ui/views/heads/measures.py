@@ -1,4 +1,4 @@
-"""What the finder can draw the heads by, and its two boxes."""
+"""What the finder can draw the heads by, and its two boxes: in general, and on this text."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,18 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.head_scores import SHARES
+from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_general import General
+from gptviz.analysis.head_measures import MEASURES
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.views.heads import Measured
-from gptviz.ui.views.heads.words import MEASURED
+from gptviz.ui.views.heads import Measured, words
 
 HERE = "here_"  # before the name of what is measured on this text
-NAMES = tuple(HERE + name for name in (*SHARES, "spread", "write"))
+ON_THIS_TEXT = (*SHARES, "spread", "write")
+NAMES = (*MEASURES, *(HERE + name for name in ON_THIS_TEXT))
 
-ACROSS = Param("across", str, HERE + "previous", if_there)
-UP = Param("up", str, HERE + "first", if_there)
+ACROSS = Param("across", str, "previous", if_there)
+UP = Param("up", str, "induction", if_there)
 PARAMS = (ACROSS, UP)
 
 
@@ -33,20 +35,27 @@ def boxes() -> tuple[str, str]:
         param.within(NAMES)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
         across, up = (
-            param.widget(st.selectbox, label, options=NAMES, format_func=title, width=238)
+            param.widget(st.selectbox, label, options=NAMES, format_func=words.measure, width=238)
             for param, label in ((ACROSS, "Across"), (UP, "Up"))
         )
     return across, up
 
 
-def title(name: str) -> str:
-    """What a measure is called, in a list to choose from and at an axis."""
-    return f"{MEASURED[name.removeprefix(HERE)]}, on this text"
+def axis(name: str, general: General | None, here: Measured) -> Axis:
+    """A measure's numbers; of this text as long as what was asked for is not known."""
+    if not name.startswith(HERE):
+        if general is not None:
+            column = general.table[name].to_numpy(dtype=float)
+            return Axis(words.measure(name), column.reshape(here.writes.shape))  # (L * H,) -> (L, H)
+        name = HERE + meanwhile(name, here)
+    return Axis(words.measure(name), of_text(name.removeprefix(HERE), here))
 
 
-def axis(name: str, here: Measured) -> Axis:
-    """A measure's numbers."""
-    return Axis(title(name), of_text(name.removeprefix(HERE), here))
+def meanwhile(name: str, here: Measured) -> str:
+    """Which measure of this text is drawn as long as a general one is not known."""
+    plain = name.removesuffix("_random").removesuffix("_sample")
+    same = plain if plain in ON_THIS_TEXT else "spread"
+    return same if np.isfinite(of_text(same, here)).any() else "first"
 
 
 def of_text(name: str, here: Measured) -> NDArray[np.float64]:

@@ -1,23 +1,28 @@
 """Every head on trial: what it does here and in general, whether its label holds, and what it is like."""
 
+import math
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
-from gptviz.analysis.head_roles import role_table
-from gptviz.analysis.head_scores import SHARES, HeadScores
+from gptviz.analysis.head_formulas import SHARES, role_keys, shares
+from gptviz.analysis.head_general import General
+from gptviz.analysis.head_roles import HeadRole, role_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.head_finder import Point, finder, role_colors
 from gptviz.figures.head_trial import Score, here_and_general
 from gptviz.model import MultiHeadAttention
+from gptviz.ui.measuring import general_job
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention import controls
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.heads import labels, measures, words
-from gptviz.ui.views.heads.chosen import Chosen, choose
+from gptviz.ui.views.heads.chosen import Chosen, choose, general_role
 from gptviz.ui.views.heads.snippet import on_trial
+from gptviz.ui.views.heads.waiting import wait_for
 
 PARAMS = measures.PARAMS
 
@@ -29,16 +34,25 @@ def draw(scene: Scene) -> None:
     sentence = st.container()
     left, right = st.columns([6, 5], gap="medium")
     with right:
-        chosen = choose(scene, *controls.controls(scene))
+        block, head = controls.controls(scene)
+    general: General | None = wait_for(
+        "heads_general", partial(general_job, scene.run.plain), words.working, words.STOPPED
+    )
+    chosen = choose(scene, general, block, head)
     colors = role_colors(list(words.SHORT), words.QUIET, scene.mode)
     _strip(scene, chosen)
     with sentence:
-        prose(words.sentence(chosen.role, scene.labels), "head", "block")
+        said = words.sentence(
+            chosen.role, scene.labels, chosen.in_general, chosen.hidden, chosen.unchanged_share
+        )
+        prose(said, "head", "block")
     with left:
         _finder(scene, chosen, colors)
     with right:
         _roles(scene, chosen, colors)
     prose(words.LOOK_FOR, "head", "induction head", "previous-token head")
+    if scene.run.edits:
+        st.markdown(words.CHANGED)
     example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
     labels.draw(scene, chosen, colors)
     _details(scene, chosen)
@@ -55,11 +69,11 @@ def _strip(scene: Scene, chosen: Chosen) -> None:
 
 
 def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
-    across, up = (measures.axis(name, chosen.here) for name in measures.boxes())
+    across, up = (measures.axis(name, chosen.general, chosen.here) for name in measures.boxes())
     points = [
-        Point(role.block, role.head, float(across.values[b, h]), float(up.values[b, h]), role.kind)
-        for b, row in enumerate(chosen.here.roles)
-        for h, role in enumerate(row)
+        Point(role.block, role.head, float(x), float(y), _role(chosen, role))
+        for roles, xs, ys in zip(chosen.here.roles, across.values, up.values, strict=True)
+        for role, x, y in zip(roles, xs, ys, strict=True)
     ]
     scene.chart(
         finder(
@@ -69,6 +83,12 @@ def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
         alt=f"Every head by {across.title} and {up.title}",
         on_select=_open,
     )
+
+
+def _role(chosen: Chosen, here: HeadRole) -> str:
+    """What a head is coloured by: its role in general, on this text as long as that is not known."""
+    found = general_role(chosen.general, here.block, here.head)
+    return here.kind if found is None else found[0]
 
 
 def _open() -> None:
@@ -83,13 +103,25 @@ def _open() -> None:
 
 
 def _roles(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
-    shares = chosen.role.shares
-    scores = [Score(words.SHORT[name], shares.get(name), None, colors[name]) for name in SHARES]
+    block, head = chosen.block, chosen.head
+    here, general = chosen.role.shares, chosen.general
+    unchanged = {} if chosen.unchanged is None else chosen.unchanged.roles[block][head].shares
+    row = None if general is None else general.row(block, head)
+    scores = [
+        Score(
+            words.SHORT[name],
+            here.get(name),
+            None if row is None or math.isnan(row[name]) else float(row[name]),
+            colors[name],
+            unchanged.get(name),
+        )
+        for name in SHARES
+    ]
     scene.chart(
         here_and_general(scores, scene.mode),
         key="heads_roles",
-        alt=f"What block {chosen.block}, head {chosen.head} gives to each kind of token",
-        which=(f"block{chosen.block}", f"head{chosen.head}"),
+        alt=f"What block {block}, head {head} gives to each kind of token",
+        which=(f"block{block}", f"head{head}"),
     )
 
 
@@ -104,14 +136,25 @@ def _details(scene: Scene, chosen: Chosen) -> None:
         "every head on this text",
         missing="–",
     )
+    general = chosen.general
+    if general is not None:
+        counts = (general.sequences, general.random_tokens, general.windows, general.sample_tokens)
+        in_numbers(
+            general.table,
+            "heads-general",
+            f"{words.GENERAL_NUMBERS} {words.measured(*counts)}",
+            "every head in general",
+            missing="–",
+        )
     in_code(
-        [MultiHeadAttention.forward, HeadScores.__call__],
+        [MultiHeadAttention.forward, role_keys, shares],
         program(
             on_trial,
             scene.load,
             text=scene.text,
             block=chosen.block,
             head=chosen.head,
+            in_general=general is not None,
             special_tokens=scene.special,
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),

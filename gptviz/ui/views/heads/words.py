@@ -1,6 +1,6 @@
 """The sentences of "Heads on trial": numbers in, Markdown out. `shown` are the tokens for the screen."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import significant
@@ -37,18 +37,35 @@ TITLES = {
     "alone": "a text of one token",
 }
 
-# What the finder can measure.
-MEASURED = {
-    "induction": "what came next",
-    "copies": "earlier copies",
-    "first": "the first token",
-    "previous": "the token before",
-    "itself": "the token itself",
-    "marks": "punctuation",
-    "nearby": "tokens nearby",
-    "spread": "tokens looked at",
-    "write": "length written",
+# What the finder can measure, as a list to choose from has room for it.
+_MEASURES = {
+    "induction": "what came next: random tokens",
+    "copies": "earlier copies: random tokens",
+    "first": "the first token: sample",
+    "previous": "the token before: sample",
+    "itself": "the token itself: sample",
+    "nearby": "tokens nearby: sample",
+    "marks": "punctuation: sample",
+    "first_random": "the first token: random tokens",
+    "previous_random": "the token before: random tokens",
+    "induction_sample": "what came next: sample",
+    "copies_sample": "earlier copies: sample",
+    "entropy": "entropy in nats: sample",
+    "spread": "tokens looked at: sample",
+    "distance": "tokens back: sample",
+    "write": "length written: sample",
+    "ov_copying": "copying by its weights (OV)",
+    "qk_matching": "likeness by its weights (QK)",
+    "copies_top5": "copying by itself",
 }
+
+
+def measure(name: str) -> str:
+    """What a measure is called: of this text where it begins with here_."""
+    plain = name.removeprefix("here_")
+    title = _MEASURES.get(plain, plain.replace("_", " "))
+    return title if plain == name else f"{title.partition(':')[0]}: this text"
+
 
 _DOES = {
     "induction": "looks at what came after an earlier copy of the token",
@@ -75,10 +92,31 @@ def name(block: int, head: int) -> str:
 # ---- above the pictures ----
 
 
-def sentence(here: HeadRole, shown: Sequence[str]) -> str:
-    """What a head does on this text."""
-    share = f" ({percent(here.share)} of its attention)" if here.share is not None else ""
-    return f"**Block {here.block}, head {here.head}** {_does(here, shown)} on this text{share}."
+def sentence(
+    here: HeadRole,
+    shown: Sequence[str],
+    general: tuple[str, float | None] | None,
+    hidden: Collection[str],
+    unchanged: float | None = None,
+) -> str:
+    """What a head does on this text and in general (a role and its share; None: not known yet).
+
+    `hidden` are the roles that this text cannot show. `unchanged` is that share as the model has it, where
+    the pass is changed.
+    """
+    start = f"**Block {here.block}, head {here.head}** "
+    share = f" ({percent(here.share)} of its attention" if here.share is not None else ""
+    if share:
+        share += ")" if unchanged is None else f", unchanged {percent(unchanged)})"
+    does = _does(here, shown)
+    if general is None:
+        return f"{start}{does} on this text{share}. What it does in general is being measured."
+    role, in_general = general
+    usual = f" ({percent(in_general)})" if in_general is not None else ""
+    if role == here.kind:
+        return f"{start}{does}: on this text{share} and in general{usual}."
+    cannot = ", which this text cannot show" if role in hidden else ""
+    return f"{start}{does} on this text{share}; in general it {_DOES[role]}{usual}{cannot}."
 
 
 def _does(here: HeadRole, shown: Sequence[str]) -> str:
@@ -92,9 +130,31 @@ def _does(here: HeadRole, shown: Sequence[str]) -> str:
 
 LOOK_FOR = (
     "**What to look for.** Every point is a head, and where it stands is measured. Heads that do one thing "
-    "stand far from the crowd: a *previous-token head* far to the right, a head at rest far up. A click "
+    "stand far from the crowd: a *previous-token head* far to the right, an *induction head* far up. A click "
     "opens a head; so do the two numbers beside. The rows beside say how much of its attention the opened "
     "head gives to each kind of token, on average over the tokens that have such a one before them."
+)
+
+
+def working(done: int, of: int) -> str:
+    return f"In general: every head is read on other texts, {done} of {of}. Until then you see this text's."
+
+
+STOPPED = "The general scores were stopped: what you see is of this text alone."
+
+
+def measured(sequences: int, random_tokens: int, windows: int, sample_tokens: int) -> str:
+    """Where the general scores come from."""
+    return (
+        f"*In general*: what looks for repeats is measured on {sequences} texts of random tokens in which a "
+        f"passage comes back after a random distance ({random_tokens:,} tokens), all else on {windows} "
+        f"windows of books that the bundled model was never trained on ({sample_tokens:,} tokens)."
+    )
+
+
+CHANGED = (
+    "The model is changed: *on this text* is of the changed pass (a hollow diamond is the unchanged one), "
+    "and all that is said *in general* is of the unchanged model."
 )
 
 
@@ -102,10 +162,18 @@ LOOK_FOR = (
 
 
 LABELS = (
-    "A head is named for what it does clearly on this text; one that looks at the first token is *resting "
-    "here*, for attention cannot go nowhere. A text without repeats cannot show induction: there such a head "
-    "mostly rests."
+    "Left what each head does on this text, right what it does in general. A head is named for what it does "
+    "clearly; one that looks at the first token is *resting here*, for attention cannot go nowhere. Grey on "
+    "the left is a head whose general label this text cannot show."
 )
+
+
+def differ(same: int, of: int, hidden: int) -> str:
+    """Of how many heads the label here is the one in general."""
+    said = f"{same} of {of} heads have the same label on this text as in general."
+    if hidden:
+        said += f" {hidden} {'has' if hidden == 1 else 'have'} one that this text cannot show."
+    return said
 
 
 def cannot_show(roles: Sequence[str]) -> str:
@@ -129,12 +197,27 @@ def cell(block: int, head: int, role: str, share: float | None, more: str = "") 
     return f"{name(block, head)}: {TITLES[role]}{part}{more}"
 
 
+def hidden_cell(block: int, head: int, general: str, here: str, share: float | None) -> str:
+    """The same where the head's general label is one that this text cannot show."""
+    part = "" if share is None else f", {percent(share)}"
+    return (
+        f"{name(block, head)}: in general {TITLES[general]}, which this text cannot show; "
+        f"here {TITLES[here]}{part}"
+    )
+
+
 def offer(label: str, roles: Sequence[str]) -> str:
     """A button's: a text that shows what this one cannot."""
     return f"{label}: shows {' and '.join(SHORT[role] for role in roles)}"
 
 
 # ---- the tables ----
+
+GENERAL_NUMBERS = (
+    "A row a head, in general: its role and the share that gave it, then every measure of the finder. "
+    "induction and copies are on random tokens; what ends in _random or _sample says where; ov_copying, "
+    "qk_matching and copies_top5 come from the weights."
+)
 
 HERE_NUMBERS = (
     "A row a head, on this text: its label and the share that gave it, then the share of every kind (empty "
