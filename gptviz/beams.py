@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gptviz.forward import last_logits
 from gptviz.generate import end_of_text
 from gptviz.past import Past
 
@@ -110,8 +109,8 @@ class _Reader:
     """Texts that grow by a token each time, as other texts' continuations: each token is read once."""
 
     def __init__(self, lm: "LanguageModel", longest: int):
-        self.model, self.context = lm.model, lm.config.context_length
-        self.past: Past | None = Past(lm.model, room=min(longest, self.context))
+        self.lm, self.context = lm, lm.config.context_length
+        self.past = Past(lm.model, room=min(longest, self.context)) if lm.is_causal else None
         self.known: list[Sequence[int]] = [()]
 
     def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -122,5 +121,5 @@ class _Reader:
         else:
             self.past, new = None, [text[-self.context :] for text in texts]  # every position shifts
         self.known = list(texts)
-        idx = torch.tensor(new, device=self.model.tok_emb.weight.device)  # (b, t)
-        return last_logits(self.model, idx, self.past).float().cpu()
+        idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
+        return self.lm.last_logits(idx, self.past).float().cpu()

@@ -3,7 +3,7 @@
 What is special about a site stands in its row of `gptviz.sites.SITES`; this module only reads the table.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 
 from gptviz import forward
 from gptviz.config import GPTConfig
+from gptviz.editing import edit_hooks
 from gptviz.edits import Edit
 from gptviz.layer_norms import norms_of
 from gptviz.model import GPTModel
@@ -37,9 +38,11 @@ def capture(
     edits: Iterable[Edit] = (),
     reduce: Iterable[Reduction] = (),
     after: Trace | None = None,
+    ready: Sequence[Edit] | None = None,
 ) -> Trace:
     """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
 
+    `ready` are the edits as numbers (`gptviz.sources.ready`), where they are not that already.
     Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
 
     The pass runs in eval mode and without gradients; the output head is not part of it. Raises
@@ -52,12 +55,13 @@ def capture(
     edits, reduce = tuple(edits), tuple(reduce)
     for edit in edits:
         edit.check(config, len(ids))
-    version, before = _version(model), None
+    ready = edits if ready is None else ready
+    version, before = forward.version(model), None
     if after is not None:
         sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
         before = _beginning(after, model, config, ids, edits, sites, version)
     known = 0 if before is None else len(before)
-    pass_ = _Pass(config, [*keys, ("final", None)], edits, reduce, before)
+    pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before)
     past = None if before is None else before.past(model)
     if known < len(ids):
         in_idx = torch.tensor([list(ids[known:])], device=model.tok_emb.weight.device)  # (1, T)
@@ -100,11 +104,6 @@ def _beginning(
     return after.cut(known) if known else None
 
 
-def _version(model: GPTModel) -> int:
-    """Changes when weights are changed in place, as an optimizer does."""
-    return sum(0 if p.is_inference() else p._version for p in model.parameters())
-
-
 class _Pass:
     """One forward pass: where it looks, what it replaces, what it caught."""
 
@@ -116,14 +115,13 @@ class _Pass:
         reduce: Sequence[Reduction],
         before: Trace | None,
     ):
-        self.n_heads = config.n_heads
+        self.config, self.n_heads = config, config.n_heads
         self.before = before  # of the tokens that stand before those of this pass
         self.first = 0 if before is None else len(before)
         self.keep = dict.fromkeys(keys)
         self.values: dict[Key, torch.Tensor] = {}
-        self.edits: dict[Key, list[Edit]] = {}
-        for edit in edits:
-            self.edits.setdefault((edit.site, edit.block), []).append(edit)
+        self.edits = edits
+        self.edited = {(one.site, one.block) for edit in edits for one in edit.each(config.n_layers)}
         self.reductions: dict[Key, list[Reduction]] = {}
         self.reduced: dict[Reduction, list[Any]] = {}
         for reduction in reduce:
@@ -132,52 +130,31 @@ class _Pass:
             self.reduced[reduction] = []
             for key in expand([reduction.site], config):
                 self.reductions.setdefault(key, []).append(reduction)
-        # where an edited value's shortcut ends: that key -> (the edited key, the key that is added to it)
-        self.ends: dict[Key, tuple[Key, Key]] = {}
-        for site, block in self.edits:
-            shortcut = SITES[site].shortcut
-            if shortcut is not None:
-                self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
-        self.carried: dict[Key, torch.Tensor | None] = {
-            key: None for pair in self.ends.values() for key in pair
-        }
 
     def hooks(self) -> list[forward.Hook]:
-        keys = dict.fromkeys([*self.keep, *self.edits, *self.reductions, *self.carried, *self.ends])
-        return [self._hook(key) for key in keys]
+        """Those that look come last: they see what the edits have made."""
+        weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
+        watched = [key for key in weights if key in self.edited]
+        keys = dict.fromkeys([*self.keep, *self.reductions])
+        return [
+            *(self._hook(key, _check_rows) for key in watched),
+            *edit_hooks(self.edits, self.config, self.first),
+            *(self._hook(key, self._look) for key in keys),
+        ]
 
-    def _hook(self, key: Key) -> forward.Hook:
-        name, block = key
-        site = SITES[name]
-        module = site.edited_module if key in self.edits else site.module
-        return forward.Hook(module.format(b=block), site.side, partial(self._visit, key))
-
-    def _visit(self, key: Key, value: torch.Tensor) -> torch.Tensor | None:
-        """Called at each hook: take the value down; return a replacement, or None to leave it alone."""
-        site, before = SITES[key[0]], value
-        if key in self.ends:
-            edited, plus = (self.carried[part] for part in self.ends[key])
-            assert edited is not None and plus is not None, "a site's shortcut ends after it began"
-            value = edited + plus
-        if site.form == "weights":
-            _check_rows(value, key)
-        if key in self.edits:
-            value = self._edited(key, value)
-        if key in self.carried:
-            self.carried[key] = value
-        if key in self.keep or key in self.reductions:
-            shown = site.present(value, self.n_heads).float().cpu()
-            if key in self.keep:
-                self.values[key] = shown
-            self._reduce(key, shown)
-        return None if value is before else value
-
-    def _edited(self, key: Key, value: torch.Tensor) -> torch.Tensor:
+    def _hook(self, key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:
         site = SITES[key[0]]
-        shown = site.present(value, self.n_heads)
-        for edit in self.edits[key]:
-            shown = edit.apply(shown, self.first)
-        return site.restore(shown, value)
+        return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
+
+    def _look(self, key: Key, value: torch.Tensor) -> None:
+        """Called at each site that is wanted: take its value down."""
+        site = SITES[key[0]]
+        if site.form == "weights" and key not in self.edited:
+            _check_rows(key, value)
+        shown = site.present(value, self.n_heads).float().cpu()
+        if key in self.keep:
+            self.values[key] = shown
+        self._reduce(key, shown)
 
     def _reduce(self, key: Key, new: torch.Tensor | None) -> None:
         if key in self.reductions:
@@ -218,7 +195,7 @@ class _Pass:
             )
 
 
-def _check_rows(weights: torch.Tensor, key: Key) -> None:
+def _check_rows(key: Key, weights: torch.Tensor) -> None:
     worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # (1, H, T)
     if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
         raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")

@@ -4,44 +4,63 @@ An edit is data, and has a text form for addresses and sentences:
 
     site[.block[.head+head...]][@position+position...]=value
 
-    z.4.3=zero    z.5.0+3+4=zero    mlp_out.2=mean    resid_pre.2@5=zero    attn.0=uniform    embed@-1=zero
-    pos_emb=shuffle7
+    z.4.3=zero    z.5.0+3+4=sample    mlp_out.2=mean    resid_pre.2@5=ids5+17+9    embed@-1=zero
+    attn.*=hide5  attn.0.1=first      attn.3=uniform    pos_emb=shuffle7
+
+What the values mean for a tensor is in `gptviz.edit_values`, how a pass makes them in `gptviz.editing`.
 """
 
 import operator
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 
 from gptviz.config import GPTConfig
+from gptviz.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of, written
+from gptviz.edit_values import (
+    FOR_WEIGHTS,
+    NAMED,
+    NOT_FOR_WEIGHTS,
+    Named,
+    Source,
+    made,
+    named,
+    part_of,
+    placed,
+)
 from gptviz.sites import SITES, check_key
 
-VALUES = ("zero", "mean", "uniform")
-NAMED = ", ".join(f'"{value}"' for value in VALUES) + ', or "shuffle" and a number, such as "shuffle7"'
-Replacement = Callable[[torch.Tensor], torch.Tensor] | str
-
-GRAMMAR = "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
-_PARTS = re.compile(
-    r"(?P<site>[^.@=]*)(?:\.(?P<block>[^.@=]*)(?:\.(?P<heads>[^.@=]*))?)?(?:@(?P<positions>[^@=]*))?"
-    r"=(?P<value>[^=]*)"
-)
-_WHOLE = re.compile(r"-?[0-9]{1,9}")
-_SHUFFLE = re.compile(r"shuffle(0|[1-9][0-9]{0,8})")
+Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edit:
     """One intervention on a forward pass.
 
-    `value` is "zero", "mean", "uniform", "shuffle0", "shuffle1", ... or, in Python only, a function from
-    the site's tensor (in the shape that a Trace hands out) to one of the same shape. "mean" is the mean over
-    the positions of this text; for `attn`, whose rows must not look ahead, it is "uniform": each row even
-    over the keys it may see. "shuffle7" gives each position another one's row: the order that
-    `shuffled(T, 7)` has. `heads` (sites split by heads only) and `positions` (negative ones count from the
-    end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
+    `value` says what the site gives instead, in the shape (T, D), (H, T, D/H) or (H, T, T) that a Trace has:
+
+        "zero"       0
+        "mean"       the mean over the positions of this text (for `attn`, whose rows must not look ahead,
+                     "uniform")
+        "sample"     the mean over all tokens of a sample of text (`gptviz.sample_means`), in the model
+                     without edits
+        "ids5+17+9"  what the model without edits has here, at the same positions and heads, when it reads
+                     these token ids; tokens beyond their end keep their own
+        "shuffle7"   each position another one's row: the order of `shuffled(T, 7)`
+
+    and for `attn` alone, where each query looks:
+
+        "uniform"    at all keys that it may see alike
+        "first"      at token 0 only
+        "previous"   at the token before it only (token 0 at itself)
+        "hide5"      as before, but no later token at token 5; each row's rest is scaled up to 1
+
+    In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape or of
+    one row for every position, or a function from the site's tensor to one of the same shape.
+
+    `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
+    the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
     Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
 
     `str(edit)` and `Edit.parse` are each other's reverse. Raises ValueError for heads and positions that
@@ -49,84 +68,110 @@ class Edit:
     """
 
     site: str
-    block: int | None = None
+    block: int | str | None = None
     value: Replacement = "zero"
     heads: Sequence[int] | None = None
     positions: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         block = self.block
-        if block is not None and not isinstance(block, bool) and hasattr(block, "__index__"):
+        if block is not None and not isinstance(block, bool | str) and hasattr(block, "__index__"):
             object.__setattr__(self, "block", operator.index(block))  # NumPy's and torch's integers too
         for what in ("heads", "positions"):
             given = getattr(self, what)
             if given is not None:
-                object.__setattr__(self, what, _indices(what, given))
+                object.__setattr__(self, what, indices(what, given))
+
+    def _identity(self) -> tuple[object, ...]:
+        # two tensors are the same value if they are one: numbers may be written into later
+        value = id(self.value) if isinstance(self.value, torch.Tensor) else self.value
+        return (self.site, self.block, value, self.heads, self.positions)
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity() == other._identity() if isinstance(other, Edit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
 
     def __str__(self) -> str:
-        """The text form. Raises ValueError for a function, which has none."""
-        if callable(self.value):
+        """The text form. Raises ValueError for a value of Python's, which has none."""
+        if not isinstance(self.value, str):
             raise ValueError(
-                f"this edit of {self.site!r} replaces values by a Python function, which has no text form: "
-                f"an edit that can be written down has one of the values {', '.join(VALUES)}, or shuffle7"
+                f"this edit of {self.site!r} replaces values by {_kind(self.value)}, which has no text form: "
+                f"an edit that can be written down has one of the values {NAMED}"
             )
-        block = "" if self.block is None else f".{self.block}"
-        heads = "" if self.heads is None else "." + _joined(self.heads)
-        positions = "" if self.positions is None else "@" + _joined(self.positions)
-        return f"{self.site}{block}{heads}{positions}={self.value}"
+        return written(self.site, self.block, self.value, self.heads, self.positions)
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
         """The edit that `text` writes down; a blank counts as the + that an address turns into one.
 
-        Raises ValueError, which quotes the text and lists what is allowed. Blocks, heads and positions
+        Raises ValueError, which quotes the text and lists what is allowed. Blocks, heads, positions and ids
         are compared with a model and a prompt by `check`.
         """
-        found = _PARTS.fullmatch(text.strip()) if isinstance(text, str) else None
-        if found is None:
+        if not isinstance(text, str):
             raise ValueError(f"{text!r} is no edit; an edit is written {GRAMMAR}")
         try:
-            block = found["block"]
-            edit = cls(
-                found["site"],
-                None if block is None else _whole("block", block),
-                found["value"],  # check_form looks at it
-                _split("head", found["heads"]),
-                _split("position", found["positions"]),
-            )
+            edit = cls(*parts_of(text))
             edit.check_form()
         except ValueError as error:
             raise ValueError(f"{text!r} is no edit: {error}; an edit is written {GRAMMAR}") from None
         return edit
 
+    @property
+    def named(self) -> Named | None:
+        """The value as its name and numbers; None for a value of Python's, or one that does not exist."""
+        return named(self.value)
+
     def check_form(self) -> None:
         """Raise a ValueError for what no model could do: all that can be said before one is known."""
-        check_key(self.site, self.block, None)
-        shuffles = _seed(self.value) is not None
-        if not callable(self.value) and self.value not in VALUES and not shuffles:
+        self._check_block(None)
+        site, value = SITES[self.site], self.named
+        if value is None and (isinstance(self.value, str) or not _is_pythons(self.value)):
             raise ValueError(
-                f"an edit's value is {self.value!r}; it must be one of {NAMED}, or a function in Python"
+                f"an edit's value is {self.value!r}; it must be one of {NAMED}, "
+                "or in Python a trace, a tensor or a function"
             )
-        if shuffles and SITES[self.site].form == "weights":
+        if value is not None and value.name in NOT_FOR_WEIGHTS and site.form == "weights":
+            why = "let rows look ahead" if value.name == "shuffle" else "give rows of no text"
+            raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
+        if value is not None and value.name in FOR_WEIGHTS and site.form != "weights":
+            looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
             raise ValueError(
-                f"{self.value!r} would let rows of {self.site!r} look ahead: shuffle another site"
+                f"{self.value!r} says where a head looks: it is for {looks}, not for {self.site!r}"
             )
-        if self.value == "uniform" and SITES[self.site].form != "weights":
-            spread = ", ".join(name for name, site in SITES.items() if site.form == "weights")
-            raise ValueError(f'"uniform" spreads attention evenly: it is for {spread}, not for {self.site!r}')
-        if self.heads is not None and SITES[self.site].form == "rows":
+        if self.heads is not None and site.form == "rows":
             split = ", ".join(name for name, site in SITES.items() if site.form != "rows")
             raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split}")
-
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
     def check(self, config: GPTConfig, n_tokens: int) -> None:
-        """Raise a ValueError for a site, block, head, position or value that does not exist."""
+        """Raise a ValueError for a site, block, head, position, value or id that does not exist."""
         self.check_form()
-        check_key(self.site, self.block, config.n_layers)
-        _check_range("head", self.heads, 0, config.n_heads)
-        _check_range("position", self.positions, -n_tokens, n_tokens)
+        self._check_block(config.n_layers)
+        check_range("head", self.heads, 0, config.n_heads)
+        check_range("position", self.positions, -n_tokens, n_tokens)
+        value, known = self.named, None
+        if value is not None and value.name == "hide":
+            check_range("position", value.numbers, 0, n_tokens)
+        if value is not None and value.name == "ids":
+            check_range("token id", value.numbers, 0, config.vocab_size)
+            known = len(value.numbers)
+            if known > config.context_length:
+                raise ValueError(
+                    f"{known} ids are more than the {config.context_length} that the model reads"
+                )
+        if isinstance(self.value, Source):
+            known = len(self.value)
+        beyond = [p for p in self.positions or () if known is not None and p % n_tokens >= known]
+        if beyond:
+            raise ValueError(f"position {beyond[0]} has no value: the other text has {known} tokens")
+
+    def _check_block(self, n_layers: int | None) -> None:
+        every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
+        block = 0 if every else self.block
+        check_key(self.site, block, n_layers)  # type: ignore[arg-type]  # it says what is wrong
 
     @property
     def is_causal(self) -> bool:
@@ -135,46 +180,61 @@ class Edit:
         A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
         what a function may do.
         """
-        spread = self.value == "mean" and SITES[self.site].form != "weights"
+        name = None if self.named is None else self.named.name
+        spread = name == "mean" and SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())
-        shuffles = _seed(self.value) is not None
-        return not (callable(self.value) or spread or shuffles or from_the_end)
+        return not (_is_function(self.value) or spread or name == "shuffle" or from_the_end)
+
+    def blocks(self, n_layers: int) -> tuple[int, ...]:
+        """The blocks that it is made in; none for a site outside of them."""
+        if self.block == EVERY:
+            return tuple(range(n_layers))
+        return () if self.block is None else (int(self.block),)
+
+    def each(self, n_layers: int) -> list["Edit"]:
+        """The same with one block each."""
+        return [replace(self, block=b) for b in self.blocks(n_layers)] if self.block == EVERY else [self]
 
     def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
         """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
 
         `first` is the position of the first row, where only the end of a text is computed (`attn` is
-        (H, T, K) then): for causal edits.
+        (H, T, K) then): for causal edits. The block must be one, and the value not "sample" or "ids".
         """
-        if first and self.positions is not None:
-            here = tuple(position - first for position in self.positions if position >= first)
-            return replace(self, positions=here).apply(value) if here else value.clone()
-        replacement = self._replacement(value)
+        replacement = self._replacement(value, first)
         if self.heads is None and self.positions is None:
             return replacement
-        chosen = torch.zeros(value.shape[:-1], dtype=torch.bool)  # (T,) or (H, T)
-        heads = slice(None) if self.heads is None else torch.tensor(list(self.heads), dtype=torch.long)
-        positions = (
-            slice(None) if self.positions is None else torch.tensor(list(self.positions), dtype=torch.long)
-        )
-        if value.dim() == 2:
-            chosen[positions] = True
-        else:
-            rows = torch.zeros(value.shape[1], dtype=torch.bool)
-            rows[positions] = True
-            chosen[heads] = rows
+        count = value.shape[-2]
+        rows = torch.full((count,), self.positions is None)
+        for position in self.positions or ():
+            here = position - first if position >= 0 else position + count
+            if 0 <= here < count:
+                rows[here] = True
+        chosen = rows
+        if value.dim() == 3:
+            chosen = torch.zeros(value.shape[:-1], dtype=torch.bool)  # (H, T)
+            chosen[slice(None) if self.heads is None else list(self.heads)] = rows
         return torch.where(chosen.unsqueeze(-1).to(value.device), replacement, value)
 
-    def _replacement(self, value: torch.Tensor) -> torch.Tensor:
-        if self.value == "zero":
-            return torch.zeros_like(value)
-        if self.value in ("mean", "uniform"):
-            if SITES[self.site].form == "weights":
-                return _uniform(value)
-            return value.mean(dim=-2, keepdim=True).expand_as(value).clone()
-        seed = _seed(self.value)
-        if seed is not None:
-            return value[..., torch.from_numpy(shuffled(value.shape[-2], seed)).to(value.device), :]
+    def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
+        weights = SITES[self.site].form == "weights"
+        if self.named is not None:
+            return made(self.named, value, weights)
+        if isinstance(self.value, torch.Tensor):
+            return placed(part_of(self.value, value, first, weights), value, weights)
+        if isinstance(self.value, Source):
+            stop = min(len(self.value), first + value.shape[-2])
+            if stop <= first:
+                return value.clone()
+            block = None if self.block is None else int(self.block)
+            given = self.value.rows(self.site, block, first, stop)
+            fits = value.shape[-1] >= given.shape[-1] if weights else value.shape[-1] == given.shape[-1]
+            if given.shape[:-2] != value.shape[:-2] or not fits:
+                raise ValueError(
+                    f"the trace has {self.site!r} in the shape {tuple(given.shape)}, this model "
+                    f"{tuple(value.shape)}: they are of models of other sizes"
+                )
+            return placed(given, value, weights)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -185,50 +245,25 @@ class Edit:
         return result.to(value)
 
 
-def shuffled(count: int, seed: int) -> np.ndarray:
-    """The order of "shuffle" and this seed: position i is given the row of position `order[i]`, (count,)."""
-    return np.random.default_rng(seed).permutation(count)
+Given = Edit | str
 
 
-def _seed(value: Replacement) -> int | None:
-    """Of a shuffle its number, of anything else None."""
-    found = _SHUFFLE.fullmatch(value) if isinstance(value, str) else None
-    return None if found is None else int(found[1])
+def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
+    """Edits, of edits and their text forms. Raises ValueError for what is neither."""
+    if isinstance(given, str | Edit) or not isinstance(given, Iterable):
+        raise ValueError(f"edits are {given!r}; give a list of them, such as ['z.4.3=zero']")
+    return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in given)
 
 
-def _uniform(attn: torch.Tensor) -> torch.Tensor:
-    """(H, T, K) of 1 / (number of keys that the query may see): the last T of K tokens."""
-    seen = torch.ones_like(attn).tril(attn.shape[-1] - attn.shape[-2])
-    return seen / seen.sum(dim=-1, keepdim=True)
+def _is_function(value: Replacement) -> bool:
+    return callable(value) and not isinstance(value, torch.Tensor | Source)
 
 
-def _indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"{what} is {given!r}; give a list of whole numbers, or None for all of them")
-    given = tuple(given)
-    wrong = [i for i in given if isinstance(i, bool) or not hasattr(i, "__index__")]
-    if wrong:
-        raise ValueError(f"{what} has {wrong[0]!r}, which is no whole number")
-    if not given:
-        raise ValueError(f"{what} is empty: nothing would be replaced; name at least one, or None for all")
-    return tuple(sorted({operator.index(i) for i in given}))
+def _is_pythons(value: Replacement) -> bool:
+    return isinstance(value, torch.Tensor | Source) or callable(value)
 
 
-def _check_range(what: str, given: Sequence[int] | None, low: int, high: int) -> None:
-    wrong = [i for i in given or () if not low <= i < high]
-    if wrong:
-        raise ValueError(f"there is no {what} {wrong[0]!r}; they go from {low} to {high - 1}")
-
-
-def _joined(numbers: Sequence[int]) -> str:
-    return "+".join(map(str, numbers))
-
-
-def _split(what: str, text: str | None) -> list[int] | None:
-    return None if text is None else [_whole(what, part) for part in re.split(r"[+ ]", text)]
-
-
-def _whole(what: str, text: str) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is no {what}, which is a whole number")
-    return int(text)
+def _kind(value: Replacement) -> str:
+    if isinstance(value, torch.Tensor):
+        return "a tensor"
+    return "another trace" if isinstance(value, Source) else "a Python function"

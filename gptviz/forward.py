@@ -29,12 +29,14 @@ _pass_threads: int | None = None  # torch's threads while a pass runs; None: as 
 class Hook:
     """Where to look: at a module (a path inside GPTModel), at its first input or at its output.
 
-    `visit` gets the tensor as the model has it and returns a replacement, or None to leave it alone.
+    `visit` gets the tensor as the model has it and returns a replacement, or None to leave it alone. Hooks of
+    one place follow each other in the order in which they are given, those that are `last` after all others.
     """
 
     module: str
     side: Literal["input", "output"]
     visit: Callable[[torch.Tensor], torch.Tensor | None]
+    last: bool = False
 
 
 def hidden(
@@ -62,15 +64,24 @@ def hidden_from(
 
 
 def last_logits(
-    model: GPTModel, idx: torch.Tensor, past: Past | None = None, position: int | None = None
+    model: GPTModel,
+    idx: torch.Tensor,
+    past: Past | None = None,
+    position: int | None = None,
+    hooks: Iterable[Hook] = (),
 ) -> torch.Tensor:
     """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others.
 
     After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
     one is given, and else where the past ends.
     """
-    with running(model), torch.inference_mode():
+    with running(model), _hooked(model, hooks), torch.inference_mode():
         return model.out_head(_pass(model, idx, past, position)[:, -1])
+
+
+def version(model: GPTModel) -> int:
+    """Changes when weights are changed in place, as an optimizer does."""
+    return sum(0 if p.is_inference() else p._version for p in model.parameters())
 
 
 @contextmanager
@@ -141,7 +152,7 @@ def _hooked(model: GPTModel, hooks: Iterable[Hook]) -> Iterator[None]:
     thread = threading.get_ident()
     handles = []
     try:
-        for hook in hooks:
+        for hook in sorted(hooks, key=lambda hook: hook.last):
             module = _submodule(model, hook.module)
             if hook.side == "output":
                 handles.append(module.register_forward_hook(_after(hook, thread)))

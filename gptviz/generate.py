@@ -91,6 +91,9 @@ def generate(
     Each token is read once, its keys and values are kept (`gptviz.past`); `cache=False` reads all of them
     again for every token, as the book does. `captured` gives each step a trace of what the model had read.
 
+    The model's edits are made in every pass; where one depends on the whole text, each pass reads all of it.
+    Where the context slides, positions are those that the model sees.
+
     Raises ValueError, at once and not at the first step, for an empty text and for options out of range.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
@@ -167,8 +170,9 @@ class _Reader:
     trace: Trace | None = None
 
     def __init__(self, lm: "LanguageModel", longest: int, cache: bool):
-        self.model, self.context = lm.model, lm.config.context_length
-        self.past = Past(lm.model, room=min(longest, self.context)) if cache else None
+        self.lm, self.context = lm, lm.config.context_length
+        # an edit that depends on the whole text changes the earlier tokens with every new one
+        self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
         self.rows = [0]  # which text each row of the past belongs to; at first they are all the same
 
     def read(self, texts: list[list[int]], rows: list[int]) -> torch.Tensor:
@@ -186,8 +190,8 @@ class _Reader:
                 past = self.past = past.rows(known)
                 self.rows = rows
             new = [text[len(past) :] for text in texts]
-        idx = torch.tensor(new, device=self.model.tok_emb.weight.device)  # (b, t)
-        logits = last_logits(self.model, idx, past).float().cpu()
+        idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
+        logits = self.lm.last_logits(idx, past).float().cpu()
         return logits.expand(len(rows), -1)
 
 
@@ -262,6 +266,8 @@ def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -
     ids = lm.encode(text, special_tokens=special_tokens) if isinstance(text, str) else list(text)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
+    for edit in lm.edits:
+        edit.check(lm.config, min(len(ids), lm.config.context_length))
     return ids
 
 

@@ -1,28 +1,65 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tiktoken
+import torch
 
+from gptviz import forward
 from gptviz.capture import capture
 from gptviz.config import GPTConfig
-from gptviz.edits import Edit
+from gptviz.editing import edit_hooks
+from gptviz.edits import Edit, Given, edits_of
 from gptviz.generate import generate as write_on
 from gptviz.model import GPTModel
+from gptviz.past import Past
 from gptviz.reduction import Reduction
+from gptviz.sources import ready
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
 from gptviz.trace import Token, Trace, tokens_of
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A GPTModel in eval mode with the tokenizer that its ids belong to."""
+    """A GPTModel in eval mode with the tokenizer that its ids belong to.
+
+    `edits` are made in every pass (see `edited`); `plain` is the same without them. `model` itself knows of
+    none: a pass that has them is one of `trace`, `generate`, `hidden` and `last_logits`.
+    """
 
     model: GPTModel
     tokenizer: tiktoken.Encoding
     config: GPTConfig
     name: str
+    edits: tuple[Edit, ...] = ()
+
+    def edited(self, *edits: Given) -> "LanguageModel":
+        """The same model with these edits (or their text forms) in every pass, after those it has already.
+
+        No weight is copied. What takes a LanguageModel makes them, or refuses in a sentence. Raises
+        ValueError for what no text of this model could have.
+        """
+        more = edits_of(edits)
+        for edit in more:
+            edit.check(self.config, self.config.context_length)
+        return replace(self, edits=(*self.edits, *more)) if more else self
+
+    @property
+    def plain(self) -> "LanguageModel":
+        """The model as it is, without edits."""
+        return replace(self, edits=()) if self.edits else self
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
+        return all(edit.is_causal for edit in self.edits)
+
+    def check_plain(self, what: str) -> None:
+        """Raise a ValueError if it has edits, where `what` can be done with the model as it is only."""
+        if self.edits:
+            count = "an edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
+            raise ValueError(f"{what} is for a model as it is, and this one has {count}: give lm.plain")
 
     @property
     def nbytes(self) -> int:
@@ -54,7 +91,7 @@ class LanguageModel:
         self,
         text: str | Sequence[int],
         keep: Iterable[str | tuple[str, int]] | None = None,
-        edits: Iterable[Edit] = (),
+        edits: Iterable[Given] = (),
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),
         after: Trace | None = None,
@@ -62,8 +99,8 @@ class LanguageModel:
         """One forward pass on a text (or on token ids), captured.
 
         `keep` lists the sites to keep, by name or as (site, block) pairs: None keeps all of them;
-        see `gptviz.sites.SITES`. `edits` replace what sites pass on. `reduce` looks at sites, edited ones
-        included, and keeps only what is made of them.
+        see `gptviz.sites.SITES`. `edits`, or their text forms, replace what sites pass on, after the model's
+        own. `reduce` looks at sites, edited ones included, and keeps only what is made of them.
 
         `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
         only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
@@ -92,6 +129,47 @@ class LanguageModel:
             raise ValueError(
                 f"token id {outside[0]} given; {self.name} has ids 0 to {self.config.vocab_size - 1}"
             )
-        return capture(self.model, self.tokenizer, self.config, self.name, ids, keep, edits, reduce, after)
+        every = (*self.edits, *edits_of(edits))
+        for edit in every:
+            edit.check(self.config, len(ids))
+        made = ready(self, every)
+        return capture(
+            self.model, self.tokenizer, self.config, self.name, ids, keep, every, reduce, after, made
+        )
+
+    def hidden(
+        self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None
+    ) -> torch.Tensor:
+        """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
+        return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
+
+    def last_logits(
+        self, idx: torch.Tensor, past: Past | None = None, position: int | None = None
+    ) -> torch.Tensor:
+        """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
+        return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
+
+    def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
+        """The edits as the first hooks of a pass over texts of so many tokens: see `editing.edit_hooks`.
+
+        Raises ValueError for what such a text does not have, and with `first` for an edit that depends on the
+        whole text.
+        """
+        for edit in self.edits:
+            edit.check(self.config, n_tokens)
+            if first and not edit.is_causal:
+                raise ValueError(
+                    f"an edit of {edit.site!r} depends on the whole text: the end of one cannot be read alone"
+                )
+        return edit_hooks(ready(self, self.edits), self.config, first, entered)
+
+    def _hooks(
+        self, in_idx: torch.Tensor, past: Past | None, position: int | None = None
+    ) -> list[forward.Hook]:
+        if not self.edits:
+            return []
+        known = 0 if past is None else past.next
+        first = known if position is None else position
+        return self.hooks(first + in_idx.shape[1], first)
 
     generate = write_on

@@ -127,6 +127,12 @@ def all_keys(config: GPTConfig) -> list[Key]:
     return [*before, *blocks, ("final", None)]
 
 
+def named_key(key: Key) -> str | tuple[str, int]:
+    """A key as `keep` has it: a site outside the blocks by its name alone."""
+    site, block = key
+    return site if block is None else (site, block)
+
+
 def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
     """The key, if there is such a place; else a ValueError that says what there is.
 

@@ -12,10 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz import Edit
-from gptviz.edits import VALUES, shuffled
+from gptviz.edit_values import FOR_WEIGHTS, NAMES, shuffled
 from gptviz.sites import SITES
 
 PARROTS = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+
+
+NUMBERS = st.integers(0, 10**9 - 1)
+
+
+def values(site):
+    """Every value that can be written down for a site."""
+    hide = NUMBERS.map("hide{}".format)
+    ids = st.lists(NUMBERS, min_size=1, max_size=5).map(lambda ids: "ids" + "+".join(map(str, ids)))
+    if site.form == "weights":
+        return st.sampled_from([name for name in NAMES if name != "sample"]) | hide | ids
+    named = st.sampled_from([name for name in NAMES if name not in FOR_WEIGHTS])
+    return named | NUMBERS.map("shuffle{}".format) | ids
 
 
 @st.composite
@@ -25,12 +38,8 @@ def edits(draw):
     numbers = st.lists(st.integers(0, 10**6), min_size=1, max_size=4)
     return Edit(
         site.name,
-        draw(st.integers(0, 10**6)) if site.per_block else None,
-        draw(
-            st.sampled_from(VALUES)
-            if site.form == "weights"
-            else st.sampled_from(("zero", "mean")) | st.integers(0, 10**9 - 1).map("shuffle{}".format)
-        ),
+        draw(st.just("*") | st.integers(0, 10**6)) if site.per_block else None,
+        draw(values(site)),
         draw(st.none() | numbers) if site.form != "rows" else None,
         draw(st.none() | st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=4)),
     )
@@ -60,6 +69,11 @@ def test_different_edits_have_different_texts(one, other):
         ("attn.0.1@-1+2=mean", Edit("attn", 0, "mean", heads=[1], positions=[2, -1])),
         ("embed=zero", Edit("embed")),
         ("pos_emb=shuffle0", Edit("pos_emb", value="shuffle0")),
+        ("z.5.0+3=sample", Edit("z", 5, "sample", heads=[0, 3])),
+        ("attn.*=hide5", Edit("attn", "*", "hide5")),
+        ("attn.*.2@-1=first", Edit("attn", "*", "first", heads=[2], positions=[-1])),
+        ("attn.1=previous", Edit("attn", 1, "previous")),
+        ("resid_pre.3@4=ids17+5+17", Edit("resid_pre", 3, "ids17+5+17", positions=[4])),
         ("k.2.1@3=shuffle12", Edit("k", 2, "shuffle12", heads=[1], positions=[3])),
     ],
 )
@@ -88,12 +102,22 @@ def test_how_edits_are_written(text, edit):
         ("z.4@99999999999=zero", "is no position"),
         ("mlp_out.2.1=zero", "not split by heads; those that are: q, k, v, attn, z"),
         ("embed.1=zero", "outside the blocks"),
-        ("z.4=nought", '"zero", "mean", "uniform"'),
+        ("z.4=nought", '"zero", "mean", "sample", "uniform", "first", "previous", or .*"hide5"'),
         ("mlp_out.2=uniform", "it is for attn"),
+        ("z.2=hide5", "it is for attn"),
+        ("v.*=previous", "it is for attn"),
+        ("attn.2=sample", "would give rows of no text"),
+        ("embed.*=zero", "outside the blocks"),
+        ("z.**=zero", "'[*][*]' is no block"),
+        ("attn.1=hide", "it must be one of"),
+        ("attn.1=hide05", "it must be one of"),
+        ("z.1=ids", "it must be one of"),
+        ("z.1=ids5+", "it must be one of"),
+        ("z.1=ids5++6", "it must be one of"),
         ("attn.2=shuffle1", "look ahead"),
-        ("pos_emb=shuffle", '"shuffle" and a number'),
-        ("pos_emb=shuffle01", '"shuffle" and a number'),
-        ("pos_emb=shuffle-1", '"shuffle" and a number'),
+        ("pos_emb=shuffle", '"shuffle7"'),
+        ("pos_emb=shuffle01", '"shuffle7"'),
+        ("pos_emb=shuffle-1", '"shuffle7"'),
     ],
 )
 def test_what_is_no_edit_is_quoted_and_told_what_is(text, reason):
@@ -129,7 +153,7 @@ def test_heads_and_positions_are_lists_of_whole_numbers(given, sentence):
 def test_a_function_works_in_python_and_has_no_text(lm):
     halved = Edit("z", 0, lambda z: z / 2)
     assert torch.equal(lm.trace("Hello", edits=[halved])["z", 0], lm.trace("Hello")["z", 0] / 2)
-    with pytest.raises(ValueError, match=r"Python function, which has no text form.*zero, mean, uniform"):
+    with pytest.raises(ValueError, match=r"Python function, which has no text form.*zero"):
         str(halved)
 
 

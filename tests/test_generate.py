@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import gptviz
+from gptviz import forward
 from gptviz import generate as module
 from gptviz.generate import generate, generate_text_simple
 from gptviz.sampling import Sampling
@@ -264,10 +265,10 @@ def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch
     end = lm.tokenizer.encode_single_token("<|endoftext|>")
     wanted = iter([11, 12, end, 13])
 
-    def forced(model, idx, past):
+    def forced(*_):
         return torch.nn.functional.one_hot(torch.tensor([next(wanted)]), lm.config.vocab_size) * 100.0
 
-    monkeypatch.setattr(module, "last_logits", forced)
+    monkeypatch.setattr(forward, "last_logits", forced)
     for special in (False, True):
         wanted = iter([11, 12, end, 13])
         steps = list(generate(lm, "so <|endoftext|> it", 9, seed=0, special_tokens=special))

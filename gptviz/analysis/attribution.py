@@ -142,7 +142,7 @@ def source_tokens(
     at = position_of(trace, position)
     token, against = ids_of(trace, token, against)
     read = reader(trace, model, token, against, at)
-    edited = {edit.block for edit in trace.edits if edit.site == "z"}
+    edited = {b for edit in trace.edits if edit.site == "z" for b in edit.blocks(trace.config.n_layers)}
     near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
     found = []
     for block in range(trace.config.n_layers):

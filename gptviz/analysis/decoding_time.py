@@ -17,13 +17,13 @@ def written_again(
 
     The text is the one that was written, whatever these logits say. Timed is the pass alone, after the wait
     for others' passes; a first pass that is not timed makes the kernels ready. Where the context is full it
-    slides and no cache is of use: both ways are then the same.
+    slides, or an edit of the model depends on the whole text, no cache is of use: both ways are then alike.
     """
     ids, context = [*prompt, *new], lm.config.context_length
     past: Past | None = None
     for step in range(first, len(new)):
         known = ids[: len(prompt) + step]
-        if not cached or len(known) > context:
+        if not cached or not lm.is_causal or len(known) > context:
             past, read = None, known[-context:]
         elif past is None:
             past, read = Past(lm.model, room=min(len(ids), context)), known
@@ -43,4 +43,4 @@ def written_again(
 
 def _logits(lm: LanguageModel, ids: Sequence[int], past: Past | None) -> torch.Tensor:
     batch = torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device)  # (1, T)
-    return forward.last_logits(lm.model, batch, past)[0].float().cpu()  # (1, V) -> (V,)
+    return lm.last_logits(batch, past)[0].float().cpu()  # (1, V) -> (V,)

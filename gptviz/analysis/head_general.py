@@ -24,9 +24,9 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import kind_of, lifts_of
 from gptviz.analysis.head_scores import ENTROPY, HeadScores
 from gptviz.analysis.random_repeats import random_repeats
-from gptviz.analysis.sample import Window, long_passages, windows
 from gptviz.language_model import LanguageModel
 from gptviz.reduction import Reduction
+from gptviz.sample import Window, long_passages, windows
 
 VERSION = 1  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64

@@ -14,7 +14,7 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 2022; McGrath et al., The Hydra Effect, 2023 (other heads stand in for a muted one).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -59,7 +59,6 @@ def knock_out(
     target: Target,
     baseline: str = "zero",
     position: int = -1,
-    edits: Iterable[Edit] = (),
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Mute every part in turn: the logit of `target` at a position, its probability, and what changed.
@@ -73,20 +72,18 @@ def knock_out(
     probability, effect; of every block its heads, its attention, its feed-forward. The rows are those of
     `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
 
-    `edits` are made in every pass, the muted part being one more; the passes are then run one by one.
+    The model's own edits are made in every pass, the muted part being one more.
     `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     ids = check(lm, target, baseline)
-    edits = tuple(edits)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
-    trace = lm.trace(text, keep=sites if not edits else [], edits=edits)
+    trace = lm.trace(text, keep=sites)
     at = position_of(trace, position)
     own, _ = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
-    rows = _one_by_one(lm, trace, at, edits, baseline) if edits else _batches(lm, trace, at, baseline)
     found: list[tuple[float, float]] = []
-    for logits in rows:
+    for logits in _batches(lm, trace, at, baseline):
         found += zip(*_measured(logits, *ids), strict=True)
         if progress is not None:
             progress(len(found), len(parts))
@@ -134,27 +131,19 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
     return wanted.tolist(), logits.softmax(dim=-1)[:, token].tolist()
 
 
-def _one_by_one(
-    lm: LanguageModel, trace: Trace, at: int, edits: tuple[Edit, ...], baseline: str
-) -> Iterator[torch.Tensor]:
-    """The logits with each part muted, (1, V) each: a whole pass for every part."""
-    ids = [token.id for token in trace.tokens]
-    for part in parts_of(lm):
-        yield lm.trace(ids, keep=[], edits=(*edits, part.edit(baseline))).logits(at)[None]
-
-
 def _batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
     """The same, (B, V) each: the parts of a block together, as many as fit into a batch."""
-    size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1)))
+    stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
+    size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
     parts = parts_of(lm)
     for b in range(lm.config.n_layers):
         of_block = [part for part in parts if part.block == b]
         for i in range(0, len(of_block), size):
-            yield _batch(lm, trace, at, b, of_block[i : i + size], baseline)
+            yield _batch(lm, trace, at, stop, b, of_block[i : i + size], baseline)
 
 
 def _batch(
-    lm: LanguageModel, trace: Trace, at: int, block: int, parts: list[MutedPart], baseline: str
+    lm: LanguageModel, trace: Trace, at: int, stop: int, block: int, parts: list[MutedPart], baseline: str
 ) -> torch.Tensor:
     """(B, V): the logits at a position with each of these parts of one block muted."""
     model = lm.model
@@ -184,11 +173,12 @@ def _batch(
         return replaced
 
     hooks = [
+        *lm.hooks(stop, entered=block),
         Hook(f"{path}.att.out_proj", "input", heads),
         Hook(f"{path}.att", "output", whole("attention", "attn_out")),
         Hook(f"{path}.ff", "output", whole("feed-forward", "mlp_out")),
     ]
-    stream = trace["resid_pre", block][None, : at + 1].to(model.out_head.weight)  # (1, T, D)
+    stream = trace["resid_pre", block][None, :stop].to(model.out_head.weight)  # (1, T, D)
     final = hidden_from(model, block, stream, hooks)[:, at]  # (B, D)
     with running(model):
         return kernels.linear(final, model.out_head.weight).float().cpu()  # (B, D) x (V, D) -> (B, V)

@@ -36,7 +36,7 @@ def unseen(
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
     places = positions_of(edit, n_tokens)
-    blocks = range(n_layers) if edit.block is None and _in_block(edit.site) else [edit.block]
+    blocks = edit.blocks(n_layers) or (None,)
     found = [_unseen_from(edit, b, places, site, block, n_layers, head, position) for b in blocks]
     return None if None in found else found[0]
 
@@ -50,13 +50,8 @@ def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
 
 def hidden_token(edit: Edit) -> int | None:
     """Of "hide5" its 5: the token that no later one may look at. None for any other edit."""
-    value = edit.value if isinstance(edit.value, str) else ""
-    number = value.removeprefix("hide")
-    return int(number) if value.startswith("hide") and number.isdigit() else None
-
-
-def _in_block(site: str) -> bool:
-    return SITES[site].per_block
+    value = edit.named
+    return value.numbers[0] if value is not None and value.name == "hide" else None
 
 
 def _unseen_from(

@@ -87,14 +87,13 @@ def without_heads(
     lm: LanguageModel,
     ids: Sequence[int],
     heads: Sequence[tuple[int, int]],
-    edits: Sequence[Edit] = (),
 ) -> NDArray[np.float64]:
     """(T,): what each token's probability would have been with these (block, head) giving nothing.
 
     One real pass in which their outputs are zero, everywhere in the text; NaN for the first token. No
-    heads: as the model has it, with the `edits` that are made to it in any case.
+    heads: as the model has it, with its own edits.
     """
-    edits = [*edits, *(Edit("z", block, "zero", [head]) for block, head in heads)]
+    edits = [Edit("z", block, "zero", [head]) for block, head in heads]
     final = lm.trace(ids, keep=["final"], edits=edits)["final"]  # (T, D)
     found = surprises(final, lm.model.out_head.weight.detach(), ids)
     return found["probability"].to_numpy(dtype=np.float64)

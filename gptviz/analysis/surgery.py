@@ -14,7 +14,6 @@ from typing import ClassVar, Literal
 
 import torch
 
-from gptviz import forward
 from gptviz.analysis.moved import kl_bits
 from gptviz.language_model import LanguageModel
 from gptviz.past import Past
@@ -86,11 +85,14 @@ class Surgery:
 def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surgery:
     """What comes after a text with this done to what is cached of it: real passes of the model.
 
-    Raises ValueError for a text of one token, for which nothing is cached, and for positions that are not.
+    The model's edits are made in every pass. Raises ValueError for a text of one token, for which nothing is
+    cached, for positions that are not, and for edits that a cache cannot have: those that depend on the whole
+    text, and those that say at which positions attention looks where one is taken out.
     """
     if len(ids) < 2:
         raise ValueError("of a text of one token nothing is cached when the next one is written")
     operation.check(len(ids) - 1)
+    _check_edits(lm, operation)
     before = remembered(lm, ids)
     unfrozen = None
     if operation.kind == "freeze":
@@ -106,7 +108,7 @@ def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surg
 def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
     """The keys and values of all tokens but the last."""
     past = Past(lm.model, room=len(ids))
-    forward.hidden(lm.model, _batch(lm, ids[:-1]), past=past)
+    lm.hidden(_batch(lm, ids[:-1]), past=past)
     return past
 
 
@@ -126,8 +128,18 @@ def other_text(ids: Sequence[int], operation: Operation) -> list[int]:
     return [*ids[: operation.other], operation.token, *ids[operation.other + 1 :]]
 
 
+def _check_edits(lm: LanguageModel, operation: Operation) -> None:
+    for edit in lm.edits:
+        places = edit.site == "attn" and edit.value not in ("zero", "uniform", "mean")
+        if not edit.is_causal or (places and operation.kind == "delete"):
+            raise ValueError(
+                f"{operation.kind!r} cannot be done with this edit of {edit.site!r}, which means something "
+                "else where only the last token is read: take the edit back, or give lm.plain"
+            )
+
+
 def _after(lm: LanguageModel, ids: Sequence[int], past: Past | None = None) -> torch.Tensor:
-    return forward.last_logits(lm.model, _batch(lm, ids), past)[0].float().cpu()  # (1, V) -> (V,)
+    return lm.last_logits(_batch(lm, ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
 
 def _batch(lm: LanguageModel, ids: Sequence[int]) -> torch.Tensor:

@@ -80,6 +80,7 @@ def copying_losses(
     lm: LanguageModel, periods: Sequence[int] = PERIODS, seeds: Sequence[int] = SEEDS
 ) -> list[CopyingLoss]:
     """The loss on the first and on the second half, for each period, means over the seeds."""
+    lm.check_plain("the loss on repeated tokens")
     return [_copying_loss(lm, period, seeds) for period in periods]
 
 

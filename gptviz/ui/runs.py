@@ -24,7 +24,7 @@ from gptviz import LanguageModel, Run, Trace, forward
 from gptviz.past import past_bytes
 from gptviz.reduction import Reduction
 from gptviz.run import alike
-from gptviz.sites import SITES, Key, all_keys, expand
+from gptviz.sites import SITES, Key, all_keys, expand, named_key
 from gptviz.sizes import nbytes_of
 from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
@@ -112,7 +112,7 @@ class Runs:
         if known is not None:
             keys = {key: None for key in keys if key not in set(known.sites())}
             reduce = tuple(r for r in reduce if not known.holds((), (r,)))
-        missing = [_named(key) for key in keys]
+        missing = [named_key(key) for key in keys]
         earlier, common = self._earlier(run, [*missing, *(r.site for r in reduce)])
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
@@ -122,7 +122,11 @@ class Runs:
         self._register(run, found)
         if common < len(run) or known is not None:  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
-            if earlier is not None and common == len(earlier) and found.holds(map(_named, earlier.sites())):
+            if (
+                earlier is not None
+                and common == len(earlier)
+                and found.holds(map(named_key, earlier.sites()))
+            ):
                 with self._lock:  # what a longer text has in it need not be counted twice
                     self._cache.pop(("trace", replace(run, ids=run.ids[:common])), None)
         return found
@@ -255,7 +259,10 @@ def use(key: str, lm: LanguageModel) -> None:
 
 
 def model(run: Run | str) -> LanguageModel:
-    """The model of a run, or of a model's key. Raises ValueError when nobody has it any more."""
+    """The model of a run, with its edits, or of a model's key, without any.
+
+    Raises ValueError when nobody has it any more.
+    """
     key = run if isinstance(run, str) else run.model
     held = getattr(_in_use, "model", (None, None))
     found = held[1] if held[0] == key else models.find(key)
@@ -264,7 +271,7 @@ def model(run: Run | str) -> LanguageModel:
         if context is not None and context.fragment_ids_this_run:
             st.rerun()  # a page loads its model, which a part of it alone cannot
         raise ValueError("this model is not in memory any more: reload the page")
-    return found
+    return found if isinstance(run, str) else found.edited(*run.edits)
 
 
 _in_use = threading.local()
@@ -284,11 +291,6 @@ def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     """About how much a pass holds when it is done: the kept sites, and one block's attention on the way."""
     kept = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
     return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config)
-
-
-def _named(key: Key) -> str | tuple[str, int]:
-    site, block = key
-    return site if block is None else (site, block)
 
 
 def _session() -> str | None:

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz import Edit
 from gptviz.analysis import muting, source_tokens
 from gptviz.analysis.agreement import (
     MUTING,
@@ -58,14 +57,17 @@ def test_muting_is_a_mask_that_hides_the_token(monkeypatch, changes, together):
         assert max(abs(loss) for loss in got.values()) > 0.02  # it is not nothing
 
 
-def test_one_pass_at_a_time_is_the_same_and_takes_edits():
+def test_it_is_the_edit_hide_and_honours_the_models_own():
     lm = random_lm(6, n_layers=3)
-    nothing = Edit("z", 0, lambda z: z)  # an edit that changes nothing
-    batched = dict(muted(lm, IDS, [0, 2, 6], 50))
-    single = dict(muted(lm, IDS, [0, 2, 6], 50, edits=[nothing]))
-    assert single == pytest.approx(batched, abs=1e-3)
-    blind = [Edit("z", b, "zero") for b in range(3)]  # where no head writes, no token is read
-    assert dict(muted(lm, IDS, [0, 2], 50, edits=blind)) == pytest.approx({0: 0, 2: 0}, abs=1e-4)
+    assert dict(muted(lm.edited("z.*=zero"), IDS, [0, 2], 50)) == pytest.approx({0: 0, 2: 0}, abs=1e-4)
+    changed = lm.edited("mlp_out.0=mean", "attn.1.2@6=previous")  # of which one looks at the whole text
+    for model in (lm, changed):
+        for position in (-1, 4):
+            whole = model.trace(IDS).logits(position)[50]
+            hidden = [model.trace(IDS, edits=[f"attn.*=hide{p}"]).logits(position)[50] for p in (0, 2, 6)]
+            expected = [(whole - logit).item() for logit in hidden]
+            got = dict(muted(model, IDS, [0, 2, 6], 50, position=position))
+            assert list(got.values()) == pytest.approx(expected, abs=1e-4)
     with pytest.raises(ValueError, match="no position 8"):
         muted(lm, IDS, [8], 50)
 

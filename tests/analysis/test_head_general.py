@@ -12,8 +12,8 @@ from gptviz import disk_cache
 from gptviz.analysis import head_general, random_repeats
 from gptviz.analysis.head_general import General, general
 from gptviz.analysis.head_measures import MEASURES
-from gptviz.analysis.sample import Window
 from gptviz.language_model import LanguageModel
+from gptviz.sample import Window
 from tests.conftest import random_lm
 
 INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.sample import passages
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons import compared
 from gptviz.lessons.mlp import MLP, Recipe
+from gptviz.sample import passages
 from gptviz.training.baselines import fit_bigram
 from gptviz.training.corpus import Book
 from gptviz.training.held_out import score_book, together

@@ -165,7 +165,7 @@ def is_from_hub(name: str) -> bool:
 
 
 def code_of(model: InUse) -> str:
-    """The arguments of `gptviz.load` that give this model, as Python."""
+    """The Python that gives this model: `gptviz.load("mini")`."""
     choice = model.choice
     name = choice.name.removeprefix(PATH)
     if choice.name.startswith(UPLOAD):
@@ -177,7 +177,7 @@ def code_of(model: InUse) -> str:
         "dtype": choice.dtype if choice.dtype != "float32" else None,
     }
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
-    return ", ".join([repr(name), *given])
+    return f"gptviz.load({', '.join([repr(name), *given])})"
 
 
 def default_device() -> str:

@@ -120,8 +120,8 @@ def in_code(
 def program(function: Callable[..., Any], load: str | None = None, /, **arguments: object) -> str:
     """A file that runs: the module that `function` stands in, and a call of it with these arguments.
 
-    It ends in `picture`, what the function returns. With `load`, the arguments of `gptviz.load`, the
-    function's first argument is the model that they give. Arguments that are the defaults are left out.
+    It ends in `picture`, what the function returns. With `load`, Python that gives a model, the function's
+    first argument is that model. Arguments that are the defaults are left out.
     """
     module = inspect.getmodule(function)
     assert module is not None
@@ -132,7 +132,7 @@ def program(function: Callable[..., Any], load: str | None = None, /, **argument
     call = f"picture = {function.__name__}({', '.join(given)})"
     if len(call) > 100:
         call = "\n".join([f"picture = {function.__name__}(", *(f"    {one}," for one in given), ")"])
-    model = [] if load is None else [f"lm = gptviz.load({load})"]
+    model = [] if load is None else [f"lm = {load}"]
     return "\n".join([inspect.getsource(module).rstrip(), "", "", *model, call, ""])
 
 

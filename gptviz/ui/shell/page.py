@@ -103,7 +103,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         picker(model, _choose)
         prompt_box.special_switch()
     notice(model, _choose)
-    return Frame(title=title, key=model.key, load=models.code_of(model), mode=mode, params=own)
+    return Frame(title=title, key=model.key, plain_load=models.code_of(model), mode=mode, params=own)
 
 
 def _style(mode: Mode) -> None:

@@ -29,12 +29,12 @@ from gptviz.ui.words import show_id
 
 @dataclass(frozen=True)
 class Frame:
-    """A page without a text: `key` names its model among all that are loaded, `load` is what `gptviz.load`
-    needs to give the same."""
+    """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
+    gives the same."""
 
     title: str
     key: str
-    load: str
+    plain_load: str
     mode: Mode
     params: tuple[Param, ...]
 
@@ -42,6 +42,11 @@ class Frame:
     def lm(self) -> LanguageModel:
         """The model, looked up: keep it in a local variable, and in nothing that lives longer."""
         return runs.model(self.key)
+
+    @property
+    def load(self) -> str:
+        """The Python that gives `lm`, for *In code*."""
+        return self.plain_load
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """What a picture's file is called and says; `which` tells it from its like ("block5", "head0")."""
@@ -80,6 +85,17 @@ class Scene(Frame):
     place: DeltaGenerator
     reduce: tuple[Reduction, ...] = ()
     other: Run | None = None
+
+    @property
+    def lm(self) -> LanguageModel:
+        """The model with the run's edits, looked up."""
+        return runs.model(self.run)
+
+    @property
+    def load(self) -> str:
+        """The Python that gives `lm`, the run's edits included."""
+        edits = ", ".join(repr(str(edit)) for edit in self.run.edits)
+        return f"{self.plain_load}.edited({edits})" if edits else self.plain_load
 
     @property
     def trace(self) -> Trace:

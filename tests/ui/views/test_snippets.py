@@ -20,7 +20,7 @@ from gptviz.ui.views.tokens.snippet import merge_rows
 from gptviz.ui.views.why.snippet import shares
 from tests.pages.conftest import run_page
 
-LOAD, TEXT = "'mini', dtype='bfloat16'", "Seven green parrots"
+LOAD, TEXT = "gptviz.load('mini', dtype='bfloat16')", "Seven green parrots"
 
 
 def norm(name: str, quantity: str) -> str:

@@ -3,7 +3,7 @@
 import torch
 
 import gptviz
-from gptviz.analysis.sample import windows
+from gptviz.sample import windows
 
 
 def writes(

@@ -80,7 +80,7 @@ def knocked(scene: Scene, target: Target) -> pd.DataFrame:
         def progress(done: int, of: int) -> Any:
             bar.progress(done / of, words.muting(done, of))  # a click interrupts the script here
 
-        return knock_out(lm, scene.run.ids, pair, position=position, edits=scene.run.edits, progress=progress)
+        return knock_out(lm, scene.run.ids, pair, position=position, progress=progress)
 
     found = runs.runs().derived((f"{__name__}.knocked", position, pair), scene.run, work)
     place.empty()

@@ -96,4 +96,4 @@ def followed_by(run: Run, block: int, head: int) -> NDArray[np.float32]:
 
 @per_run
 def without_heads(run: Run, muted: tuple[tuple[int, int], ...]) -> NDArray[np.float64]:
-    return repeats.without_heads(runs.model(run), run.ids, muted, run.edits)
+    return repeats.without_heads(runs.model(run), run.ids, muted)

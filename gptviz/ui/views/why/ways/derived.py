@@ -70,7 +70,7 @@ def losses(
     run: Run, position: int, token: int, against: int | None, places: tuple[int, ...]
 ) -> tuple[tuple[int, float], ...]:
     """What the word loses with each of these tokens muted: a real pass each."""
-    return tuple(muted(runs.model(run), run.ids, places, token, against, position, run.edits))
+    return tuple(muted(runs.model(run), run.ids, places, token, against, position))
 
 
 def muting(
