@@ -3,5 +3,6 @@
 from gptviz.analysis.attribution import attribution, source_tokens
 from gptviz.analysis.knock_out import knock_out
 from gptviz.analysis.logit_lens import logit_lens
+from gptviz.analysis.patching import patching
 
-__all__ = ["attribution", "knock_out", "logit_lens", "source_tokens"]
+__all__ = ["attribution", "knock_out", "logit_lens", "patching", "source_tokens"]

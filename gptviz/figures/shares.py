@@ -176,7 +176,7 @@ def source_map(
     layout = {
         "coloraxis": signed_axis(limit, mode, 0.97),
         "bargap": 0.15,
-        "xaxis": plain | {"range": [-0.5, n - 0.5], "anchor": "y"} | _token_ticks(shown),
+        "xaxis": plain | {"range": [-0.5, n - 0.5], "anchor": "y"} | token_ticks(shown),
         "yaxis": plain
         | {
             "domain": [0, share],
@@ -195,7 +195,8 @@ def source_map(
     return figure([cells, sums], layout, mode, height=below + above + 20 + BAR + 70, t=BAR + 6)
 
 
-def _token_ticks(shown: Sequence[str]) -> dict[str, Any]:
+def token_ticks(shown: Sequence[str]) -> dict[str, Any]:
+    """An axis of tokens: each by its name while there is room, then positions."""
     n = len(shown)
     if n <= LABELLED_TOKENS:
         return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if n > 5 else 0}

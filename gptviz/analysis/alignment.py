@@ -1,0 +1,70 @@
+"""Two texts side by side, token by token, and which tokens the shorter one lacks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A token of the longer text at `position` there, to be put before the shorter text's token `before`.
+
+    `before` is the shorter text's length where it goes to the end.
+    """
+
+    position: int
+    before: int
+
+
+def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
+    """The longer text's tokens that the shorter one lacks: with them as many of both are equal as can be.
+
+    As many as the lengths differ, in order; none where both are as long. Of several ways that leave as many
+    tokens equal, the one whose added tokens stand first. ValueError if `shorter` is the longer one.
+    """
+    n, more = len(shorter), len(longer) - len(shorter)
+    if more < 0:
+        raise ValueError(
+            f"the first text has {n} tokens and the second {len(longer)}: give the shorter first"
+        )
+    a, b = np.asarray(shorter), np.asarray(longer)
+    # best[i, k]: equal tokens at most, of the first i of the shorter and the first i + k of the longer
+    best = np.zeros((n + 1, more + 1), dtype=np.int64)
+    for i in range(1, n + 1):
+        equal = b[i - 1 : i + more] == a[i - 1]  # (more + 1,)
+        best[i] = np.maximum.accumulate(best[i - 1] + equal)
+    found, i, k = [], n, more
+    while k:
+        if i and best[i - 1, k] + (a[i - 1] == b[i + k - 1]) == best[i, k]:
+            i -= 1
+        else:
+            k -= 1
+            found.append(Missing(i + k, i))
+    return found[::-1]
+
+
+def differing(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """The positions at which two texts of equal length have another token."""
+    return [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+
+
+def filled(shorter: Sequence[int], longer: Sequence[int]) -> list[int]:
+    """The shorter text with the tokens that it lacks: as long as the other."""
+    ids = list(shorter)
+    for lacking in reversed(missing(shorter, longer)):
+        ids.insert(lacking.before, longer[lacking.position])
+    return ids
+
+
+def side_by_side(one: Sequence[int], other: Sequence[int]) -> list[tuple[int | None, int | None]]:
+    """Positions of both texts, a pair a column; None where a text lacks the other's token."""
+    if len(one) > len(other):
+        return [(b, a) for a, b in side_by_side(other, one)]
+    gaps = {lacking.position for lacking in missing(one, other)}
+    columns: list[tuple[int | None, int | None]] = []
+    here = 0
+    for there in range(len(other)):
+        columns.append((None if there in gaps else here, there))
+        here += there not in gaps
+    return columns

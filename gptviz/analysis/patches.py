@@ -1,0 +1,148 @@
+"""The passes of activation patching: every patch of a text's pass with another's values, in batches.
+
+A patch of the residual stream, of what attention or the feed-forward adds, changes one row of the stream: the
+pass goes on from the block where that row comes in. A patch of one head's queries, keys, values or pattern
+changes that head's output and nothing else of its block's attention: it is worked out from both texts' own
+q, k, v, and the pass goes on from the block's output matrix.
+
+Shapes: B patches of one batch, T tokens, H heads, D emb_dim, d = D/H.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from gptviz.config import GPTConfig
+from gptviz.edits import Edit
+from gptviz.forward import Hook, hidden_from, running
+from gptviz.language_model import LanguageModel
+from gptviz.trace import Trace
+
+POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
+HEAD_SITES = ("z", "q", "k", "v", "attn")
+SITES = (*POSITION_SITES, *HEAD_SITES)
+
+# numbers of the widest layer that a batch may have: 16 MB of them, and about as much around it
+BATCH_NUMBERS = 2**22
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Where a value is put: a site of a block at one position, or one head's at all positions."""
+
+    site: str
+    block: int
+    head: int | None = None
+    position: int | None = None
+
+    def edit(self, ids: Sequence[int]) -> Edit:
+        """The same as an edit of one pass, with the values that the model has when it reads these ids."""
+        heads = None if self.head is None else [self.head]
+        positions = None if self.position is None else [self.position]
+        return Edit(self.site, self.block, "ids" + "+".join(map(str, ids)), heads, positions)
+
+
+def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES) -> list[Patch]:
+    """All patches of these sites for a text of so many tokens, in the order of the rows."""
+    return [
+        Patch(site, b, **{"head" if site in HEAD_SITES else "position": place})
+        for site in sites
+        for b in range(config.n_layers)
+        for place in range(config.n_heads if site in HEAD_SITES else n_tokens)
+    ]
+
+
+def needed(sites: Sequence[str]) -> list[str]:
+    """What a pass has to keep for patches of these sites."""
+    found = {"resid_pre", *(site for site in sites if site in POSITION_SITES)}
+    found |= {"resid_mid", "resid_post"} if found & {"attn_out", "mlp_out"} else set()
+    return sorted(found | ({"z", "q", "k", "v"} if set(sites) & set(HEAD_SITES) else set()))
+
+
+Batch = tuple[
+    list[Patch], torch.Tensor | None
+]  # patches, and (B, D) what the output head gets: None, as before
+
+
+def one_by_one(
+    lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]
+) -> Iterator[Batch]:
+    """Each patch as an edit on top of the model's own: a whole pass for every one."""
+    ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
+    for patch in patches:
+        yield [patch], lm.trace(ids, keep=["final"], edits=[patch.edit(other)])["final"][at][None]
+
+
+def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
+    """The same, the patches of a site and block together, as many as fit into a batch."""
+    size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1)))
+    groups: dict[tuple[str, int], list[Patch]] = {}
+    for patch in patches:
+        groups.setdefault((patch.site, patch.block), []).append(patch)
+    for (site, block), group in groups.items():
+        moved = [patch for patch in group if _can_matter(own, source, patch, at)]
+        if len(moved) < len(group):
+            yield [patch for patch in group if patch not in set(moved)], None
+        of_site = _at_positions if site in POSITION_SITES else _of_heads
+        for i in range(0, len(moved), size):
+            some = moved[i : i + size]
+            yield some, of_site(lm, own, source, site, block, some)[:, at]
+
+
+def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
+    """Whether the patch changes a value, and one that the position that is looked at can still read."""
+    last = patch.block == own.config.n_layers - 1
+    if last and patch.site in ("attn_out", "mlp_out") and patch.position != at:
+        return False
+    sites = ("q", "k") if patch.site == "attn" else (patch.site,)
+    place = patch.position if patch.head is None else patch.head
+    return any(
+        not torch.equal(own[site, patch.block][place], source[site, patch.block][place]) for site in sites
+    )
+
+
+def _at_positions(
+    lm: LanguageModel, own: Trace, source: Trace, site: str, b: int, patches: list[Patch]
+) -> torch.Tensor:
+    """(B, T, D), after final_norm: a row of the stream is another one, and the pass goes on from there."""
+    weight = lm.model.out_head.weight
+    places = torch.tensor([patch.position for patch in patches])
+    value = source[site, b][places].to(weight)  # (B, D)
+    start, stream = (b, own["resid_pre", b]) if site == "resid_pre" else (b + 1, own["resid_post", b])
+    if site == "mlp_out":
+        value = own["resid_mid", b][places].to(weight) + value
+    if site == "attn_out":
+        block = lm.model.trf_blocks[b]
+        middle = own["resid_pre", b][places].to(weight) + value
+        with running(lm.model):  # the feed-forward works on each token by itself
+            value = middle + block.ff(block.norm2(middle))
+    streams = stream.to(weight).repeat(len(patches), 1, 1)  # (T, D) -> (B, T, D)
+    streams[torch.arange(len(patches)), places.to(weight.device)] = value
+    return hidden_from(lm.model, start, streams)
+
+
+def _of_heads(
+    lm: LanguageModel, own: Trace, source: Trace, site: str, b: int, patches: list[Patch]
+) -> torch.Tensor:
+    """(B, T, D), after final_norm: one head's output is what it makes of its patched queries, keys, ..."""
+    q, k, v = (own[name, b] for name in "qkv")  # (H, T, d) each
+    if site == "z":
+        z = source["z", b]
+    else:
+        queries = source["q", b] if site in ("q", "attn") else q
+        keys = source["k", b] if site in ("k", "attn") else k
+        values = source["v", b] if site == "v" else v
+        z = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)  # (H, T, d)
+    d = z.shape[-1]
+
+    def patched(outputs: torch.Tensor) -> torch.Tensor:
+        outputs = outputs.repeat(len(patches), 1, 1)  # (1, T, D) -> (B, T, D), heads side by side
+        for row, patch in zip(outputs, patches, strict=True):
+            assert patch.head is not None
+            row[:, patch.head * d : (patch.head + 1) * d] = z[patch.head].to(row)
+        return outputs
+
+    stream = own["resid_pre", b][None].to(lm.model.out_head.weight)  # (1, T, D)
+    return hidden_from(lm.model, b, stream, [Hook(f"trf_blocks.{b}.att.out_proj", "input", patched)])

@@ -1,0 +1,195 @@
+"""Activation patching: one value of one text's pass put into another text's, for every place in turn.
+
+Two texts, as alike as possible, to which the model says two different words. The pass of one is run with one
+activation from the other: the residual stream at a position, what attention or the feed-forward adds there,
+or what one head has at all positions. How far the prediction moves says what that place carries.
+
+    metric = (patched - corrupt) / (clean - corrupt)
+
+of the difference of two logits: 0 where the pass answers as the corrupt text does, 1 where as the clean one.
+*Denoising* puts clean values into the corrupt text's pass and asks whether a place is enough to bring the
+answer back; *noising* puts corrupt values into the clean text's pass and asks whether a place is needed. The
+two are no mirror images: of two parts that each suffice, neither is needed.
+
+What stands before a patch does not change: its pass begins at its own block, with what came into that block,
+and the patches of a block go through the rest of the model together, as one batch. Where both texts have the
+same value to the bit (before the first token that differs, for one), nothing is run, and nothing changes.
+
+Shapes: B patches of one batch, T tokens, H heads, D emb_dim, d = D/H.
+
+Meng et al., Locating and Editing Factual Associations in GPT, 2022; Wang et al., Interpretability in the
+Wild, 2022; Heimersheim & Nanda, How to use and interpret activation patching, 2024. TransformerLens'
+patching.py does the same, a pass at a time.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from gptviz.analysis.alignment import missing
+from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
+from gptviz.language_model import LanguageModel
+from gptviz.tokenizer import named_bytes, show_token
+from gptviz.tokenizer.one import OneToken, one_token
+
+DIRECTIONS = ("denoising", "noising")
+COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect")
+
+# a smaller difference of the two texts is no scale to measure a patch by
+LEAST = 0.01
+
+Target = tuple[OneToken, OneToken]
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The scale: logit of `token` less that of `against` in the clean and in the corrupt pass, unpatched."""
+
+    token: int
+    against: int
+    clean: float
+    corrupt: float
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the two differ by enough to measure patches by."""
+        return abs(self.clean - self.corrupt) >= LEAST
+
+    def metric(self, logit: float) -> float:
+        """0 for the corrupt text's difference, 1 for the clean one's."""
+        return (logit - self.corrupt) / (self.clean - self.corrupt)
+
+
+def patching(
+    lm: LanguageModel,
+    clean: str | Sequence[int],
+    corrupt: str | Sequence[int],
+    target: Target | None = None,
+    sites: Iterable[str] = SITES,
+    direction: str = "denoising",
+    position: int = -1,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Patch every place in turn: what becomes of the difference of two logits at a position.
+
+    `clean` and `corrupt` are two texts of as many tokens, which are taken position by position. `target` is a
+    pair of tokens, by id or text (" mill", with its space): the logit of the first less that of the second;
+    without one, what the model says first after the clean text, and after the corrupt one. `sites` are
+    "resid_pre", "attn_out", "mlp_out", a patch a block and a position each, and "z", "q", "k", "v", "attn"
+    (the pattern), a patch a block and a head, at all positions. `direction` is "denoising" (clean values
+    into the corrupt pass) or "noising" (corrupt values into the clean one).
+
+    Columns: site, block, head and position (<NA> where there is none), logit (the difference in the patched
+    pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass without a
+    patch, which is 0 for denoising and 1 for noising). Site by site, block by block; positions up to the one
+    that is looked at, since nothing later reaches it. The rows are those of `lm.trace(text, edits=[patch])`,
+    within 1e-5 in float32; where the patch is what stood there, they are the unpatched pass to the bit.
+
+    A model with edits of its own has them in both texts' passes and under every patch; the passes are then
+    run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
+    the work. Raises ValueError as `lm.trace` does, for texts of unequal length, tokens, sites and directions
+    that do not exist, and where the two texts' differences are the same (by less than 0.01).
+    """
+    sites = _check(sites, direction)
+    texts = [lm.encode(text) if isinstance(text, str) else list(text) for text in (clean, corrupt)]
+    at = _position(lm, texts[0], texts[1], position)
+    if not lm.edits:  # an edit may look at the whole text
+        texts = [ids[: at + 1] for ids in texts]
+    keep = needed(sites)
+    traces = [lm.trace(ids, keep=keep) for ids in texts]
+    ends = ends_of(lm, traces[0].logits(at), traces[1].logits(at), target)
+    if not ends.is_scale:
+        raise ValueError(
+            f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
+            f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
+        )
+    own, source = traces if direction == "noising" else traces[::-1]
+    before = ends.clean if direction == "noising" else ends.corrupt
+    patches = patches_of(lm.config, at + 1, sites)
+    rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
+    logits, done = dict.fromkeys(patches, before), 0
+    for some, finals in rows:
+        if finals is not None:
+            logits |= zip(some, _difference(lm, finals, ends), strict=True)
+        done += len(some)
+        if progress is not None:
+            progress(done, len(patches))
+    found = [(patch, logits[patch], ends.metric(logits[patch])) for patch in patches]
+    unpatched = ends.metric(before)
+    return pd.DataFrame(
+        {
+            "site": [patch.site for patch, _, _ in found],
+            "block": [patch.block for patch, _, _ in found],
+            "head": pd.array([patch.head for patch, _, _ in found], dtype="Int64"),
+            "position": pd.array([patch.position for patch, _, _ in found], dtype="Int64"),
+            "logit": [logit for _, logit, _ in found],
+            "metric": [metric for _, _, metric in found],
+            "effect": [metric - unpatched for _, _, metric in found],
+        },
+        columns=COLUMNS,
+    )
+
+
+def ends_of(
+    lm: LanguageModel, clean: torch.Tensor, corrupt: torch.Tensor, target: Target | None = None
+) -> Ends:
+    """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
+
+    ValueError where both have the same first choice, for a pair of one token with itself, and for tokens
+    that there are not.
+    """
+    if target is None:
+        token, against = int(clean.argmax()), int(corrupt.argmax())
+        if token == against:
+            raise ValueError(
+                f"the model says {_shown(lm, token)} after both texts: choose two tokens, or change a text"
+            )
+    else:
+        if not isinstance(target, tuple) or len(target) != 2:
+            raise ValueError(f"target is {target!r}; give a pair of tokens, or None")
+        token, against = (one_token(lm.tokenizer, lm.config.vocab_size, one, "target") for one in target)
+        if token == against:
+            raise ValueError(f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens")
+    differences = [float(logits[token].double() - logits[against].double()) for logits in (clean, corrupt)]
+    return Ends(token, against, *differences)
+
+
+def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
+    found = (sites,) if isinstance(sites, str) else tuple(dict.fromkeys(sites))
+    wrong = [site for site in found if site not in SITES]
+    if wrong or not found:
+        raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; they are {', '.join(SITES)}")
+    if direction not in DIRECTIONS:
+        raise ValueError(f"direction is {direction!r}; it must be one of {', '.join(DIRECTIONS)}")
+    return found
+
+
+def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position: int) -> int:
+    if len(clean) != len(corrupt):
+        shorter, longer = sorted((clean, corrupt), key=len)
+        names = ("clean", "corrupt") if shorter is clean else ("corrupt", "clean")
+        lacking = missing(shorter, longer)[0]
+        raise ValueError(
+            f"the clean text has {len(clean)} tokens and the corrupt one {len(corrupt)}; they are taken "
+            f"position by position: the {names[0]} one lacks {_shown(lm, longer[lacking.position])}, which "
+            f"the {names[1]} one has at position {lacking.position}"
+        )
+    if not -len(clean) <= position < len(clean):
+        raise ValueError(f"there is no position {position}; the texts have 0 to {len(clean) - 1}")
+    return position % len(clean)
+
+
+def _shown(lm: LanguageModel, token: int) -> str:
+    return show_token(named_bytes(lm.tokenizer, token))
+
+
+def _difference(lm: LanguageModel, finals: torch.Tensor, ends: Ends) -> list[float]:
+    """(B, D), after the final LayerNorm -> the difference of the two logits of each."""
+    head = lm.model.out_head.weight.detach()
+    rows = head[[ends.token, ends.against]].double().cpu()  # (2, D)
+    logits = finals.double().cpu() @ rows.T  # (B, 2)
+    found: list[float] = (logits[:, 0] - logits[:, 1]).tolist()
+    return found

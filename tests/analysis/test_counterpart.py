@@ -1,0 +1,59 @@
+"""A second text made from a first: one token is another, and the model says another word."""
+
+import pytest
+import torch
+
+from gptviz.analysis.alignment import differing
+from gptviz.analysis.counterpart import counterpart
+from gptviz.ui.shell.state import DEFAULT_TEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [(DEFAULT_TEXT, -1), ("The man took off", -1), (DEFAULT_TEXT, 8)]
+)
+def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
+    ids = mini.encode(text)
+    found = counterpart(mini, ids, position)
+    assert mini.encode(found.text) == list(found.ids) and differing(ids, found.ids) == [found.position]
+    assert found.ids[found.position] == found.token
+    own, other = (mini.trace(i, keep=[]).logits(position) for i in (ids, found.ids))
+    first, now = int(own.argmax()), int(other.argmax())
+    assert first != now
+    assert found.moved == pytest.approx(float(own[first] - own[now] - other[first] + other[now]), abs=1e-3)
+
+
+def test_the_copied_word_is_what_matters_most(mini):
+    found = counterpart(mini, mini.encode(DEFAULT_TEXT))
+    assert found.position == 10  # ·mill
+
+
+def test_it_is_the_largest_of_those_that_it_tries(mini):
+    """Every other single change by the model's own second choice moves less."""
+    ids = mini.encode("The man took off")
+    found = counterpart(mini, ids)
+    own = mini.trace(ids)
+    for place in range(1, 3):
+        best = own.logits(place - 1).topk(2).indices.tolist()
+        token = next(i for i in best if i != ids[place])
+        other = mini.trace([*ids[:place], token, *ids[place + 1 :]]).logits()
+        first, now = int(own.logits().argmax()), int(other.argmax())
+        moved = float(own.logits()[first] - own.logits()[now] - other[first] + other[now])
+        assert first == now or moved <= found.moved + 1e-3
+
+
+def test_batches_are_texts_one_by_one(mini, monkeypatch):
+    from gptviz.analysis import counterpart as module
+
+    ids = mini.encode("The king loved his daughter")
+    whole = counterpart(mini, ids)
+    monkeypatch.setattr("gptviz.analysis.counterpart.BATCH_TOKENS", 1)
+    one = module.counterpart(mini, ids)
+    assert one.ids == whole.ids and one.moved == pytest.approx(whole.moved, abs=1e-4)
+
+
+def test_a_changed_models_own_answers_count(mini):
+    changed = mini.edited("z.5.0+3+4+5+7=zero")
+    found = counterpart(changed, mini.encode("The man took off"))
+    logits = changed.trace(found.ids, keep=[]).logits()
+    assert int(logits.argmax()) != int(changed.trace("The man took off", keep=[]).logits().argmax())
+    assert torch.isfinite(logits).all()

@@ -1,0 +1,294 @@
+"""Activation patching: a batch is one edit after the other, and transformers and TransformerLens agree."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import gptviz
+from gptviz import Edit
+from gptviz.analysis import patches, patching
+from gptviz.analysis.alignment import differing
+from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, Patch, patches_of
+from gptviz.analysis.reach import unseen
+from gptviz.ui.views.patching.pairs import PAIRS
+from tests.conftest import random_lm
+from tests.test_model import to_hugging_face
+
+CLEAN = [5, 300, 17, 17, 4000, 8, 300]
+CORRUPT = [5, 300, 99, 17, 4000, 7, 300]
+
+MODELS = {
+    "book": {},
+    "tied": {"tie_embeddings": True, "n_layers": 3},
+    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
+    "one head": {"n_heads": 1, "n_layers": 1},
+}
+
+
+def place(row):
+    return [None if pd.isna(row[name]) else int(row[name]) for name in ("head", "position")]
+
+
+def target_of(lm, clean, corrupt, position=-1):
+    """Two tokens whose difference is far from the same in both texts."""
+    moved = lm.trace(clean, keep=[]).logits(position) - lm.trace(corrupt, keep=[]).logits(position)
+    return int(moved.argmax()), int(moved.argmin())
+
+
+def difference(lm, ids, edits, token, against, position):
+    logits = lm.trace(ids, keep=[], edits=edits).logits(position).double()
+    return float(logits[token] - logits[against])
+
+
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_a_batch_is_one_edit_after_the_other(changes):
+    lm = random_lm(6, **changes)
+    for direction, position in (("denoising", -1), ("noising", 3)):
+        target = target_of(lm, CLEAN, CORRUPT, position)
+        table = patching(lm, CLEAN, CORRUPT, target, direction=direction, position=position)
+        own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
+        clean, corrupt = (difference(lm, ids, (), *target, position) for ids in (CLEAN, CORRUPT))
+        at = range(len(CLEAN))[position]
+        assert len(table) == lm.config.n_layers * (3 * (at + 1) + 5 * lm.config.n_heads)
+        values = lm.trace(source)
+        for number, row in enumerate(table.to_dict("records")):
+            edit = Patch(row["site"], row["block"], *place(row)).edit(source)
+            assert Edit.parse(str(edit)) == edit
+            # the values as data, in every ninth row; in the others from the same pass
+            edit = edit if number % 9 == 0 else replace(edit, value=values)
+            logit = difference(lm, own, [edit], *target, position)
+            assert row["logit"] == pytest.approx(logit, abs=1e-5, rel=1e-6), edit
+            metric = (logit - corrupt) / (clean - corrupt)
+            assert row["metric"] == pytest.approx(metric, abs=1e-4)
+            assert row["effect"] == pytest.approx(metric - (direction == "noising"), abs=1e-4)
+
+
+def test_the_bundled_models_pair(mini):
+    """The word stays at its own place until block 5, whose attention hands it to the last position."""
+    pair = PAIRS[0]
+    table = patching(mini, pair.other, pair.text)
+    stream, attention = (
+        table[table["site"] == site]["effect"].to_numpy().reshape(6, -1) for site in ("resid_pre", "attn_out")
+    )
+    assert stream.argmax(axis=1).tolist() == [10] * 6 and stream[:, 10].min() > 0.9
+    assert stream[:, :10].any() == False  # noqa: E712  (before the token that differs nothing is another)
+    assert attention[5].argmax() == 21 and attention[5, 21] > 0.9
+    ids = [mini.encode(text) for text in (pair.text, pair.other)]
+    barn, mill = (mini.encode(word)[0] for word in (" barn", " mill"))
+    for row in table.iloc[np.argsort(-table["effect"].abs().to_numpy())[:8]].to_dict("records"):
+        edit = Patch(row["site"], row["block"], *place(row)).edit(ids[1])
+        assert row["logit"] == pytest.approx(difference(mini, ids[0], [edit], barn, mill, -1), abs=1e-5)
+
+
+@pytest.mark.parametrize("pair", PAIRS[:3], ids=lambda pair: pair.label)
+def test_every_pair_makes_the_model_say_something_else(mini, pair):
+    table = patching(mini, pair.other, pair.text, sites="resid_pre")
+    assert len(mini.encode(pair.text)) == len(mini.encode(pair.other))
+    at = differing(*map(mini.encode, (pair.text, pair.other)))
+    assert table["effect"][at].tolist() == pytest.approx([1], abs=1e-5)
+
+
+def test_a_text_patched_into_itself_changes_nothing_to_the_bit(mini):
+    ids = mini.encode(PAIRS[0].text)
+    own = mini.trace(ids, keep=["final"])
+    for patch in [
+        Patch(site, 3, 2 if site in HEAD_SITES else None, None if site in HEAD_SITES else 4) for site in SITES
+    ]:
+        assert torch.equal(mini.trace(ids, keep=["final"], edits=[patch.edit(ids)])["final"], own["final"])
+
+
+def test_what_stands_before_the_first_difference_is_the_unpatched_pass_to_the_bit():
+    lm = random_lm(6)
+    table = patching(lm, CLEAN, CORRUPT, (7, 8000))
+    corrupt = difference(lm, CORRUPT, (), 7, 8000, -1)
+    assert (table[table["position"].fillna(9) < 2]["logit"] == corrupt).all()
+    late = (table["block"] == 1) & (table["position"].fillna(6) < 6) & (table["site"] != "resid_pre")
+    assert (table[late]["logit"] == corrupt).all()  # nothing after it carries it to the last position
+
+
+def test_everything_patched_at_the_first_block_is_the_other_pass():
+    lm = random_lm(6)
+    whole = Edit("resid_pre", 0, Patch("resid_pre", 0, position=0).edit(CLEAN).value)
+    assert torch.equal(lm.trace(CORRUPT, edits=[whole])["final"], lm.trace(CLEAN)["final"])
+    one = CLEAN[:5] + CORRUPT[5:]  # a text with one difference: one cell is everything
+    target = target_of(lm, one, CORRUPT)
+    table = patching(lm, one, CORRUPT, target, sites="resid_pre")
+    assert table["metric"][2] == pytest.approx(1, abs=1e-5)
+    noised = patching(lm, one, CORRUPT, target, sites="resid_pre", direction="noising")
+    assert noised["metric"][2] == pytest.approx(0, abs=1e-5)
+    assert noised["effect"][2] == pytest.approx(-1, abs=1e-5)
+
+
+def test_transformers_with_its_own_hooks():
+    """A second truth: transformers' GPT-2 with our weights, its own activations put in by its own hooks."""
+    lm = random_lm(6, n_layers=3)
+    theirs = to_hugging_face(lm.model, vars(lm.config))
+    modules = {"resid_pre": "", "attn_out": "attn", "mlp_out": "mlp", "z": "attn.c_proj"}
+    table = patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules))
+    clean, corrupt = torch.tensor([CLEAN]), torch.tensor([CORRUPT])
+    d = lm.config.emb_dim // lm.config.n_heads
+    for site, name in modules.items():
+        for row in table[table["site"] == site].to_dict("records"):
+            block = theirs.transformer.h[row["block"]]
+            module = block.get_submodule(name) if name else block
+            head, position = place(row)
+            where = (0, position) if head is None else (0, slice(None), slice(head * d, head * d + d))
+            kept = []
+
+            def visit(given, where=where, kept=kept):
+                if not kept:
+                    kept.append(given.clone())
+                    return given
+                given = given.clone()
+                given[where] = kept[0][where]
+                return given
+
+            if site in ("resid_pre", "z"):
+                handle = module.register_forward_pre_hook(lambda _m, args, v=visit: (v(args[0]), *args[1:]))
+            else:
+                handle = module.register_forward_hook(
+                    lambda _m, _a, out, v=visit: (v(out[0]), *out[1:]) if isinstance(out, tuple) else v(out)
+                )
+            with torch.no_grad():
+                theirs(clean)
+                logits = theirs(corrupt).logits[0, -1].double()
+            handle.remove()
+            assert row["logit"] == pytest.approx(float(logits[7] - logits[8000]), abs=2e-4), (site, row)
+
+
+def test_transformer_lens(tmp_path):
+    """Its own patching.py, on a random model with our weights."""
+    theirs = pytest.importorskip("transformer_lens.patching")
+    from tokenizers import Tokenizer, models
+    from transformer_lens.model_bridge import TransformerBridge
+    from transformers import PreTrainedTokenizerFast
+
+    lm = random_lm(6)
+    words = Tokenizer(models.WordLevel({"a": 0, "<end>": 1}, unk_token="a"))  # it must have one: we give ids
+    names = PreTrainedTokenizerFast(
+        tokenizer_object=words, eos_token="<end>", bos_token="<end>", unk_token="a"
+    )
+    names.save_pretrained(tmp_path)
+    names = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    names.init_kwargs["name_or_path"] = str(tmp_path)
+    model = TransformerBridge.boot_transformers(
+        "gpt2", hf_model=to_hugging_face(lm.model, vars(lm.config)), tokenizer=names, device="cpu"
+    )
+    tokens = torch.tensor([CLEAN]), torch.tensor([CORRUPT])
+    with torch.no_grad():
+        logits, cache = model.run_with_cache(tokens[0])
+        assert torch.allclose(logits[0, -1], lm.trace(CLEAN, keep=[]).logits(), atol=2e-3)
+        table = patching(lm, CLEAN, CORRUPT, (7, 8000))
+
+        def metric(logits):
+            return logits[0, -1, 7] - logits[0, -1, 8000]
+
+        functions = {
+            "resid_pre": theirs.get_act_patch_resid_pre,
+            "attn_out": theirs.get_act_patch_attn_out,
+            "mlp_out": theirs.get_act_patch_mlp_out,
+            "z": theirs.get_act_patch_attn_head_out_all_pos,
+            "q": theirs.get_act_patch_attn_head_q_all_pos,
+            "k": theirs.get_act_patch_attn_head_k_all_pos,
+            "v": theirs.get_act_patch_attn_head_v_all_pos,
+            "attn": theirs.get_act_patch_attn_head_pattern_all_pos,
+        }
+        for site, function in functions.items():
+            found = function(model, tokens[1], cache, metric).numpy()
+            ours = table[table["site"] == site]["logit"].to_numpy().reshape(lm.config.n_layers, -1)
+            assert np.allclose(ours, found, atol=2e-3), site
+
+
+def test_the_cone_is_what_a_patch_really_changes():
+    lm = random_lm(6, n_layers=3)
+    own = lm.trace(CORRUPT)
+    for site in POSITION_SITES:
+        edit = Patch(site, 1, position=2).edit(CLEAN)
+        patched = lm.trace(CORRUPT, edits=[edit])
+        for seen in POSITION_SITES:
+            for block in range(3):
+                for position in range(len(CLEAN)):
+                    moved = not torch.equal(patched[seen, block][position], own[seen, block][position])
+                    assert moved == (unseen(edit, seen, block, 3, len(CLEAN), position=position) is None)
+
+
+def test_the_pass_begins_where_the_change_does():
+    lm, blocks = random_lm(6, n_layers=3), []
+    handles = [
+        block.register_forward_hook(lambda _, args, out, b=b: blocks.append((b, len(out))))
+        for b, block in enumerate(lm.model.trf_blocks)
+    ]
+    patching(lm, CLEAN, CORRUPT, (7, 8000), sites=["mlp_out"])
+    for handle in handles:
+        handle.remove()
+    of_both_passes = [(0, 1), (1, 1), (2, 1)] * 2
+    assert blocks == [*of_both_passes, (1, 5), (2, 5), (2, 5)]  # five positions from the first that differs
+
+
+@pytest.mark.parametrize("numbers", [1, 4 * 32 * len(CLEAN) * 2])
+def test_small_batches_give_the_same_and_can_be_stopped(monkeypatch, numbers):
+    lm = random_lm(6)
+    whole = patching(lm, CLEAN, CORRUPT, (7, 8000))
+    monkeypatch.setattr(patches, "BATCH_NUMBERS", numbers)
+    steps = []
+    parts = patching(lm, CLEAN, CORRUPT, (7, 8000), progress=lambda done, of: steps.append((done, of)))
+    assert np.allclose(parts["logit"], whole["logit"], atol=1e-5)
+    assert steps[-1] == (len(whole), len(whole)) and steps == sorted(set(steps))
+
+    def stop(done, of):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        patching(lm, CLEAN, CORRUPT, (7, 8000), progress=stop)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
+
+
+def test_a_changed_model_keeps_its_changes_under_every_patch():
+    lm = random_lm(6)
+    edits = [Edit("z", 0, heads=[1]), Edit("mlp_out", 1, "mean")]
+    table = patching(lm.edited(*edits), CLEAN, CORRUPT, (7, 8000), sites=["attn_out", "v"], position=5)
+    for row in table.to_dict("records"):
+        edit = Patch(row["site"], row["block"], *place(row)).edit(CLEAN)
+        logit = difference(lm, CORRUPT, [*edits, edit], 7, 8000, 5)
+        assert row["logit"] == pytest.approx(logit, abs=1e-6)
+
+
+def test_without_a_target_it_is_what_both_texts_say_first(mini):
+    pair = PAIRS[2]
+    his, her = (mini.encode(word)[0] for word in (" his", " her"))
+    table = patching(mini, pair.text, pair.other, sites=["z"])
+    assert table.equals(patching(mini, pair.text, pair.other, (" his", " her"), sites="z"))
+    assert table.equals(patching(mini, mini.encode(pair.text), pair.other, (his, her), sites=("z", "z")))
+    assert table.columns.tolist() == ["site", "block", "head", "position", "logit", "metric", "effect"]
+    assert len(table) == 48 == len(patches_of(mini.config, 4, ["z"]))
+
+
+def test_bfloat16():
+    lm = gptviz.load("mini", dtype="bfloat16")
+    table = patching(lm, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "z"])
+    assert table["effect"].to_numpy()[:132].reshape(6, 22)[:, 10].min() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"sites": "tok_emb"}, "sites has 'tok_emb'; they are resid_pre, attn_out"),
+        ({"sites": []}, "sites has 'nothing'"),
+        ({"direction": "both"}, "direction is 'both'; it must be one of denoising, noising"),
+        ({"target": 5}, "target is 5; give a pair"),
+        ({"target": (5, 5)}, "the difference 0: give two tokens"),
+        ({"target": (5, 8192)}, "target is 8192"),
+        ({"position": 9}, "no position 9; the texts have 0 to 6"),
+        ({"corrupt": CORRUPT[:-1]}, "the corrupt one lacks .*, which the clean one has at position 5"),
+        ({"clean": CLEAN[1:]}, "the clean one lacks .*, which the corrupt one has at position 0"),
+        ({"corrupt": CLEAN}, "after both texts: choose two tokens"),
+        ({"corrupt": CLEAN, "target": (5, 6)}, "same difference .* nothing that a patch could bring back"),
+        ({"clean": "", "corrupt": ""}, "there is no position -1|the text is empty"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
+    with pytest.raises(ValueError, match=says):
+        patching(lm, **{"clean": CLEAN, "corrupt": CORRUPT, **options})
