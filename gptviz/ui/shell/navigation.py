@@ -49,6 +49,7 @@ SECTIONS = {
     },
     "The laboratory": {
         "heads": ("Heads on trial", "gavel", "What is each head for, and does its label hold?"),
+        "patching": ("Patching", "healing", "Which place carries the answer, and which is needed for it?"),
     },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),

@@ -121,6 +121,20 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
     return Target(token, other, show_id(lm, token), shown_other, runner_up)
 
 
+def pair_input(
+    scene: Scene, labels: tuple[str, str], empties: tuple[str, str]
+) -> tuple[int | None, int | None]:
+    """Both boxes, for a difference of two logits; None for one left empty: `empties` say what holds then."""
+    said = _follow_model(scene, scene.lm)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
+        for param, label, empty in zip(PARAMS, labels, empties, strict=True):
+            param.within(scene.lm.config.vocab_size)
+            _box(scene, param, label, empty, "Choose a token, or type any of the vocabulary. · is a space.")
+    params.store(PARAMS)
+    _say(scene, scene.lm, said)
+    return TARGET.value, AGAINST.value
+
+
 def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:
     """One token to choose or to type. The widget shows the choice; the choice itself is the Param."""
     key = f"{param.name}_box"

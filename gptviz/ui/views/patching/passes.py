@@ -1,0 +1,61 @@
+"""The passes behind the maps: once for a pair of runs and a scale, with progress and a way to stop."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.alignment import differing
+from gptviz.analysis.patches import HEAD_SITES
+from gptviz.analysis.patching import Ends, patching
+from gptviz.ui import runs
+from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.patching import words
+from gptviz.ui.views.patching.choice import WAY
+from gptviz.ui.views.patching.derived import Pair
+from gptviz.ui.views.patching.words import DENOISING
+from gptviz.ui.views.slow import is_asked_for
+
+LEAST = 0.02  # of an effect that a sentence speaks of
+GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
+
+
+def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.DataFrame | None:
+    """`patching` of these sites for the selected position; None where it waits for a click."""
+    lm, position, way = runs.model(pair.own), scene.position, WAY.value
+    passes = _count(scene, pair, sites)
+    slow = is_asked_for(
+        lm, position + 1, passes if pair.own.edits else passes // 2
+    )  # half starts half way up
+    if slow and not GO.value:
+        st.markdown(words.offer(passes))
+        st.button("Patch every place", key=f"{key}_go", type="primary", on_click=GO.set, args=(True,))
+        return None
+    clean, corrupt = pair.clean_and_corrupt(way == DENOISING)
+    place = st.empty()
+
+    def work() -> pd.DataFrame:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            if slow:
+                st.button("Stop", key=f"{key}_stop", type="primary", on_click=GO.set, args=(False,))
+            bar = st.progress(0.0)
+
+        def progress(done: int, of: int) -> Any:
+            bar.progress(done / of, words.patching(done, of))  # a click interrupts the script here
+
+        both = (clean.ids, corrupt.ids)
+        return patching(lm, *both, (ends.token, ends.against), sites, way, position, progress)
+
+    name = (f"{__name__}.patched", pair.source, position, ends, way, sites)
+    found = runs.runs().derived(name, pair.own, work)
+    place.empty()
+    return found
+
+
+def _count(scene: Scene, pair: Pair, sites: tuple[str, ...]) -> int:
+    """How many patches change anything, about."""
+    config, n = scene.lm.config, scene.position + 1
+    different = differing(pair.own.ids[:n], pair.source[:n])
+    places = config.n_heads if sites[0] in HEAD_SITES else n - (different[0] if different else n)
+    return len(sites) * config.n_layers * places

@@ -1,0 +1,239 @@
+"""Patching: where in the pass the answer is: one value of another text put in, place by place."""
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.patches import Patch
+from gptviz.analysis.patching import Ends
+from gptviz.analysis.shapes import run_first_block
+from gptviz.figures import patching as figures
+from gptviz.model import TransformerBlock
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import target
+from gptviz.ui.views.patching import choice, derived, heads, words
+from gptviz.ui.views.patching.choice import SITE, WAY, Other
+from gptviz.ui.views.patching.derived import Pair
+from gptviz.ui.views.patching.passes import GO, LEAST, patched
+from gptviz.ui.views.patching.snippet import effects as effects_in_python
+from gptviz.ui.views.patching.words import DENOISING, HEAD_SITES, Cell, Said
+from gptviz.ui.views.sideways import sideways
+from gptviz.ui.words import show_id
+
+PARAMS = (*choice.PARAMS, GO, *target.PARAMS)
+
+
+def draw(scene: Scene) -> None:
+    """The page under the prompt."""
+    WAY.within(words.WAYS)
+    SITE.within(words.SITES)
+    other = choice.choose(scene)
+    if other is None or choice.lengths_differ(scene, other):
+        choice.pairs_row(scene, other)
+        in_numbers(lambda: _tokens(scene, other), "patching-tokens", words.TOKENS, "both texts", missing="–")
+        return
+    pair = derived.pair_of(scene.run, other.ids)
+    sentence = st.container()
+    _controls(scene, other)
+    picture = st.container()
+    ends = _ends(scene, pair)
+    tables = []
+    if ends is not None:
+        with picture:
+            table = _position_map(scene, other, pair, ends)
+        if table is not None:
+            tables.append(table)
+            with sentence:
+                prose(_sentence(scene, pair, other, table), "block", "residual stream")
+            _together(scene, pair, ends)
+    prose(words.WATCH[SITE.value] + " " + words.CLICK, "block", "attention", "feed-forward")
+    prose(words.DIRECTIONS)
+    choice.pairs_row(scene, other)
+    if ends is not None:
+        table = heads.draw(scene, other, pair, ends)
+        tables += [] if table is None else [table]
+    _details(scene, other, pair, ends, tables)
+
+
+def _controls(scene: Scene, other: Other) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        WAY.widget(
+            st.segmented_control,
+            "Direction",
+            label_visibility="collapsed",
+            help="The two texts change places: the clean one stays the clean one.",
+            options=list(words.WAYS),
+            format_func=words.WAYS.__getitem__,
+            required=True,
+            on_change=choice.turn,
+            args=(scene, other),
+        )
+        SITE.widget(
+            st.segmented_control,
+            "What is patched, at one position of one block",
+            label_visibility="collapsed",
+            options=list(words.SITES),
+            format_func=words.SITES.__getitem__,
+            required=True,
+        )
+
+
+# ---- the scale ----
+
+
+def _ends(scene: Scene, pair: Pair) -> Ends | None:
+    """Draw the boxes of the two words; the scale, or a sentence and None where there is none."""
+    clean, corrupt = pair.clean_and_corrupt(WAY.value == DENOISING)
+    firsts = [show_id(scene.lm, derived.first_choice(run, scene.position)[0]) for run in (clean, corrupt)]
+    token, against = target.pair_input(
+        scene,
+        ("Clean answer", "Corrupt answer"),
+        (f"the clean text's: {firsts[0]}", f"the corrupt text's: {firsts[1]}"),
+    )
+    if token is None and against is None and firsts[0] == firsts[1]:
+        st.warning(words.same_answer(firsts[0]))
+        return None
+    try:
+        ends = derived.ends(clean, corrupt, scene.position, token, against)
+    except ValueError as error:
+        st.warning(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return None
+    shown = show_id(scene.lm, ends.token), show_id(scene.lm, ends.against)
+    if not ends.is_scale:
+        st.warning(words.no_scale(*shown, ends.clean, ends.corrupt))
+        return None
+    st.caption(words.scale(*shown, ends.clean, ends.corrupt, WAY.value))
+    return ends
+
+
+# ---- the maps ----
+
+
+def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | None:
+    layers, n, site = scene.lm.config.n_layers, scene.position + 1, SITE.value
+    table = patched(scene, pair, ends, (site,), f"patching_{site}")
+    if table is None:
+        return None
+    labels = list(zip(scene.labels, (show_id(scene.lm, i) for i in other.ids), strict=True))[:n]
+    cells = [(b, p) for b, p in derived.cells_of(pair.patches, site) if p < n]
+    if n > 12:
+        sideways("patching_map", 560)
+    scene.chart(
+        figures.position_map(
+            derived.grid(table, layers),
+            labels,
+            words.capital(words.PLACES[site]),
+            cells,
+            derived.reached(pair.patches, site, layers, n),
+            scene.mode,
+        ),
+        key="patching_map",
+        alt=f"{words.SITES[site]} patched at each block and position ({WAY.value})",
+        which=(WAY.value, site),
+    )
+    cell_clicks(
+        "patching_map",
+        layers,
+        n,
+        lambda block, place: choice.toggle(Patch(site, block, position=place).edit(other.ids), other),
+        scene.mode,
+    )
+    return table
+
+
+# ---- what is said ----
+
+
+def _sentence(scene: Scene, pair: Pair, other: Other, table: pd.DataFrame) -> str:
+    says = []
+    for run in (pair.own, pair.other):
+        token, probability = derived.first_choice(run, scene.position)
+        says.append(Said(show_id(scene.lm, token), probability))
+    first, second = _cells(scene, other, table)
+    return words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
+
+
+def _cells(scene: Scene, other: Other, table: pd.DataFrame) -> tuple[Cell, Cell | None]:
+    """The two strongest cells; of the stream the strongest into the first block, and into the last."""
+    if SITE.value == "resid_pre":
+        found = [table[table["block"] == b] for b in dict.fromkeys((0, scene.lm.config.n_layers - 1))]
+        rows = [part.loc[part["effect"].abs().idxmax()] for part in found]
+    else:
+        order = table["effect"].abs().sort_values(ascending=False, kind="stable").index[:2]
+        rows = [table.loc[i] for i in order]
+    cells = [
+        Cell(
+            int(row["block"]),
+            int(row["position"]),
+            scene.labels[int(row["position"])],
+            show_id(scene.lm, other.ids[int(row["position"])]),
+            float(row["effect"]),
+        )
+        for row in rows
+    ]
+    return cells[0], cells[1] if len(cells) > 1 else None
+
+
+def _together(scene: Scene, pair: Pair, ends: Ends) -> None:
+    if pair.patches:
+        logit, metric = derived.made(scene.run, scene.position, ends)
+        effect = metric - (0.0 if WAY.value == DENOISING else 1.0)
+        st.html(
+            f'<div data-testid="patches_made" data-count="{len(pair.patches)}" data-effect="{effect}" '
+            f'data-logit="{logit}"></div>'
+        )
+        prose(words.together(len(pair.patches), effect, WAY.value))
+
+
+# ---- the details ----
+
+
+def _details(scene: Scene, other: Other, pair: Pair, ends: Ends | None, found: list[pd.DataFrame]) -> None:
+    if found and ends is not None:
+        in_numbers(
+            lambda: _table(scene, pair, ends, found), "patching", words.NUMBERS, "every patch", missing="–"
+        )
+    in_numbers(lambda: _tokens(scene, other), "patching-tokens", words.TOKENS, "both texts", missing="–")
+    if ends is None:
+        return
+    texts = (other.text, scene.text) if WAY.value == DENOISING else (scene.text, other.text)
+    in_code(
+        [TransformerBlock.forward],
+        program(
+            effects_in_python,
+            replace(scene, run=pair.own).load,
+            clean=texts[0],
+            corrupt=texts[1],
+            target=(ends.token, ends.against),
+            direction=WAY.value,
+            position=scene.position,
+            sites=(SITE.value, *HEAD_SITES),
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )
+
+
+def _table(scene: Scene, pair: Pair, ends: Ends, found: list[pd.DataFrame]) -> pd.DataFrame:
+    rows = pd.concat(found, ignore_index=True)
+    if pair.patches:
+        logit, metric = derived.made(scene.run, scene.position, ends)
+        effect = metric - (0.0 if WAY.value == DENOISING else 1.0)
+        made = {"site": "all that are made", "logit": logit, "metric": metric, "effect": effect}
+        rows = pd.concat([rows, pd.DataFrame([made])], ignore_index=True)
+    return rows
+
+
+def _tokens(scene: Scene, other: Other | None) -> pd.DataFrame:
+    """A row a position: the token of each text, and how probable the model's first choices are after it."""
+    labels = [] if other is None else [show_id(scene.lm, i) for i in other.ids]
+    count = max(len(scene.labels), len(labels))
+    columns = {
+        name: [tokens[i] if i < len(tokens) else None for i in range(count)]
+        for name, tokens in (("prompt", scene.labels), ("other text", labels))
+    }
+    return pd.DataFrame({"position": range(count), **columns})

@@ -1,0 +1,181 @@
+"""The page "Patching" through AppTest: what is drawn is `patching`, a click is an edit of the app."""
+
+import re
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from gptviz import Edit
+from gptviz.analysis import patching
+from gptviz.analysis.patches import HEAD_SITES, Patch
+from gptviz.figures.patching import column_of
+from gptviz.ui.views.patching import passes
+from gptviz.ui.views.patching.pairs import PAIRS
+from gptviz.ui.views.patching.snippet import effects
+from tests.specs import charts
+
+BARN = PAIRS[0].other
+TEXT, OTHER = "The man took off", "The woman took off"
+
+
+def warnings(at):
+    return [element.value for element in at.warning]
+
+
+def attributes(at, testid):
+    bodies = [element.proto.body for element in at.get("html") if testid in element.proto.body]
+    return [dict(re.findall(r'data-(\w+)="([^"]*)"', body)) for body in bodies]
+
+
+@pytest.mark.parametrize("site", ["resid_pre", "attn_out", "mlp_out"])
+def test_the_maps_are_patching(run_page, mini, site):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_site=site)
+    places, heads = charts(at)
+    table = patching(mini, OTHER, TEXT, sites=[site, *HEAD_SITES])
+    grid = table[table["site"] == site]["effect"].to_numpy().reshape(6, 4)
+    assert np.allclose(places["data"][0]["z"], grid, atol=1e-5)
+    wide = np.array(heads["data"][0]["z"])
+    for group, name in enumerate(HEAD_SITES):
+        start = column_of(group, 0, 8)
+        own = table[table["site"] == name]["effect"].to_numpy().reshape(6, 8)
+        assert np.allclose(wide[:, start : start + 8], own, atol=1e-5)
+    assert not places["layout"].get("shapes")
+
+
+def test_noising_is_the_other_way_round(run_page, mini):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_way="noising")
+    table = patching(mini, TEXT, OTHER, sites="resid_pre", direction="noising")
+    assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 4), atol=1e-5)
+    assert charts(at)[0]["data"][0]["z"].min() == pytest.approx(-1, abs=1e-4)
+
+
+def test_the_switch_lets_the_texts_change_places(run_page, mini):
+    ids = mini.encode(OTHER)
+    made = Patch("attn_out", 5, position=3).edit(ids)
+    at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}")
+    switch = next(group for group in at.button_group if group.key == "patch_way")
+    switch.set_value("noising").run()
+    assert not at.exception
+    assert at.query_params["text"] == OTHER and at.query_params["other"] == TEXT
+    turned = Patch("attn_out", 5, position=3).edit(mini.encode(TEXT))
+    assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
+
+
+def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page, mini):
+    ids = mini.encode(OTHER)
+    made = Patch("resid_pre", 2, position=1).edit(ids)
+    plain, changed = (
+        run_page("patching", text=TEXT, other=OTHER, **query) for query in ({}, {"edits": str(made)})
+    )
+    before, after = (charts(at)[0] for at in (plain, changed))
+    assert np.allclose(before["data"][0]["z"], after["data"][0]["z"], atol=1e-6)
+    shapes = after["layout"]["shapes"]
+    assert [[shape[end] for end in ("x0", "x1", "y0", "y1")] for shape in shapes] == [
+        [0.5, 3.5, 2.5, 5.5],  # what it reaches: this position and later ones, in later blocks
+        [0.5, 1.5, 1.5, 2.5],
+    ]
+    (said,) = attributes(changed, "patches_made")
+    his, her = (mini.encode(word)[0] for word in (" his", " her"))
+    logits = mini.trace(TEXT, keep=[], edits=[made]).logits().double()
+    assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
+    assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2, 1], abs=1e-5)
+
+
+def test_another_change_of_the_model_stands_under_every_patch(run_page, mini):
+    at = run_page("patching", text=TEXT, other=OTHER, edits="mlp_out.1=zero")
+    table = patching(mini.edited("mlp_out.1=zero"), OTHER, TEXT, sites="resid_pre")
+    assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 4), atol=1e-4)
+
+
+def test_the_default_prompt_has_its_other_text(run_page):
+    at = run_page("patching")
+    assert at.text_input(key="other_box").value == BARN
+    grid = np.array(charts(at)[0]["data"][0]["z"])
+    assert grid.argmax(axis=1).tolist() == [10] * 6 and grid[:, 10].min() > 0.9
+    sentence = next(element.value for element in at.markdown if "100 %" in element.value)
+    assert "`·mill` (0.906)" in sentence and "`·barn` (0.899)" in sentence
+    marked = [body for body in (e.proto.body for e in at.get("html")) if "pair-token" in body]
+    assert marked[0].count('data-differs="1"') == 1 and marked[0].count('data-testid="pair-token"') == 22
+
+
+def test_any_other_prompt_has_one_made(run_page, mini):
+    at = run_page("patching", text="Once upon a time there was a")
+    made = at.text_input(key="other_box").value
+    assert len(mini.encode(made)) == 7 and len(charts(at)) == 2
+    at.text_input(key="other_box").set_value("Once upon a day there was a").run()
+    assert at.query_params["other"] == "Once upon a day there was a"
+
+
+def test_a_token_more_is_named_and_can_be_added(run_page, mini):
+    pair = PAIRS[3]
+    at = run_page("patching", text=pair.text, other=pair.other)
+    assert "`·old`" in warnings(at)[0] and not at.get("plotly_chart")
+    at.button(key="other_fill").click().run()
+    assert not at.exception and len(mini.encode(at.query_params["text"])) == len(mini.encode(pair.other))
+    at = run_page("patching", text=pair.other, other=pair.text)
+    at.button(key="other_fill").click().run()
+    assert at.query_params["other"] == "The old man took off"
+
+
+def test_where_the_texts_do_not_differ_it_says_so(run_page):
+    at = run_page("patching", text=TEXT, other=TEXT)
+    assert any("the same" in said for said in warnings(at)) and not at.get("plotly_chart")
+    at = run_page("patching", text=TEXT, other=TEXT, target=5, against=9)
+    assert any("do not differ" in said for said in warnings(at)) and not at.get("plotly_chart")
+    at = run_page("patching", text=TEXT, other=OTHER, target=5, against=5)
+    assert any("give two tokens" in said for said in warnings(at))
+
+
+def test_two_chosen_words_are_measured(run_page, mini):
+    at = run_page("patching", text=TEXT, other=OTHER, target=7, against=300, token=2)
+    table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
+    assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 3), atol=1e-4)
+
+
+def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, monkeypatch):
+    text = "The man took off"
+    monkeypatch.setattr("gptviz.ui.views.slow.UNASKED", 0)
+    at = run_page("patching", text=text, other="The girl took off")
+    assert not at.get("plotly_chart")
+    at.button(key="patching_resid_pre_go").click().run()
+    assert at.query_params["patch_go"] == "on" and len(charts(at)) == 2
+    monkeypatch.setattr(passes, "patching", None)
+    assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 2
+
+
+@pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>", "a b"])
+def test_any_text_is_answered(run_page, text):
+    run_page("patching", text=text)
+    run_page(
+        "patching", text=text, other=text + " c", edits="resid_pre.1@0=ids5+17", patch_way="x", patch_site="y"
+    )
+
+
+def test_in_numbers_and_in_code(run_page, mini, capsys):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_site="attn_out")
+    for name in ("numbers_patching", "numbers_patching-tokens", "in_code"):
+        at.session_state[name] = True
+    at.run()
+    assert not at.exception
+    rows, tokens = (frame.value for frame in at.dataframe)
+    table = patching(mini, OTHER, TEXT, sites=["attn_out", *HEAD_SITES])
+    assert np.allclose(rows["effect"], table["effect"], atol=1e-5) and len(rows) == len(table)
+    assert tokens["other text"].tolist() == ["The", "·woman", "·took", "·off"]
+    assert any("sites=('attn_out'" in block.value for block in at.code)
+    picture = effects(mini, OTHER, TEXT, sites=["attn_out"])
+    assert np.allclose(picture, charts(at)[0]["data"][0]["z"], atol=1e-5)
+    printed = capsys.readouterr().out
+    assert "ids" + "+".join(map(str, mini.encode(OTHER))) in printed
+
+
+def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
+    from gptviz.ui.shell import state
+    from gptviz.ui.views.patching.choice import Other, toggle
+
+    monkeypatch.setattr(st, "session_state", {})
+    edit = Edit("resid_pre", 2, "ids5+17", positions=[1])
+    toggle(edit, Other("a b", (5, 17)))
+    assert state.EDITS.value == str(edit)
+    toggle(edit, Other("a b", (5, 17)))
+    assert state.EDITS.value == ""
