@@ -254,8 +254,8 @@ def get(run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
 
 
 def use(key: str, lm: LanguageModel) -> None:
-    """Hold on to the model of this script until its thread ends: the cache may drop it sooner."""
-    _in_use.model = (key, lm)
+    """Hold on to a model of this script until its thread ends: the cache may drop it sooner."""
+    _in_use.__dict__[key] = lm
 
 
 def model(run: Run | str) -> LanguageModel:
@@ -264,8 +264,7 @@ def model(run: Run | str) -> LanguageModel:
     Raises ValueError when nobody has it any more.
     """
     key = run if isinstance(run, str) else run.model
-    held = getattr(_in_use, "model", (None, None))
-    found = held[1] if held[0] == key else models.find(key)
+    found = _in_use.__dict__.get(key) or models.find(key)
     if found is None:
         context = get_script_run_ctx(suppress_warning=True)
         if context is not None and context.fragment_ids_this_run:

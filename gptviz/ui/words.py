@@ -21,6 +21,11 @@ def as_code(label: str) -> str:
     return f"{fence}{gap}{label}{gap}{fence}"
 
 
+def escaped(name: str) -> str:
+    """A file's name in Markdown, where none of its signs means anything."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)
+
+
 @dataclass(frozen=True)
 class Place:
     """A token of the text, as the screen shows it."""

@@ -41,14 +41,14 @@ class InUse:
 def in_use(asked: Choice) -> InUse:
     """The model of a choice; when that cannot be, the session's last one, and the reason."""
     try:
-        key, lm = _load(asked)
+        key, lm = load(asked)
     except ValueError as error:
         choice = st.session_state.get(_IN_USE, Choice())
         try:
-            key, lm = _load(choice)
+            key, lm = load(choice)
         except ValueError:  # it has gone meanwhile; the bundled one never does
             choice = Choice()
-            key, lm = _load(choice)
+            key, lm = load(choice)
         return InUse(lm, key, choice, asked, error)
     st.session_state[_IN_USE] = asked
     return InUse(lm, key, asked, asked, None)
@@ -59,7 +59,8 @@ def retry() -> None:
     st.session_state.pop(_FAILED, None)
 
 
-def _load(choice: Choice) -> tuple[str, LanguageModel]:
+def load(choice: Choice) -> tuple[str, LanguageModel]:
+    """A choice's key and model, which need not become the session's. Raises ValueError, a sentence."""
     check_right(choice)  # before the cache, which is everybody's
     key = key_of(choice)
     failed = st.session_state.get(_FAILED)

@@ -1,6 +1,5 @@
 """Which model: in the sidebar its name and size, and a window with all there are and for one's own files."""
 
-import re
 import time
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.models.notice import Choose, duration
 from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
+from gptviz.ui.words import escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
@@ -160,11 +160,6 @@ def _kept(upload: Upload, asked: Choice, choose: Choose) -> None:
         if st.button("Remove", key=f"model_remove_{upload.number}"):
             remove_upload(upload.number)
             _take(asked.named(DEFAULT_MODEL) if asked.name == name else asked, choose)
-
-
-def escaped(name: str) -> str:
-    """A file's name in Markdown, where none of its signs means anything."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)
 
 
 def since(seconds: float) -> str:

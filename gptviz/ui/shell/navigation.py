@@ -50,6 +50,7 @@ SECTIONS = {
     "The laboratory": {
         "heads": ("Heads on trial", "gavel", "What is each head for, and does its label hold?"),
         "patching": ("Patching", "healing", "Which place carries the answer, and which is needed for it?"),
+        "compare": ("Compare", "compare", "What differs between two texts, two models, before and after?"),
     },
     "The model": {
         "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
@@ -69,6 +70,7 @@ SECTIONS = {
     },
 }
 PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}
+COMPARE = "compare"
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
 _TARGETS = "gptviz_targets"  # and its pages
@@ -118,6 +120,11 @@ def page_target(name: str) -> st.Page:
     """The st.Page called `name`, for st.page_link and st.switch_page."""
     page: st.Page = st.session_state[_TARGETS][name]  # made once a run: each looks its file up on the disk
     return page
+
+
+def page_title(name: str) -> str:
+    """What the page called `name` is called on the screen."""
+    return PAGES[name][0]
 
 
 def question_of(title: str) -> str:

@@ -27,7 +27,14 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
-from gptviz.ui.shell.navigation import draw_links, ensure_navigation, question_of
+from gptviz.ui.shell.navigation import (
+    COMPARE,
+    draw_links,
+    ensure_navigation,
+    page_target,
+    page_title,
+    question_of,
+)
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Frame, Scene
 
@@ -91,7 +98,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     own = tuple(own)
     state.load(own)
     _style(mode)
-    _head(title)
+    _head(title, prompted)
     model = _model()
     runs.use(model.key, model.lm)
     if not prompted:
@@ -112,21 +119,33 @@ def _style(mode: Mode) -> None:
     st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{glossary.STYLE}")
 
 
-def _head(title: str) -> None:
+def _head(title: str, prompted: bool) -> None:
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
         st.markdown(question_of(title), width="content")
-        _present_switch()
+        _present_switch(compares=prompted and title != page_title(COMPARE))
         follow_theme()
 
 
-def _present_switch() -> None:
-    """For a projector: full width, large type, no sidebar; the way between pages is then up here."""
+def _present_switch(compares: bool) -> None:
+    """For a projector: full width, large type, no sidebar; the way between pages is then up here.
+
+    Beside it is the way to set what is shown beside something else.
+    """
     presenting = state.PRESENT.value
     with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
         if presenting:
             with st.popover("Pages", icon=":material/menu:", type="tertiary"):
                 draw_links()
+        if compares:
+            st.page_link(
+                page_target(COMPARE),
+                label="Compare with …",
+                icon=":material/compare:",
+                query_params=state.link()
+                | ({"vs": "edits"} if state.EDITS.value and not state.EDITS_OFF.value else {}),
+                help="This text and model beside another text, another model, or the unchanged model.",
+            )
         st.button(
             "End" if presenting else "Present",
             icon=f":material/{'close_fullscreen' if presenting else 'open_in_full'}:",

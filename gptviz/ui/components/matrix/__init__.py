@@ -88,6 +88,7 @@ def matrix(
     small: bool = False,
     largest: int = 520,
     first: int = 0,
+    positions: Sequence[int] | None = None,
     saved: Saved | None = None,
 ) -> None:
     """Draw the panels; `on_pick(query, key)` runs before the rerun that a click causes.
@@ -96,7 +97,8 @@ def matrix(
     for the other. `arrays` are the panels' matrices, (rows, columns) each, of the tokens from position
     `first` on; ("q", "k") instead of a matrix stands for every row of "q" times every row of "k", which the
     browser works out. `tokens` are these tokens as the screen shows them. `largest` is the side in pixels
-    where a rem has 16 of them; where it has more, the height of the window is the limit.
+    where a rem has 16 of them; where it has more, the height of the window is the limit. `positions` are the
+    tokens' own where they do not follow each other: only what is said of them.
     """
     matrices = {array: values for array, values in arrays.items() if not isinstance(values, tuple)}
     whole = {panel.array for panel in panels if not panel.masked}
@@ -123,6 +125,7 @@ def matrix(
             "arrays": sent,
             "tokens": list(tokens),
             "first": first,
+            "positions": None if positions is None else list(positions),
             "query": query,
             "key": key_position,
             "small": small,

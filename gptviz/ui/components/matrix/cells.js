@@ -130,7 +130,7 @@ function saying({ data, state }, panel, at) {
   (hidden ? panel.says_masked : nothing ? panel.says_nothing : panel.says).split(/\{(\w+)\}/).forEach((part, i) => {
     if (i % 2 === 0) pieces[pieces.length - 1] += part;
     else if (part in named) pieces[pieces.length - 1] += named[part]();
-    else pieces.push(data.tokens[at[part]], ` (position ${at[part] + data.first})`);
+    else pieces.push(data.tokens[at[part]], ` (position ${data.positions ? data.positions[at[part]] : at[part] + data.first})`);
   });
   return { pieces, value: hidden || nothing ? null : value };
 }

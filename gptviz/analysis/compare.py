@@ -1,0 +1,186 @@
+"""Two passes side by side: which of their tokens belong together, and what differs there.
+
+The passes may be of two texts, of two models, or of one model before and after a change. Tokens are paired
+where both have read as far: where two tokenizers end a token at the same byte of one text, or where two
+texts have the same token in the same place. What stands between two pairs counts with the second, so that
+each row of attention weights still sums to 1 and can be compared with the other's.
+
+Shapes: H heads, T tokens, P pairs, L blocks, D emb_dim, V vocabulary.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import accumulate
+
+import pandas as pd
+import tiktoken
+import torch
+import torch.nn.functional as F
+
+from gptviz.tokenizer import named_bytes
+from gptviz.trace import Token, Trace
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Pairs of positions, one of each text, both rising. `same` says where the two tokens are equal."""
+
+    pairs: tuple[tuple[int, int], ...]
+    same: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def left(self) -> list[int]:
+        return [left for left, _ in self.pairs]
+
+    @property
+    def right(self) -> list[int]:
+        return [right for _, right in self.pairs]
+
+    def nearest(self, left: int) -> int:
+        """Which pair belongs to a position of the left text: its own, else the next one, else the last."""
+        return next((i for i, own in enumerate(self.left) if own >= left), len(self) - 1)
+
+
+def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alignment:
+    """The pairs of two tokenized texts; of `one_text` where both tokenizers end a token, else by tokens.
+
+    Two texts are paired from the end, where both are asked what comes next, then from the beginning, then
+    where the same tokens stand in between (`difflib`); as many tokens in the one as in the other between two
+    pairs are paired one by one, and the last tokens always.
+    """
+    pairs = _by_bytes(left, right) if one_text else _by_tokens(left, right)
+    return Alignment(tuple(pairs), tuple(left[i].raw == right[j].raw for i, j in pairs))
+
+
+def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
+    """Of one text: where both have read the same number of bytes."""
+    ends = {end: i for i, end in enumerate(accumulate(len(token.raw) for token in left))}
+    others = {end: j for j, end in enumerate(accumulate(len(token.raw) for token in right))}
+    return [(i, others[end]) for end, i in ends.items() if end in others]
+
+
+def _by_tokens(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
+    one, other = [token.raw for token in left], [token.raw for token in right]
+    most = min(len(one), len(other))
+    after = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
+    before = next((n for n in range(most - after) if one[n] != other[n]), most - after)
+    ends, stops = len(one) - after, len(other) - after
+    pairs = [(n, n) for n in range(before)]
+    for kind, i1, i2, j1, j2 in SequenceMatcher(
+        None, one[before:ends], other[before:stops], autojunk=False
+    ).get_opcodes():
+        if kind == "equal" or i2 - i1 == j2 - j1:
+            pairs += [(before + i1 + n, before + j1 + n) for n in range(i2 - i1)]
+    pairs += [(ends + n, stops + n) for n in range(after)]
+    last = (len(one) - 1, len(other) - 1)
+    if not pairs or (pairs[-1][0] < last[0] and pairs[-1][1] < last[1]):
+        pairs.append(last)
+    return pairs
+
+
+def grouped(weights: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
+    """Attention weights between paired tokens: (H, T, T) -> (H, P, P), rows that still sum to 1.
+
+    The rows of these positions; each key has the weights of all tokens after the pair before it.
+    """
+    at = torch.tensor(list(ends))
+    sums = weights[:, at].double().cumsum(dim=-1)[..., at]  # (H, P, T) -> (H, P, P)
+    return sums.diff(dim=-1, prepend=torch.zeros_like(sums[..., :1]))
+
+
+def moved(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Total variation of rows: the share of the weight that stands elsewhere, 0 to 1. (..., P) -> (...)."""
+    return (left - right).abs().sum(dim=-1) / 2
+
+
+def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
+    """(L, H): how far each head's pattern is from the other's, the mean of `moved` over the pairs after the
+    first, 0 to 1; NaN where there is one pair only. Needs `attn`.
+
+    ValueError for models with different numbers of blocks or heads: no head then belongs to another.
+    """
+    one, other = left.config, right.config
+    if (one.n_layers, one.n_heads) != (other.n_layers, other.n_heads):
+        raise ValueError(
+            f"{left.name} has {one.n_layers} x {one.n_heads} heads and {right.name} "
+            f"{other.n_layers} x {other.n_heads}: heads can be compared in models of one shape only"
+        )
+    return torch.stack([block_apart(left["attn", b], right["attn", b], pairs) for b in range(one.n_layers)])
+
+
+def block_apart(left: torch.Tensor, right: torch.Tensor, pairs: Alignment) -> torch.Tensor:
+    """(H,): one block of `heads_apart`."""
+    return moved(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(dim=-1)
+
+
+def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
+    """(L + 1, P): 1 - cosine of the two residual streams before each block, and after the last.
+
+    0 is the same direction, 1 none in common, 2 the opposite one.
+
+    Needs resid_pre, and resid_post of the last block. ValueError for models of different widths.
+    """
+    one, other = left.config, right.config
+    if (one.n_layers, one.emb_dim) != (other.n_layers, other.emb_dim):
+        raise ValueError(
+            f"{left.name} has {one.n_layers} blocks of {one.emb_dim} numbers a token and {right.name} "
+            f"{other.n_layers} of {other.emb_dim}: streams can be compared in models of one shape only"
+        )
+    rows = [
+        1 - F.cosine_similarity(mine[pairs.left].double(), theirs[pairs.right].double(), dim=-1)
+        for mine, theirs in zip(_streams(left), _streams(right), strict=True)
+    ]  # (P,) each
+    return torch.stack(rows).clamp(min=0)  # what is below is rounding
+
+
+def _streams(trace: Trace) -> Iterator[torch.Tensor]:
+    """(T, D), L + 1 times."""
+    last = trace.config.n_layers - 1
+    yield from (trace["resid_pre", b] for b in range(last + 1))
+    yield trace["resid_post", last]
+
+
+def next_tokens(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    left_tokenizer: tiktoken.Encoding,
+    right_tokenizer: tiktoken.Encoding,
+    k: int = 6,
+) -> pd.DataFrame:
+    """The `k` most probable next tokens of either side, in both: a row a token, by the larger probability.
+
+    Logits (V,) of each side; tokens of two vocabularies are the same where their bytes are. Columns: left_id,
+    right_id, left, right (probabilities), left_rank, right_rank (from 1); missing where a vocabulary does not
+    have the token.
+    """
+    sides = (_Side(left, left_tokenizer), _Side(right, right_tokenizer))
+    raws = dict.fromkeys(raw for side in sides for raw in side.best(k))
+    rows = [[number for side in sides for number in side.numbers(raw)] for raw in raws]
+    found = pd.DataFrame(
+        rows, columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"]
+    ).astype({"left_id": "Int64", "left_rank": "Int64", "right_id": "Int64", "right_rank": "Int64"})
+    larger = found[["left", "right"]].max(axis=1)
+    return found.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+class _Side:
+    """One side's distribution over its vocabulary."""
+
+    def __init__(self, logits: torch.Tensor, tokenizer: tiktoken.Encoding):
+        self.p, self.tokenizer = logits.double().softmax(dim=0), tokenizer  # (V,)
+
+    def best(self, k: int) -> list[bytes]:
+        return [named_bytes(self.tokenizer, i) for i in self.p.topk(min(k, len(self.p))).indices.tolist()]
+
+    def numbers(self, raw: bytes) -> tuple[int | None, float, int | None]:
+        """A token's id, probability and rank."""
+        try:
+            i = self.tokenizer.encode_single_token(raw)
+        except KeyError:
+            return None, math.nan, None
+        return i, float(self.p[i]), 1 + int((self.p > self.p[i]).sum())

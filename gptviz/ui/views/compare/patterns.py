@@ -1,0 +1,109 @@
+"""Where one head of each side looks, and the difference between the places that both have read."""
+
+import numpy as np
+import streamlit as st
+
+from gptviz.tokenizer import show_token
+from gptviz.ui import runs
+from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.views.compare import derived, words
+from gptviz.ui.views.compare.sides import MODEL, VS_BLOCK, VS_HEAD, Sides
+from gptviz.ui.views.index_input import index_input
+
+LARGEST = 380  # pixels of a matrix's side
+WINDOW = 256  # tokens of each that are drawn
+
+
+def draw(scene: Scene, found: Sides, best: tuple[int, int]) -> None:
+    """Three matrices: the left side's head, the right side's, and right less left."""
+    st.subheader("One head on either side", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
+        block_and_head_inputs(scene.lm.config, *best)
+        theirs = _other_head(found, best)
+    columns = st.columns(3, gap="small")
+    for column, side, name, tokens, at, head in (
+        (columns[0], found.run, found.names[0], found.tokens, found.at[0], best),
+        (columns[1], found.other, found.names[1], found.other_tokens, found.at[1], theirs),
+    ):
+        with column:
+            st.markdown(f"**{words.one_head(*head)}** · {words.escaped(name)}")
+            seen = _window(len(tokens), at)
+            weights = derived.weights(side, *head)[seen, seen]
+            matrix(
+                f"compare_{'left' if side is found.run and column is columns[0] else 'right'}",
+                [attention_panel()],
+                {"weights": weights},
+                [show_token(token.raw) for token in tokens[seen]],
+                at,
+                None,
+                scene.mode,
+                _picker(scene, found, column is columns[0]),
+                first=seen.start,
+                largest=LARGEST,
+            )
+    with columns[2]:
+        st.markdown("**Right less left**, where both have read as far")
+        _difference(scene, found, best, theirs)
+
+
+def _other_head(found: Sides, best: tuple[int, int]) -> tuple[int, int]:
+    """The right side's head: the same, or of another model any."""
+    config = runs.model(found.other).config
+    same = (min(best[0], config.n_layers - 1), min(best[1], config.n_heads - 1))
+    if found.differs != MODEL:
+        return same
+    chosen = [
+        index_input(param, f"{what} on the right, 0 to {count - 1}", count, f"{default}", 170)
+        for param, what, count, default in (
+            (VS_BLOCK, "Block", config.n_layers, same[0]),
+            (VS_HEAD, "Head", config.n_heads, same[1]),
+        )
+    ]
+    return (
+        same[0] if chosen[0] is None else chosen[0],
+        same[1] if chosen[1] is None else chosen[1],
+    )
+
+
+def _window(n_tokens: int, at: int) -> slice:
+    start = max(0, min(at - WINDOW // 2, n_tokens - WINDOW))
+    return slice(start, min(n_tokens, start + WINDOW))
+
+
+def _picker(scene: Scene, found: Sides, left: bool):  # type: ignore[no-untyped-def]
+    def pick(query: int | None, key: int | None) -> None:
+        if query is None:
+            return
+        if left:
+            scene.select(query)
+            return
+        here = next((i for i, own in enumerate(found.pairs.right) if own >= query), len(found.pairs) - 1)
+        scene.select(found.pairs.left[here])
+
+    return pick
+
+
+def _difference(scene: Scene, found: Sides, head: tuple[int, int], other: tuple[int, int]) -> None:
+    values = derived.difference(found.run, found.other, found.one_text, head, other)
+    seen = _window(len(values), found.chosen)
+    limit = float(np.abs(values).max()) or 1.0
+    panel = Panel(
+        "difference", "difference", "query", "key", "signed", -limit, limit,
+        label="Right less left: rows are queries, columns are keys", says=words.DIFFERENCE,
+        says_masked=MASKED, masked=True, digits="number",
+    )  # fmt: skip
+    matrix(
+        "compare_difference",
+        [panel],
+        {"difference": values[seen, seen]},
+        [show_token(found.tokens[i].raw) for i in found.pairs.left[seen]],
+        found.chosen,
+        None,
+        scene.mode,
+        lambda query, key: None if query is None else scene.select(found.pairs.left[query]),
+        first=seen.start,
+        positions=found.pairs.left[seen],
+        largest=LARGEST,
+    )

@@ -1,0 +1,107 @@
+"""The Compare page through AppTest: what it draws and says against the models' own passes."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gptviz
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.specs import charts
+
+
+def bars(at):
+    left, right = charts(at)[0]["data"]
+    return np.array(left["x"]), np.array(right["x"])
+
+
+def map_of(at, number):
+    """The heads' map is the second figure, the streams' the third."""
+    return np.array(charts(at)[number]["data"][0]["z"])
+
+
+def kl_bits(p, q):
+    return (p * (p / q).log2()).sum().item()
+
+
+def distribution(trace, position=-1):
+    return trace.logits(position).double().softmax(dim=0)
+
+
+def prose_of(at):
+    return " ".join(element.value for element in at.markdown)
+
+
+def test_before_and_after_a_change(run_page, mini):
+    at = run_page("compare", vs="edits", edits="z.4.3=zero")
+    changed, own = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"]), mini.trace(DEFAULT_TEXT)
+    left, right = bars(at)
+    p, q = distribution(own), distribution(changed)
+    mill = mini.tokenizer.encode_single_token(b" mill")
+    assert (left[0], right[0]) == pytest.approx((q[mill].item(), p[mill].item()))
+    assert (round(left[0], 3), round(right[0], 3)) == (0.184, 0.906)
+    assert f"{kl_bits(p, q):.2f} bits" in prose_of(at)
+    grid = map_of(at, 1)
+    assert np.abs(grid[:5]).max() == 0 and grid[5].min() > 0  # the next block is the first that sees it
+    a, b = changed["attn", 5].double(), own["attn", 5].double()
+    assert np.allclose(grid[5], ((a - b).abs().sum(-1) / 2)[:, 1:].mean(-1), atol=1e-6)
+    streams = map_of(at, 2)
+    assert np.abs(streams[:5]).max() < 1e-6 < streams[5:].max()
+
+
+def test_another_text_is_paired_from_its_end(run_page, mini):
+    at = run_page("compare", vs="text", vs_text="A mill. Seven green parrots sang behind the old")
+    other = mini.trace("A mill. Seven green parrots sang behind the old")
+    left, right = bars(at)
+    assert left.max() == pytest.approx(distribution(mini.trace(DEFAULT_TEXT)).max().item())
+    assert right.max() == pytest.approx(distribution(other).max().item())
+    assert f"(position {len(other) - 1})" in prose_of(at)
+
+
+def test_the_model_before_its_training_is_the_first_comparison(run_page, mini):
+    at = run_page("compare")
+    untrained = gptviz.load("mini-untrained").trace(DEFAULT_TEXT)
+    left, right = bars(at)
+    assert left.max() == pytest.approx(distribution(mini.trace(DEFAULT_TEXT)).max().item())
+    assert right.max() == pytest.approx(distribution(untrained).max().item()) and right.max() < 0.01
+    assert map_of(at, 1).min() > 0.05
+
+
+def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
+    at = run_page("compare", vs_model="gpt2-untrained", text="Seven green parrots")
+    other = gptviz.load("gpt2-untrained").trace("Seven green parrots")
+    left, right = bars(at)
+    assert right.max() == pytest.approx(distribution(other).max().item())
+    assert len(charts(at)) == 1  # no map of heads, and none of streams
+    assert "12 × 12 heads" in prose_of(at)
+    assert not math.isnan(left.max())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"vs": "text", "text": "One"},  # nothing is left without its first word
+        {"vs": "edits", "vs_edits": "nonsense"},
+        {"vs": "edits", "vs_edits": "z.9.3=zero"},
+        {"vs": "model", "vs_model": "upload:0123"},
+        {"vs": "model", "vs_model": "mini"},
+        {"vs": "else", "vs_block": "x", "vs_head": "99"},
+        {"vs": "text", "vs_text": "<|endoftext|> 🦜 鹦鹉", "special": "on"},
+        {"vs": "edits", "text": "a"},
+    ],
+)
+def test_nonsense_is_a_sentence_and_no_error(run_page, query):
+    at = run_page("compare", **query)
+    assert at.info or at.warning or charts(at)
+
+
+def test_nothing_differs_is_said(run_page):
+    at = run_page("compare", vs="edits")
+    (said,) = at.info
+    assert "same pass" in said.value
+
+
+def test_a_head_of_the_other_model_is_its_own_choice(run_page):
+    at = run_page("compare", vs_block=2, vs_head=1, block=3, head=0)
+    assert at.number_input(key="vs_block").value == 2 and at.number_input(key="block").value == 3
+    assert at.number_input(key="vs_head").value == 1
