@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,15 @@ def room_of(path: Path) -> str:
     return relative.parts[1].removesuffix(".py")
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+
+
+@cache
 def imports(path: Path) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -124,7 +131,7 @@ def test_modules_fit_in_one_reading_and_are_finished(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 300
     assert not re.search(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", text)
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.ExceptHandler):
             assert not all(isinstance(step, ast.Pass) for step in node.body), (
                 f"{path}:{node.lineno} swallows an error"

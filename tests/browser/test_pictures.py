@@ -33,10 +33,10 @@ SHOWN = """(root) => {   // what a person can read, without the buttons and hint
 }"""
 
 
-def save(buttons, name, folder, mode="light"):
-    """Click both buttons of a row; gives the SVG's root. The PNG is checked here."""
+def save(buttons, name, folder, mode="light", kinds=("svg", "png")):
+    """Click the buttons of a row; gives the SVG's root. The PNG is checked here."""
     files = {}
-    for kind in ("svg", "png"):
+    for kind in kinds:
         with buttons.page.expect_download() as download:
             buttons.get_by_test_id(f"save-{kind}").click()
         files[kind] = folder / download.value.suggested_filename
@@ -45,10 +45,11 @@ def save(buttons, name, folder, mode="light"):
     assert "http" not in files["svg"].read_text("utf-8").replace("http://www.w3.org/", "")
     svg = ET.parse(files["svg"]).getroot()
     assert svg.find(f"{SVG}rect").get("fill") == PALETTES[mode].paper
-    png = Image.open(files["png"]).convert("RGB")
-    assert png.size == tuple(3 * length for length in size(svg))
-    assert png.getpixel((0, 0)) == ImageColor.getrgb(PALETTES[mode].paper)
-    assert len(set(png.resize((300, 200)).get_flattened_data())) > 20
+    if "png" in files:
+        png = Image.open(files["png"]).convert("RGB")
+        assert png.size == tuple(3 * length for length in size(svg))
+        assert png.getpixel((0, 0)) == ImageColor.getrgb(PALETTES[mode].paper)
+        assert len(set(png.resize((300, 200)).get_flattened_data())) > 20
     words = svg.findall(f"{SVG}text")  # what it says about itself stands above it, the picture inside
     inside = svg.find(f"{SVG}svg")
     if inside is None:
@@ -178,12 +179,13 @@ def test_every_button_of_a_page_saves_a_picture(open_page, tmp_path, name):
     shown.first.wait_for()
     if page.locator(".js-plotly-plot").count():
         page.locator(".js-plotly-plot .main-svg").first.wait_for()
-    for buttons in shown.all():
+    for number, buttons in enumerate(shown.all()):
         for kind in ("png", "svg"):
             button = buttons.get_by_test_id(f"save-{kind}")
             said = f"Save this picture as {kind.upper()}"
             assert button.get_attribute("title") == button.get_attribute("aria-label") == said
-        svg = save(buttons, None, tmp_path)
+        # a PNG is the SVG, drawn by the browser: one a page is enough
+        svg = save(buttons, None, tmp_path, kinds=("svg",) if number else ("svg", "png"))
         assert texts_of(svg)
     names = {path.name for path in tmp_path.iterdir()}
-    assert len(names) == 2 * shown.count()  # no two pictures of a page have the same name
+    assert len(names) == 1 + shown.count()  # no two pictures of a page have the same name
