@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_curve
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.marks import heading, line, upright
 from gptviz.figures.next_token import probability_text
@@ -26,7 +27,7 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 
 @dataclass(frozen=True)
 class Bar:
-    """A token in two distributions: a depth's, and the last."""
+    """A token in two distributions: a depth's, and the last; `was` are both of the unchanged model."""
 
     id: int
     shown: str
@@ -34,6 +35,7 @@ class Bar:
     here_rank: int
     final: float
     final_rank: int
+    was: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,13 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
     """
     colors = palette(mode)
     rows = np.arange(len(bars))
-    most = max(max(bar.here, bar.final) for bar in bars) * 1.18 or 1.0
+    most = max(max(bar.here, bar.final, *(bar.was or ())) for bar in bars) * 1.18 or 1.0
     names = [html.escape(bar.shown, quote=False) for bar in bars]
     ids = np.array([bar.id for bar in bars], dtype=np.int32)
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"annotations": [], "bargap": 0.28}
     own = [(bar.final, bar.final_rank) for bar in bars]
+    compared = [bar.was for bar in bars if bar.was is not None]
     sides = [("output", "in the end", colors.output, own, (0.0 if last else 0.53, 1.0))]
     if not last:
         here, where = [(bar.here, bar.here_rank) for bar in bars], f"after {row_name}"
@@ -119,8 +122,15 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
                 "customdata": ids,
                 "hovertext": says,
                 "hovertemplate": "%{hovertext}<extra></extra>",
+                "showlegend": False,
             }
         )
+        if compared:
+            was = np.array([pair[0 if number < len(sides) else 1] for pair in compared])
+            pairs = zip(bars, was, strict=True)
+            said = [f"`{bar.shown}`: {probability_text(p)} {where}, unchanged" for bar, p in pairs]
+            on = {"xaxis": x[0], "yaxis": y[0], "customdata": ids, "showlegend": number == 1}
+            traces.append(ghost_bars(was, rows, mode, said, orientation="h", **on))
         layout[x[1]] = {"domain": list(domain), "range": [0, most], "anchor": y[0], "fixedrange": True} | {
             "showgrid": False,
             "showticklabels": False,
@@ -134,19 +144,25 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
             "showgrid": False,
         }
         layout["annotations"].append(heading(f"<b>{html.escape(name)}</b>", domain[0], 1))
-    return figure(traces, layout, mode, height=44 + 21 * len(bars), t=26)
+    return figure(traces, (GHOSTED if compared else {}) | layout, mode, height=44 + 21 * len(bars), t=26)
 
 
 def through_the_depth(
-    lines: Sequence[Trail], row_names: Sequence[str], row: int, vocabulary: int, mode: Mode
+    lines: Sequence[Trail],
+    row_names: Sequence[str],
+    row: int,
+    vocabulary: int,
+    mode: Mode,
+    unchanged: Sequence[Trail] = (),
 ) -> Figure:
     """Tokens through the depth: their probability above, their rank below (logarithmic, rank 1 on top).
 
-    A line is a token: told apart by colour, dashes and marks, and by the legend's order.
+    A line is a token: told apart by colour, dashes and marks, and by the legend's order. `unchanged` are the
+    same tokens in the model without edits, as ghosts with the marks of their tokens.
     """
     colors = palette(mode)
     depth = np.arange(len(row_names), dtype=np.int32)
-    traces: list[dict[str, Any]] = []
+    traces = [ghost for i, token in enumerate(unchanged) for ghost in _ghosts(token, i, row_names, mode)]
     for i, token in enumerate(lines):
         stroke = line(_line_color(i, colors), 3 if i == 0 else 2.25, DASHES[i % len(DASHES)])
         shown = html.escape(token.shown, quote=False)
@@ -172,7 +188,7 @@ def through_the_depth(
                     "meta": token.id,
                 }
             )
-    most = max((float(token.probabilities.max()) for token in lines), default=1.0)
+    most = max((float(token.probabilities.max()) for token in (*lines, *unchanged)), default=1.0)
     layout = {
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False}
@@ -189,6 +205,24 @@ def through_the_depth(
         ],
     }
     return figure(traces, layout, mode, height=470, t=40)
+
+
+def _ghosts(token: Trail, i: int, row_names: Sequence[str], mode: Mode) -> list[dict[str, Any]]:
+    """A token's two curves in the unchanged model; the legend has one of all tokens."""
+    depth = np.arange(len(row_names), dtype=np.int32)
+    says = [
+        f"`{token.shown}` after {name}, unchanged: {probability_text(float(p))}, rank {int(rank):,}"
+        for name, p, rank in zip(row_names, token.probabilities, token.ranks, strict=True)
+    ]
+    mark = {"size": 6, "symbol": f"{SYMBOLS[i % len(SYMBOLS)]}-open", "color": palette(mode).ghost}
+    shared = {"mode": "lines+markers", "marker": mark, "legendgroup": UNCHANGED, "meta": token.id}
+    panels = ((token.probabilities.astype(np.float64), "y"), (token.ranks, "y2"))
+    return [
+        ghost_curve(depth, values, mode, says)
+        | shared
+        | {"yaxis": axis, "showlegend": axis == "y" and i == 0}
+        for values, axis in panels
+    ]
 
 
 def _line_color(i: int, colors: Palette) -> str:

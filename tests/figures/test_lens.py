@@ -85,3 +85,32 @@ def test_lines_are_told_apart_by_more_than_their_colour(mode):
 def test_a_line_that_is_nowhere_is_drawn_all_the_same():
     fig = through_the_depth([Trail(1, "a", np.zeros(5, np.float32), np.full(5, 61))], NAMES, 0, 61, "light")
     assert fig.layout.yaxis.range[1] > 0
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_the_unchanged_bars_are_ghosts_on_both_sides(last):
+    bars = [Bar(3, "·<b>", 0.5, 1, 0.1, 2, (0.2, 0.9)), Bar(9, "x", 0.2, 2, 0.8, 1, (0.3, 0.05))]
+    fig = beside_the_end(bars, "block 0 · attention", last, "light")
+    ghosts = [trace for trace in fig.data if trace.name == "unchanged"]
+    assert [list(trace.x) for trace in ghosts] == ([[0.9, 0.05]] if last else [[0.2, 0.3], [0.9, 0.05]])
+    assert [trace.showlegend for trace in ghosts] == [True, False][: len(ghosts)]
+    assert [trace.xaxis for trace in ghosts] == ["x", "x2"][: len(ghosts)]
+    assert fig.layout.xaxis.range[1] > 0.9 and fig.layout.barmode == "overlay"
+    assert ghosts[0].hovertext[0].startswith("`·&lt;b&gt;`: 0.")
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_unchanged_curves_are_dashed_and_grey(mode):
+    rng = np.random.default_rng(0)
+    lines, was = (
+        [Trail(i, "·<", rng.random(5).astype(np.float32), rng.integers(1, 50, 5)) for i in range(2)]
+        for _ in range(2)
+    )
+    fig = through_the_depth(lines, NAMES, 2, 61, mode, was)
+    ghosts = fig.data[:4]
+    for token, p, rank in zip(was, ghosts[::2], ghosts[1::2], strict=True):
+        assert np.array_equal(p.y, token.probabilities.astype(float)) and np.array_equal(rank.y, token.ranks)
+        assert (p.yaxis, rank.yaxis, p.meta) == ("y", "y2", token.id)
+    assert {(g.line.dash, g.line.color) for g in ghosts} == {("dash", palette(mode).ghost)}
+    assert [g.showlegend for g in ghosts] == [True, False, False, False] and len(fig.data) == 8
+    assert "unchanged" in ghosts[0].hovertext[1] and "&lt;" in ghosts[0].hovertext[1]

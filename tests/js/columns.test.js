@@ -56,7 +56,9 @@ test('cells are those that were sent, and a column that nobody read is none', ()
   assert.deepEqual(cellAt(read, 0, 4).tops, [{ id: 65535, shown: 'last', probability: 1 }, { id: 7, shown: 'seven', probability: 0 }]);
   assert.deepEqual(cellAt(read, 1, 3), {
     tops: [{ id: 8, shown: 'eight', probability: 0.25 }, { id: 8, shown: 'eight', probability: 0.25 }],
-    id: 8, probability: 0.25, color: 1, numbers: [{ label: 'entropy', form: 'bits', value: 5 }] });
+    id: 8, probability: 0.25, color: 1, numbers: [{ label: 'entropy', form: 'bits', value: 5 }], ghost: null });
+  const ghosts = { ids: base64(new Uint32Array([7, 7, 7, 8, 65535, 8])), probabilities: base64(new Float32Array([0, 0, 0, 0, 0.5, 0])) };
+  assert.deepEqual(cellAt(decoded({ ...cells, ghosts }), 1, 3).ghost, { id: 65535, shown: 'last', probability: 0.5 });
   const wide = decoded({ ...cells, wide: true, ids: base64(new Uint32Array(12).fill(200000)), shown: { 200000: 'far' } });
   assert.equal(cellAt(wide, 1, 4).tops[1].shown, 'far');
 });

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from gptviz.config import GPTConfig
+from gptviz.edits import Edit
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
 from gptviz.ui.views.logit_lens import streaming
@@ -234,3 +235,35 @@ def test_in_code_is_the_same_picture(mini, lens, capsys, start, stop):
     assert printed[-1].startswith(f"the embedding gives back the token itself in {itself} of ")
     best, own = printed[2 * 12], printed[2 * 12 + 1]
     assert "' mill'" in best and "kl   0.00" in best and own.endswith("rank 1")
+
+
+def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
+    """Head 3 of block 4, off: the unchanged cells are those of the modules, the changed ones of the trace."""
+    target = mini.encode(" mill")[0]
+    at = run_page("logit_lens", text=TEXT, edits="z.4.3=zero", target=target, lens_row=12)
+    found, p = grid(at), lens.exp()
+    ghosts = found["cells"]["ghosts"]
+    was = np.frombuffer(base64.b64decode(ghosts["ids"]), "<u4").reshape(ROWS, 22)
+    share = np.frombuffer(base64.b64decode(ghosts["probabilities"]), "<f4").reshape(ROWS, 22)
+    assert (was == p.argmax(-1).numpy()).mean() > 0.99
+    assert np.allclose(share, p.max(-1).values, atol=1e-5)
+    moved = was != found["ids"][..., 0]
+    assert not moved[:9].any() and moved[9:].any()  # nothing before block 4's attention
+    changed = mini.trace(TEXT, edits=[Edit("z", 4, heads=[3])])
+    own = torch.softmax(changed.logits().double(), 0)
+    assert found["probabilities"][-1, -1, 0] == pytest.approx(float(own.max()), abs=1e-5)
+    bars, curves = charts(at)
+    at_mill = list(bars["data"][0]["customdata"]).index(target)
+    assert bars["data"][0]["x"][at_mill] == pytest.approx(float(own[target]), abs=1e-5)
+    assert bars["data"][1]["x"][at_mill] == pytest.approx(float(p[-1, -1, target]), abs=1e-5)
+    ghost = next(line for line in curves["data"] if line["meta"] == target)
+    assert (ghost["name"], ghost["line"]["dash"]) == ("unchanged", "dash")
+    assert np.allclose(ghost["y"], p[:, -1, target], atol=1e-5)
+    for name in ("numbers_logit_lens", "numbers_logit_lens_followed", "numbers_logit_lens_grid"):
+        at.session_state[name] = True
+    at.run()
+    column, followed, cells = (frame.value for frame in at.dataframe)
+    assert f"{column['probability'].iloc[-1]:.3f}" == "0.184"
+    assert f"{column['unchanged probability'].iloc[-1]:.3f}" == "0.906"
+    assert np.allclose(followed["unchanged probability"][:ROWS], p[:, -1, target], atol=1e-5)
+    assert np.allclose(cells["unchanged probability"], p.max(-1).values.T.reshape(-1), atol=1e-5)

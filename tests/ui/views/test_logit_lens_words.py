@@ -20,6 +20,13 @@ def test_every_sentence():
             ),
             "sentence: the last step": words.sentence("·old", 21, "·mill", 0.0012, NAMES, 3, ("·a", 0.1)),
             "sentence: from the beginning": words.sentence("·old", 21, "·mill", 0.9967, NAMES, 0, None),
+            "unchanged": words.unchanged("·mill", 0.906, NAMES, 2),
+            "unchanged: at every depth": words.unchanged("·`", 0.9999, NAMES, 0),
+            "unchanged answer": words.unchanged_answer(NAMES[2], "·mill", (0.2, 0.01), (0.906, 0.184), False),
+            "unchanged answer: the end": words.unchanged_answer(
+                NAMES[3], "·mill", (0.906, 0.184), (0.906, 0.184), True
+            ),
+            "moved": words.MOVED,
             "look for": words.look_for(0, 22, True),
             "look for: a tied head": words.look_for(17, 22, True),
             "look for: another head": words.look_for(1, 22, False),

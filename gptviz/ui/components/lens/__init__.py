@@ -44,7 +44,7 @@ class LensCells:
     """R rows of K columns that have been read, k tokens each.
 
     `known` are the K columns' positions as [start, stop) pairs in their order; `shown` has every token that
-    `ids` names as the screen shows it; `color` runs from 0 to 1, the ends of the legend's scale.
+    `ids` and `ghosts` name as the screen shows it; `color` runs from 0 to 1, the ends of the legend's scale.
     """
 
     known: Sequence[tuple[int, int]]
@@ -53,6 +53,7 @@ class LensCells:
     color: np.ndarray  # (R, K)
     numbers: Sequence[Number]
     shown: Mapping[int, str]
+    ghosts: tuple[np.ndarray, np.ndarray] | None = None  # (R, K) each: ids on top unchanged, probabilities
 
 
 def encoded(cells: LensCells) -> dict[str, Any]:
@@ -70,6 +71,9 @@ def encoded(cells: LensCells) -> dict[str, Any]:
             for number in cells.numbers
         ],
         "shown": {str(i): text for i, text in cells.shown.items()},
+        "ghosts": None
+        if cells.ghosts is None
+        else {"ids": _base64(cells.ghosts[0], "<u4"), "probabilities": _base64(cells.ghosts[1], "<f4")},
     }
 
 
@@ -112,7 +116,10 @@ def _base64(values: np.ndarray, kind: str) -> str:
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Five tokens in three rows, two of them equal; 225 tokens in thirteen rows, some columns not read."""
+    """Five tokens in three rows, two of them equal; 225 tokens in thirteen rows, some columns not read.
+
+    The five have what the unchanged model says, another token in the last row.
+    """
     words = ["·the", "·cat", "·sat", "·antidisestablishmentarianism", "⏎", "·`", "\\xe4", "·mat", "the", "."]
     for name, count, depth, known in (
         ("lens_example", 5, 3, [(0, 5)]),
@@ -134,6 +141,7 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
                 Number("rank of ·cat", 1 + ids[..., 1], "rank"),
             ],
             shown=dict(enumerate(words)),
+            ghosts=(ids[..., 0] * (row[..., 0] < 2), color) if depth == 3 else None,
         )
         rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
         tokens = [words[i % 3] for i in range(count)]

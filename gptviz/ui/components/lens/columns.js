@@ -42,10 +42,12 @@ function decoded(cells) {
     probabilities: arrayOf(cells.probabilities, Float32Array),
     color: arrayOf(cells.color, Float32Array),
     numbers: cells.numbers.map((number) => ({ ...number, values: arrayOf(number.values, Float32Array) })),
+    ghosts: cells.ghosts ? { ids: arrayOf(cells.ghosts.ids, Uint32Array), probabilities: arrayOf(cells.ghosts.probabilities, Float32Array) } : null,
   };
 }
 
 // A cell: its tokens [{ id, shown, probability }], its colour and its other numbers; null where nobody has read.
+// `ghost` is the token that the unchanged model has on top, null where nothing is changed.
 function cellAt(read, row, position) {
   const column = read.columns.get(position);
   if (column === undefined) return null;
@@ -57,6 +59,7 @@ function cellAt(read, row, position) {
     }),
     id: read.ids[at * read.each], probability: read.probabilities[at * read.each], color: read.color[at],
     numbers: read.numbers.map(({ label, form, values }) => ({ label, form, value: values[at] })),
+    ghost: read.ghosts ? { id: read.ghosts.ids[at], shown: read.shown[read.ghosts.ids[at]], probability: read.ghosts.probabilities[at] } : null,
   };
 }
 

@@ -82,10 +82,11 @@ function cell(view, row, position, named, end) {
   const base = `cell${startsBlock(row) ? ' first' : ''}`;
   if (!found) return gv.h('div', { class: `${base} unread`, data: { testid: 'lens-unread', row, position } });
   const color = colorOf(state, found), ring = row === state.selected.row && position === state.selected.position;
+  const moved = found.ghost && found.ghost.id !== found.id;
   return gv.h('div', {
-    class: `${base}${found.id === end.id ? ' same' : ''}${ring ? ' ring' : ''}`,
+    class: `${base}${found.id === end.id ? ' same' : ''}${ring ? ' ring' : ''}${moved ? ' moved' : ''}`,
     style: { background: `rgb(${color})`, color: gv.textOn(color) },
-    data: { testid: 'lens-cell', row, position, id: found.id, probability: found.probability, color: found.color },
+    data: { testid: 'lens-cell', row, position, id: found.id, probability: found.probability, color: found.color, ghost: found.ghost?.id },
   }, named ? found.tops[0].shown : '');
 }
 
@@ -150,6 +151,9 @@ function tops({ data, state }, at) {
     gv.h('div', { class: 'under' }, 'what comes after ', gv.h('code', null, data.tokens[at.position]), ` (position ${at.position})`)];
   if (!found) return [...head, gv.h('p', { data: { testid: 'lens-says' } }, 'Nobody has read this column yet: click it, or read all.')];
   const most = found.tops[0].probability || 1;
+  const { ghost } = found;
+  if (ghost) head.push(gv.h('div', { class: 'under', data: { testid: 'lens-ghost', id: ghost.id, probability: ghost.probability } },
+    'unchanged: ', gv.h('code', null, ghost.shown), ` ${percent(ghost.probability)}`));
   return [...head, found.tops.map((top, i) => gv.h('div', { class: 'top', data: { testid: 'lens-top', id: top.id, probability: top.probability, rank: i + 1 } },
     gv.h('span', { class: 'name' }, top.shown), gv.h('span', { class: 'bar' }, gv.h('i', { style: { width: `${(100 * top.probability) / most}%` } })),
     gv.h('span', { class: 'share' }, percent(top.probability)))),

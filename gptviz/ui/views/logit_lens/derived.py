@@ -83,11 +83,17 @@ def lines(run: Run, position: int, ids: tuple[int, ...]) -> list[Trail]:
 
 
 @per_run
-def bars(run: Run, position: int, row: int) -> list[Bar]:
-    """The ten first of a row, and those of the last row's that are not among them, by what they have here."""
+def bars(run: Run, position: int, row: int, other: Run | None = None) -> list[Bar]:
+    """The ten first of a row, and those of the last row's that are not among them, by what they have here.
+
+    And what `other` has on top in both.
+    """
     lm, found = runs.model(run), depth(run, position).reading
-    ids = list(dict.fromkeys([*found.ids[row].tolist(), *found.ids[-1].tolist()]))
-    both = followed(logits(run, position)[[row, -1]], ids)
+    ids = dict.fromkeys([*found.ids[row].tolist(), *found.ids[-1].tolist()])
+    if other is not None:
+        ids |= dict.fromkeys(depth(other, position).top[[row, -1]].tolist())
+    both = followed(logits(run, position)[[row, -1]], list(ids))
+    own = None if other is None else followed(logits(other, position)[[row, -1]], list(ids)).probabilities
     made = [
         Bar(
             id=i,
@@ -96,6 +102,7 @@ def bars(run: Run, position: int, row: int) -> list[Bar]:
             here_rank=int(both.ranks[0, n]),
             final=float(both.probabilities[1, n]),
             final_rank=int(both.ranks[1, n]),
+            was=None if own is None else (float(own[0, n]), float(own[1, n])),
         )
         for n, i in enumerate(ids)
     ]
@@ -142,11 +149,19 @@ def ranks(run: Run, parts: tuple[Part, ...], token: int) -> Followed:
 
 
 @per_run
-def drawn(run: Run, parts: tuple[Part, ...], measure: str, token: int) -> dict[str, Any]:
+def drawn(
+    run: Run, parts: tuple[Part, ...], measure: str, token: int, other: Run | None = None
+) -> dict[str, Any]:
     """The grid's cells as the browser gets them; `token` is the one whose ranks colour them."""
     lm, found = runs.model(run), columns(run, parts)
     own = ranks(run, parts, token) if measure == "rank" else None
     numbers = [Number("entropy", found.entropy, "bits"), Number("to the end", found.kl, "bits")]
+    ghosts, named = None, found.ids
+    if other is not None:
+        was = columns(other, parts)
+        ghosts = was.ids[..., 0], was.probabilities[..., 0]
+        named = np.append(found.ids, ghosts[0])
+        numbers.append(Number("entropy unchanged", was.entropy, "bits"))
     if own is not None:
         numbers.append(Number(f"{show_id(lm, token)} has rank", own.ranks, "rank"))
     values = grid_values(
@@ -159,7 +174,8 @@ def drawn(run: Run, parts: tuple[Part, ...], measure: str, token: int) -> dict[s
             probabilities=found.probabilities,
             color=colors_of(measure, values, lm.config.vocab_size),
             numbers=numbers,
-            shown={int(i): show_id(lm, int(i)) for i in np.unique(found.ids)},
+            shown={int(i): show_id(lm, int(i)) for i in np.unique(named)},
+            ghosts=ghosts,
         )
     )
 

@@ -109,6 +109,8 @@ def _read(scene: Scene, token: int | None, missing: list[Part], place: DeltaGene
         if place is not None:
             place.progress(len(read) / total, words.progress(len(read) + 1, total))
         derived.part(scene.run, *part)
+        if scene.other is not None:
+            derived.part(scene.other, *part)
         if token is not None:
             derived.part_followed(scene.run, *part, token)
         read.add(part)

@@ -7,13 +7,19 @@ import pandas as pd
 
 from gptviz.analysis.logit_lens import Cells, Followed
 from gptviz.figures.lens import Bar, Trail
+from gptviz.ui.views.both import both
 from gptviz.ui.views.logit_lens.derived import Part
 
 Show = Callable[[int], str]
 
 
-def rows_table(found: Cells, names: Sequence[str], show: Show) -> pd.DataFrame:
+def rows_table(
+    found: Cells, names: Sequence[str], show: Show, unchanged: Cells | None = None
+) -> pd.DataFrame:
     """One position, (R,): a row a depth."""
+    if unchanged is not None:
+        own = rows_table(unchanged, names, show)
+        return both(rows_table(found, names, show), own, list(own)[2:])
     return pd.DataFrame(
         {
             "depth": range(len(names)),
@@ -27,8 +33,12 @@ def rows_table(found: Cells, names: Sequence[str], show: Show) -> pd.DataFrame:
     )
 
 
-def lines_table(lines: Sequence[Trail], names: Sequence[str]) -> pd.DataFrame:
+def lines_table(
+    lines: Sequence[Trail], names: Sequence[str], unchanged: Sequence[Trail] = ()
+) -> pd.DataFrame:
     """The curves: a row a token and depth."""
+    if unchanged:
+        return both(lines_table(lines, names), lines_table(unchanged, names), ["probability", "rank"])
     return pd.DataFrame(
         [
             {
@@ -57,9 +67,13 @@ def bars_table(bars: Sequence[Bar]) -> pd.DataFrame:
                 "final_probability": bar.final,
                 "final_rank": bar.final_rank,
             }
+            | ({} if bar.was is None else dict(zip(UNCHANGED_BAR, bar.was, strict=True)))
             for bar in bars
         ]
     )
+
+
+UNCHANGED_BAR = ("unchanged probability", "unchanged final_probability")
 
 
 def grid_table(

@@ -1,7 +1,11 @@
 """What the model would say if it stopped at each depth: the grid, a cell beside the end, tokens followed."""
 
+import math
+
+import pandas as pd
 import streamlit as st
 
+from gptviz import Run
 from gptviz.analysis.logit_lens import logit_lens
 from gptviz.figures.lens import Trail, beside_the_end, ends_of, scale_of, short_name, through_the_depth
 from gptviz.model import LayerNorm
@@ -9,6 +13,7 @@ from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.logit_lens import choice, derived, streaming, tables, words
 from gptviz.ui.views.logit_lens.derived import Depth, Part
@@ -37,7 +42,8 @@ def draw(scene: Scene) -> None:
     prose(
         words.look_for(
             derived.itself(scene.run, parts, here), here[1] - here[0], scene.lm.config.tie_embeddings
-        ),
+        )
+        + (words.MOVED if scene.other else ""),
         *("token", "residual stream", "LayerNorm", "logit lens", "entropy"),
     )
     example_row("A copied passage", "A quotation closes", "He and she", "Counting")
@@ -54,7 +60,7 @@ def _sentence(scene: Scene, found: Depth, names: list[str]) -> str:
     if found.settled:
         at = found.settled - 1
         before = show_id(lm, int(found.top[at])), float(reading.probabilities[at, 0])
-    return words.sentence(
+    said = words.sentence(
         scene.label,
         scene.position,
         show_id(lm, int(found.top[-1])),
@@ -63,6 +69,11 @@ def _sentence(scene: Scene, found: Depth, names: list[str]) -> str:
         found.settled,
         before,
     )
+    if scene.other is None:
+        return said
+    was = derived.depth(scene.other, scene.position)
+    top, p = show_id(lm, int(was.top[-1])), float(was.reading.probabilities[-1, 0])
+    return f"{said} {words.unchanged(top, p, names, was.settled)}"
 
 
 # ---- the grid ----
@@ -87,7 +98,7 @@ def _grid(
             scene.select(position)
 
     lens_grid(
-        derived.drawn(scene.run, parts, measure, target.token if measure == "rank" else -1),
+        derived.drawn(scene.run, parts, measure, target.token if measure == "rank" else -1, scene.other),
         [
             (_short(name, i == len(names) - 1), _full(name, i == len(names) - 1))
             for i, name in enumerate(names)
@@ -115,11 +126,17 @@ def _full(name: str, last: bool) -> str:
 
 def _cell(scene: Scene, found: Depth, names: list[str], row: int) -> None:
     last = row == len(names) - 1
-    bars = derived.bars(scene.run, scene.position, row)
+    bars = derived.bars(scene.run, scene.position, row, scene.other)
     token = scene.label
     st.subheader(words.cell(names[row], token, scene.position, last), anchor=False)
     entropy, kl = found.reading.entropy, found.reading.kl
     said = words.distribution(names[row], bars, float(entropy[row]), float(kl[row]), float(entropy[-1]), last)
+    if scene.other is not None:
+        end = int(derived.depth(scene.other, scene.position).top[-1])
+        answer = next(bar for bar in bars if bar.id == end)
+        was = answer.was or (math.nan, math.nan)
+        both = (was[0], answer.here), (was[1], answer.final)
+        said += " " + words.unchanged_answer(names[row], answer.shown, *both, last)
     prose(said, "entropy", "KL divergence")
     ids = [bar.id for bar in bars]
 
@@ -147,8 +164,9 @@ def _followed(scene: Scene, found: Depth, names: list[str], row: int, target: Ta
     pinned = choice.pinned(scene, found.contenders)
     ids = tuple(dict.fromkeys([target.token, *(pinned or found.leaders)]))
     lines = derived.lines(scene.run, scene.position, ids)
+    vocabulary = scene.lm.config.vocab_size
     scene.chart(
-        through_the_depth(lines, names, row, scene.lm.config.vocab_size, scene.mode),
+        through_the_depth(lines, names, row, vocabulary, scene.mode, _unchanged(scene, lines)),
         key="lens_lines",
         alt="Probability and rank of " + ", ".join(line.shown for line in lines) + " at each depth",
         on_select=_pick_row,
@@ -169,6 +187,13 @@ def _followed(scene: Scene, found: Depth, names: list[str], row: int, target: Ta
     elif not pinned:
         st.markdown(words.LEADERS)
     return lines
+
+
+def _unchanged(scene: Scene, lines: list[Trail]) -> list[Trail]:
+    """The same tokens in the unchanged model."""
+    if scene.other is None:
+        return []
+    return derived.lines(scene.other, scene.position, tuple(line.id for line in lines))
 
 
 def _pick_row() -> None:
@@ -195,27 +220,34 @@ def _details(
     def show(i: int) -> str:
         return show_id(lm, i)
 
-    def grid() -> object:
-        own = None if ranked is None else (target.shown, derived.ranks(run, parts, ranked))
-        tokens = scene.labels
-        return tables.grid_table(derived.columns(run, parts), parts, names, tokens, show, own)
+    other = scene.other
 
+    def grid_of(run: Run) -> pd.DataFrame:
+        own = None if ranked is None else (target.shown, derived.ranks(run, parts, ranked))
+        return tables.grid_table(derived.columns(run, parts), parts, names, scene.labels, show, own)
+
+    def grid() -> pd.DataFrame:
+        own = None if other is None else grid_of(other)
+        return both(grid_of(run), own, [] if own is None else list(own)[4:])
+
+    def column() -> pd.DataFrame:
+        own = None if other is None else derived.depth(other, position).reading
+        return tables.rows_table(found.reading, names, show, own)
+
+    in_numbers(column, "logit_lens", caption(words.ROWS, other), "the selected token")
     in_numbers(
-        lambda: tables.rows_table(found.reading, names, show), "logit_lens", words.ROWS, "the selected token"
-    )
-    in_numbers(
-        lambda: tables.bars_table(derived.bars(run, position, row)),
+        lambda: tables.bars_table(derived.bars(run, position, row, other)),
         f"logit_lens_row{row}",
-        words.CELL,
+        caption(words.CELL, other),
         "a depth beside the end",
     )
     in_numbers(
-        lambda: tables.lines_table(lines, names),
+        lambda: tables.lines_table(lines, names, _unchanged(scene, lines)),
         "logit_lens_followed",
-        words.CURVES,
+        caption(words.CURVES, other),
         "tokens through the depth",
     )
-    in_numbers(grid, "logit_lens_grid", words.GRID, "every cell")
+    in_numbers(grid, "logit_lens_grid", caption(words.GRID, other), "every cell")
     here = derived.around(parts, position)
     in_code(
         [logit_lens, LayerNorm.forward],

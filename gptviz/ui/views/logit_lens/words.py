@@ -39,6 +39,30 @@ def sentence(
     return f"{start}It would say so from {place(rows[settled])} on: {earlier}"
 
 
+def unchanged(final: str, probability: float, rows: Sequence[str], settled: int) -> str:
+    """The same of the unchanged model, behind the sentence about the changed one."""
+    where = f"from {place(rows[settled])} on" if settled else "at every depth"
+    return f"**Unchanged**, it says {as_code(final)} ({_percent(probability)}), {where}."
+
+
+def unchanged_answer(
+    row_name: str, final: str, here: tuple[float, float], end: tuple[float, float], last: bool
+) -> str:
+    """Under a cell's sentence: the final answer's probability, unchanged and changed, here and in the end."""
+    text = f"{as_code(final)} has {_percent(end[1])} in the end, unchanged {_percent(end[0])}"
+    if last:
+        return f"{text}. Outlines are the unchanged model."
+    return (
+        f"{text}; after {place(row_name)} {_percent(here[1])}, unchanged {_percent(here[0])}. Outlines are "
+        "the unchanged model."
+    )
+
+
+MOVED = (
+    " A dashed frame marks a cell where the unchanged model has another token on top: point at it to read "
+    "which. In rows before the change there are none."
+)
+
 LOOK_FOR = (
     "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, put "
     "through the final LayerNorm, worked out anew for this depth, and through the output head. The cell "

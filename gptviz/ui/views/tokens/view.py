@@ -27,6 +27,8 @@ def draw(scene: Scene) -> None:
     pieces = show_work(scene.lm.tokenizer, text, scene.special, limit=len(scene.tokens))
     piece = pieces[numbers.place_of(pieces, scene.position)[0]]
     prose(words.CARDS, "token", "position", "·", "⏎")
+    if scene.other is not None:
+        st.markdown(words.CHANGED)
     scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
     saved = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
     token_cards(pieces, scene.tokens, scene.position, scene.mode, scene.select, saved=saved)

@@ -16,6 +16,11 @@ CARDS = (
     "line break."
 )
 
+CHANGED = (
+    "What is changed in the model **changes nothing here**: a text is cut into tokens before the model reads it, "
+    "and the tokens are the same for the changed model and the unchanged one."
+)
+
 ABOUT_REGEX = (
     "Before any merge, a regular expression cuts the text from left to right: at each place the first of "
     "these rules that matches takes its piece. No token reaches across a cut, so that the vocabulary has no "
