@@ -89,6 +89,11 @@ def ghost_of(row: pd.Series, sampling: Sampling, unchanged: Candidates | None) -
     return {"ghost": p, "ghost_text": probability_text(p), "was_first": first}
 
 
+def ghost_of_rest(found: Candidates, unchanged: Candidates) -> float:
+    """What all tokens without a row share in `unchanged`."""
+    return rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
+
+
 def _unchanged(unchanged: Candidates, token: int) -> tuple[float, int]:
     """A token's probability, and its rank from 1."""
     chosen = unchanged.chosen
@@ -106,8 +111,7 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     )
     ghost = None
     if unchanged is not None:
-        shown = torch.tensor(found.table["id"].tolist())
-        ghost = rest_of(unchanged.chosen.probabilities, shown)
+        ghost = ghost_of_rest(found, unchanged)
         said += f" Unchanged, these tokens share {probability_text(ghost)}."
     if unchanged is None or not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."

@@ -9,7 +9,7 @@ import torch
 
 from gptviz.analysis.next_token import KEPT, Candidates
 from gptviz.digits import fixed
-from gptviz.figures.candidates import row_sentence
+from gptviz.figures.candidates import ghost_of, ghost_of_rest, row_sentence
 from gptviz.figures.next_token import probability_text
 from gptviz.sampling import Sampling
 
@@ -28,9 +28,17 @@ class Draw:
 
 
 def draw_rows(
-    found: Candidates, sampling: Sampling, standing: int | None, how: str, name: Callable[[int], str]
+    found: Candidates,
+    sampling: Sampling,
+    standing: int | None,
+    how: str,
+    name: Callable[[int], str],
+    unchanged: Candidates | None = None,
 ) -> Draw:
-    """The picture's numbers; `standing` is the id of the token that stands in the text, `how` says why."""
+    """The picture's numbers; `standing` is the id of the token that stands in the text, `how` says why.
+
+    `unchanged` are the candidates of the model without edits: see `candidates.ghost_of`.
+    """
     chances = found.chosen
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank ends
     rows = []
@@ -53,11 +61,11 @@ def draw_rows(
                 "drawn": int(row["id"]) == standing,
                 "standing": how,
                 "cut": row["filter"] != KEPT,
-                "moved": not sampling.changes_nothing,
-                "sentence": f"{name(int(row['id']))} {row_sentence(row, found, sampling)}",
+                "sentence": f"{name(int(row['id']))} {row_sentence(row, found, sampling, unchanged)}",
             }
+            | ghost_of(row, sampling, unchanged)
         )
-    return Draw(rows, _segments(rows, found.rest), _rest(found))
+    return Draw(rows, _segments(rows, found.rest), _rest(found, unchanged))
 
 
 def _segments(rows: list[dict[str, Any]], others: int) -> list[dict[str, Any]]:
@@ -76,12 +84,20 @@ def _segments(rows: list[dict[str, Any]], others: int) -> list[dict[str, Any]]:
     return segments
 
 
-def _rest(found: Candidates) -> dict[str, Any] | None:
+def _rest(found: Candidates, unchanged: Candidates | None) -> dict[str, Any] | None:
     if not found.rest:
         return None
+    ghost = None if unchanged is None else ghost_of_rest(found, unchanged)
     shown = f"{found.rest:,} others" if found.rest > 1 else "1 other"
     probability = found.rest_probability
-    return {"shown": shown, "probability": probability, "p_text": probability_text(probability), "place": ""}
+    return {
+        "shown": shown,
+        "probability": probability,
+        "p_text": probability_text(probability),
+        "place": "",
+        "ghost": ghost,
+        "ghost_text": "" if ghost is None else probability_text(ghost),
+    }
 
 
 def place_text(place: float, width: float) -> str:

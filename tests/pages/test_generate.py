@@ -1,6 +1,7 @@
 """The Generate page through AppTest: what is written is what `lm.generate` writes, step by step."""
 
 import math
+from html import unescape
 
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ import torch
 
 from gptviz.beams import beam_search
 from gptviz.digits import fixed
+from gptviz.edits import Edit
+from gptviz.figures.next_token import probability_text
 from gptviz.generate import steps
-from gptviz.sampling import Sampling
+from gptviz.sampling import Sampling, distribution, draw
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
+from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tree import Branch, Tree, name_of
 from tests.pages.test_next_token import given, prose
@@ -206,3 +210,63 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
         ids = [*mini.encode(TEXT), *ids_of(at)[:3]]
         p = (mini.model(torch.tensor([ids]))[0, -1].double() / 0.8).softmax(0)
     assert np.allclose(picture[:, 1], p.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
+
+
+STORY = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+INDUCTION = "z.5.0+3+4+5+7=zero"
+
+
+def by_hand(mini, ids, count, sampling, edits=()):
+    """Token after token from whole passes with these edits: ids, and each step's distribution."""
+    found, chances = list(ids), []
+    for point in sampling.points(count):
+        chances.append(distribution(mini.trace(found, keep=[], edits=edits).logits(), sampling))
+        found.append(draw(chances[-1], point))
+    return found[len(ids) :], chances
+
+
+@pytest.mark.parametrize("temperature", [0.8, 0.0])
+def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_page, mini, temperature):
+    edits, sampling = [Edit.parse(INDUCTION)], Sampling(temperature, seed=3)
+    query = {"temperature": temperature, "seed": 3, "edits": INDUCTION}
+    at = run_page("generate", text=STORY, written=6, **query)
+    ids = mini.encode(STORY)
+    new, chances = by_hand(mini, ids, 6, sampling, edits)
+    plain, _ = by_hand(mini, ids, 6, sampling)
+    assert ids_of(at) == new != plain
+    drawn = given(at, "draws")
+    now, was = chances[-1], distribution(mini.trace(ids + new[:-1], keep=[]).logits(), sampling)
+    shown = torch.tensor([row["id"] for row in drawn["rows"]])
+    assert drawn["compared"] == ["unchanged", "changed"] and int(was.order[0]) in shown
+    for column, expected in (("probability", now), ("ghost", was)):
+        p = expected.probabilities
+        assert np.allclose([row[column] for row in drawn["rows"]], p[shown], atol=1e-6)
+        assert drawn["rest"][column] == pytest.approx(float(1 - p[shown].sum()), abs=1e-6)
+    said = prose(at)
+    assert text_of(mini, plain) in said
+    given_now = probability_text(float(was.probabilities[new[-1]]))
+    assert f"gives it {given_now}, rank {int(was.rank[new[-1]]) + 1:,}" in said
+    at.session_state["numbers_generate"] = True
+    at.run()
+    frame = at.dataframe[0].value
+    for step, row in frame.iterrows():
+        read = distribution(mini.trace(ids + new[:step], keep=[]).logits(), sampling)
+        assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)
+        assert row["probability"] == pytest.approx(float(chances[step].probabilities[new[step]]), abs=1e-6)
+
+
+def test_beams_of_a_changed_model_are_its_own(run_page, mini):
+    """One beam is greedy search."""
+    at = run_page("generate", text=STORY, beams=1, beam_tokens=3, edits=INDUCTION)
+    at.session_state["generate_beams"] = True
+    at.run()
+    assert not at.exception
+    new, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0), [Edit.parse(INDUCTION)])
+    assert text_of(mini, new) in unescape(" ".join(e.proto.body for e in at.get("html")))
+
+
+def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):
+    at = run_page("generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@20=zero,z.5.0=zero")
+    new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), [Edit.parse("z.5.0=zero")])
+    assert ids_of(at) == new
+    assert any("z.4.3@20=zero" in caption.value for caption in at.caption)

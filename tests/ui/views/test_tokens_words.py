@@ -44,6 +44,7 @@ def test_every_sentence():
         {
             "built": words.built(tokens_of(GPT2, encode(GPT2, "`"))[0]),
             "cards": words.CARDS,
+            "changed": words.CHANGED,
             "regex": words.ABOUT_REGEX,
             "look for: merges": look_for(GPT2, "oh hello", 1),
             "look for: a byte": look_for(GPT2, "你", 1),

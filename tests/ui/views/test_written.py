@@ -1,10 +1,11 @@
 """The value that the Generate page and its panels share."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from gptviz import Run
+from gptviz import Edit, Run
 from gptviz.sampling import Sampling
 from gptviz.ui.views.generate.written import Written, WrittenStep
 
@@ -24,6 +25,13 @@ def test_a_step_read_all_that_stands_before_it_and_no_more_than_fits():
     assert [found.slid(step) for step in range(5)] == [0, 0, 0, 1, 2]
     assert found.run == Run("mini", (7, 8, 9, 0)) and found.step.id == 1
     assert written(4).step is None
+
+
+def test_a_changed_model_wrote_with_its_changes():
+    edits = (Edit("z", 4, heads=[3]),)
+    found = replace(written(4, chosen=1), edits=edits)
+    assert found.run == Run("mini", (7, 8, 9, 0), edits) and found.read(4).edits == edits
+    assert found.run.plain == written(4, chosen=1).run
 
 
 def test_the_sum_of_logarithms_and_the_perplexity():

@@ -24,6 +24,7 @@ def draws(
     *,
     rest: Mapping[str, Any] | None = None,
     can_branch: bool = True,
+    compared: tuple[str, str] | None = None,
     key: str = "draws",
     saved: Saved | None = None,
 ) -> None:
@@ -31,7 +32,7 @@ def draws(
 
     `point` is {"at", "text"}: the random number; None where nothing is drawn. `scale` is the probability of
     a full bar. A row that is "drawn" stands in the text, and has no button; the others have one if it
-    `can_branch`.
+    `can_branch`. `compared` are the two words for what the rows' ghosts and bars are, where both are shown.
     """
     others = {int(row["id"]) for row in rows if not row["drawn"]} if can_branch else set()
     _component(
@@ -43,6 +44,7 @@ def draws(
             "scale": scale,
             "rest": None if rest is None else dict(rest),
             "branch": can_branch,
+            "compared": compared,
         },
         mode=mode,
         limits={"others": others},
@@ -52,7 +54,7 @@ def draws(
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three candidates, the second one drawn by 0.45, and what is left."""
+    """Three candidates, the second one drawn by 0.45, and what is left; each with what it had unchanged."""
     shares = [("·had", 0.4), ("·gypsy", 0.2), ("·was", 0.1)]
     rows: list[dict[str, Any]] = []
     at = 0.0
@@ -70,6 +72,8 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
                 "place": f"{at:.2f} to {at + p:.2f}",
                 "drawn": i == 1,
                 "cut": False,
+                "ghost": 0.3 - 0.1 * i,
+                "ghost_text": f"{0.3 - 0.1 * i:.2f}",
                 "sentence": f"has {p:.2f}. " * (i + 1),
             }
         )
@@ -86,6 +90,8 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
         0.5,
         mode,
         lambda i: sent("branch", i),
-        rest={"shown": "8,189 others", "probability": 0.3, "p_text": "0.30", "place": "0.70 to 1"},
+        rest={"shown": "8,189 others", "probability": 0.3, "p_text": "0.30", "place": "0.70 to 1"}
+        | {"ghost_text": "0.40"},
+        compared=("unchanged", "changed"),
         key="draws_example",
     )

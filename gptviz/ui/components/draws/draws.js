@@ -26,17 +26,27 @@ function light({ root }, index) {
     for (const node of root.querySelectorAll(name)) node.classList.toggle('lit', index !== null && node.dataset[at] === String(index));
 }
 
+const absent = (value) => value === undefined || value === null;
+
+// What the unchanged model gives, where a changed one is compared with it.
+const before = ({ compared }, one) => (compared ? gv.h('span', { key: 'before', class: 'p before' }, one.ghost_text) : null);
+
+function key({ compared }) {
+  if (!compared) return null;
+  return gv.h('div', { key: 'key', class: 'key' }, gv.h('i', { class: 'swatch ghost' }), compared[0], gv.h('i', { class: 'swatch fill' }), compared[1]);
+}
+
 function row(view, one, index) {
-  const { data, send } = view, { id, rank, shown, probability, model_probability: own, p_text: p, place, drawn, cut, sentence, moved, standing } = one;
+  const { data, send } = view, { id, rank, shown, probability, model_probability: own, p_text: p, place, drawn, cut, sentence, ghost, standing } = one;
   return gv.h('div', {
     class: `row ${drawn ? 'drawn' : ''} ${cut ? 'cut' : ''}`, onmouseenter: () => light(view, index), onmouseleave: () => light(view, null), title: sentence,
-    data: { testid: 'draw-row', index, id, rank, probability, modelProbability: own, drawn },
+    data: { testid: 'draw-row', index, id, rank, probability, modelProbability: own, ghost: ghost ?? undefined, drawn },
   },
   gv.h('span', { class: 'rank' }, rank.toLocaleString('en-US')),
   gv.h('span', { class: 'shown' }, shown),
   gv.h('span', { class: 'track' }, gv.h('i', { class: 'fill', style: { width: percent(probability / data.scale) } }),
-    moved ? gv.h('i', { class: 'ghost', style: { width: percent(own / data.scale) } }) : null),
-  gv.h('span', { class: 'p' }, p), gv.h('span', { class: 'place' }, place),
+    absent(ghost) ? null : gv.h('i', { class: 'ghost', style: { width: percent(ghost / data.scale) } })),
+  before(data, one), gv.h('span', { class: 'p' }, p), gv.h('span', { class: 'place' }, place),
   drawn ? gv.h('span', { class: 'mark', data: { testid: 'drawn' } }, standing)
     : data.branch ? gv.h('button', {
       type: 'button', class: 'branch', title: `Go on with “${shown}” instead`, 'aria-label': `Go on with “${shown}” instead`,
@@ -46,11 +56,11 @@ function row(view, one, index) {
 
 export default gv.component((view) => {
   const { data, root } = view, { rows, rest } = data;
-  return gv.h('div', { class: 'draws', data: { testid: 'draws', scale: data.scale } },
-    bar(view),
+  return gv.h('div', { class: `draws ${data.compared ? 'compared' : ''}`, data: { testid: 'draws', scale: data.scale } },
+    bar(view), key(data),
     gv.h('div', { class: 'rows' }, rows.map((one, i) => [
       i && one.rank > rows[i - 1].rank + 1 ? gv.h('div', { key: 'gap', class: 'gap' }) : null, row(view, one, i)]),
     rest ? gv.h('div', { class: 'row rest', data: { testid: 'draw-rest', probability: rest.probability } }, gv.h('span', { class: 'rank' }), gv.h('span', { class: 'shown' }, rest.shown),
-      gv.h('span', { class: 'track' }), gv.h('span', { class: 'p' }, rest.p_text), gv.h('span', { class: 'place' }, rest.place), gv.h('span')) : null),
+      gv.h('span', { class: 'track' }), before(data, rest), gv.h('span', { class: 'p' }, rest.p_text), gv.h('span', { class: 'place' }, rest.place), gv.h('span')) : null),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.draws')), data.saved));
 });

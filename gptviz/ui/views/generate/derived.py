@@ -96,15 +96,29 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> tuple[Wr
     chosen = tree.chosen(len(found.steps))
     if found.ended:
         chosen = min(chosen, len(found.steps) - 1)
-    return Written(run.model, run.ids, found.steps, chosen, sampling, context, tree.branch), found.ended
+    written = Written(run.model, run.ids, found.steps, chosen, sampling, context, tree.branch, run.edits)
+    return written, found.ended
 
 
 @per_run
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
-    """What a token is drawn from; `standing` is the one that stands in the text, or would."""
+    """What a token is drawn from; `standing` is the one that stands in the text, or would.
+
+    Of a changed model with what the unchanged one has there, after the same text, and its first choice.
+    """
     lm = runs.model(run)
-    found = candidates(next_logits(run), ROWS, sampling, [] if standing is None else [standing])
-    return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i))
+    also, unchanged = [] if standing is None else [standing], None
+    if run.edits:
+        unchanged = candidates(next_logits(run.plain), 1, sampling)
+        also.append(int(unchanged.table["id"].iloc[0]))
+    found = candidates(next_logits(run), ROWS, sampling, also)
+    return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i), unchanged)
+
+
+def given_to(run: Run, sampling: Sampling, token: int) -> tuple[float, int]:
+    """A token's probability as it is drawn from, and its rank from 1."""
+    chances = distribution(next_logits(run), sampling)
+    return float(chances.probabilities[token]), int(chances.rank[token]) + 1
 
 
 def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:

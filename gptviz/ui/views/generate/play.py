@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from gptviz import Run
+from gptviz import Edit, Run
 from gptviz.sampling import Sampling
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
@@ -32,8 +32,26 @@ SAID = "generate_said"  # a sentence about the last click, and the tree that it 
 
 
 def base(scene: Scene) -> Run:
-    """The text up to the selected token: what is written comes after it."""
-    return replace(scene.run, ids=scene.run.ids[: scene.position + 1])
+    """The text up to the selected token: what is written comes after it.
+
+    With the changes that this text can have: see `left_out`.
+    """
+    left = left_out(scene)
+    edits = tuple(edit for edit in scene.run.edits if edit not in left)
+    return Run(scene.run.model, scene.run.ids[: scene.position + 1], edits)
+
+
+def left_out(scene: Scene) -> list[Edit]:
+    """The changes that are about tokens after the selected one, where another text is written."""
+    return [edit for edit in scene.run.edits if not _fits(edit, scene)]
+
+
+def _fits(edit: Edit, scene: Scene) -> bool:
+    try:
+        edit.check(scene.lm.config, scene.position + 1)
+    except ValueError:
+        return False
+    return True
 
 
 def tree_of(scene: Scene) -> Tree:

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from gptviz.figures.draws import Draw
+from gptviz.ui.views.both import both
 from gptviz.ui.views.generate.written import Written
 
 
 def step_table(
-    written: Written, stretches: Sequence[tuple[float, float]], name: Callable[[int], str]
+    written: Written,
+    stretches: Sequence[tuple[float, float]],
+    name: Callable[[int], str],
+    unchanged: Sequence[tuple[float, int]] = (),
 ) -> pd.DataFrame:
-    """A row a written token."""
+    """A row a written token; `unchanged` are its probability and rank in the unchanged model."""
     rows = [
         {
             "number": number,
@@ -30,16 +34,21 @@ def step_table(
         for number, (step, (start, stop)) in enumerate(zip(written.steps, stretches, strict=True), 1)
     ]
     columns = ["number", "token", "id", "by", "probability", "point", "start", "stop", "rank"]
-    return pd.DataFrame(rows, columns=[*columns, "model_probability", "ln p"])
+    table = pd.DataFrame(rows, columns=[*columns, "model_probability", "ln p"])
+    before = pd.DataFrame(list(unchanged), columns=["probability", "rank"]) if unchanged else None
+    return both(table, before, ["probability", "rank"])
 
 
 def candidate_table(drawn: Draw) -> pd.DataFrame:
     """A row a candidate, and one for all others."""
     columns = {"rank": "rank", "id": "id", "shown": "token", "probability": "probability"}
     columns |= {"model_probability": "model_probability", "start": "start", "stop": "stop"}
+    if any(row["ghost_text"] for row in drawn.rows):  # a changed model's
+        columns |= {"ghost": "unchanged probability"}
     rows = [{title: row[column] for column, title in columns.items()} for row in drawn.rows]
     if drawn.rest is not None:
-        rows.append({"token": drawn.rest["shown"], "probability": drawn.rest["probability"]})
+        rest = {"token": drawn.rest["shown"], "probability": drawn.rest["probability"]}
+        rows.append(rest | {"unchanged probability": drawn.rest["ghost"]})
     return pd.DataFrame(rows, columns=list(columns.values())).astype({"rank": "Int64", "id": "Int64"})
 
 

@@ -1,11 +1,13 @@
 """A text that grows token by token: how each was drawn, the way back, and other ways on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
 from gptviz.digits import fixed
 from gptviz.figures.draws import Draw
+from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.generate import end_of_text
 from gptviz.generate import steps as generate_steps
 from gptviz.sampling import Sampling, distribution
@@ -19,7 +21,9 @@ from gptviz.ui.shell import address
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.generate import beaming, branches, controls, derived, play, words
+from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.panels import looked, loops, saves, surgery
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tables import candidate_table, step_table
@@ -93,7 +97,12 @@ def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: 
         said = words.greedy(number, count, token, step.model_probability)
     else:
         said = words.drawn(number, count, token, step.point, row["start"], row["stop"], step.probability)
+    if written.edits:
+        said += f" {_unchanged_step(scene, written, step)}"
     prose(said, "token", "temperature")
+    left = play.left_out(scene)
+    if left:
+        st.caption(words.left_out([str(edit) for edit in left]))
     if ended and number == count:
         st.markdown(words.ended(play.STOP.value if step.id != end_of_text(scene.lm) else ""))
     if count == LONGEST:
@@ -102,6 +111,27 @@ def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: 
         st.info(words.full(written.context, written.slid(written.chosen)))
     if scene.position < len(scene.tokens) - 1:
         st.caption(words.in_the_middle(scene.label, scene.position))
+
+
+def _unchanged_step(scene: Scene, written: Written, step: WrittenStep) -> str:
+    """What the unchanged model gives the chosen step's token, and what it would have taken."""
+    plain, sampling = written.run.plain, written.sampling
+    would = derived.step_after(plain, sampling, written.chosen)
+    p, rank = derived.given_to(plain, sampling, step.id)
+    drawn = would.point is not None
+    return words.unchanged_step(p, rank, show_id(scene.lm, would.id), would.id == step.id, drawn)
+
+
+def _unchanged_text(scene: Scene, sampling: Sampling, tree: Tree, written: Written) -> None:
+    """What the unchanged model writes on this branch, from its own text."""
+    if not (written.edits and written.steps):
+        return
+    plain, _ = derived.written_on(play.base(scene).plain, sampling, tree, play.STOP.value)
+    pairs = enumerate(zip(written.new, plain.new, strict=False), start=1)
+    step = next((number for number, (one, other) in pairs if one != other), None)
+    if step is None and len(plain.new) != len(written.new):
+        step = 1 + min(len(plain.new), len(written.new))
+    st.markdown(words.unchanged_text(text_of(scene.lm, plain.new), step, len(written.new)))
 
 
 def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended: bool, plays: bool) -> None:
@@ -129,12 +159,14 @@ def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended:
         on_turn=lambda _: play.turn(scene, sampling),
         address={play.WRITING.name: str(tree)} if play.played(tree) else None,
     )
+    _unchanged_text(scene, sampling, tree, written)
 
 
 def _bar(
     scene: Scene, sampling: Sampling, tree: Tree, written: Written, drawn: Draw, step: WrittenStep
 ) -> None:
-    shares = [row[name] for row in drawn.rows for name in ("probability", "model_probability")]
+    names = ("probability", "model_probability", "ghost")
+    shares = [row[name] for row in drawn.rows for name in names if row[name] is not None]
     draws(
         drawn.rows,
         drawn.segments,
@@ -144,6 +176,7 @@ def _bar(
         lambda token: play.branch_off(scene, sampling, token),
         rest=drawn.rest,
         can_branch=written.chosen < LONGEST,
+        compared=(UNCHANGED, CHANGED) if written.edits else None,
         saved=scene.saved(
             "generate", "How a token is drawn", f"seed{sampling.seed}", f"step{written.chosen}"
         ),
@@ -162,15 +195,24 @@ def _details(scene: Scene, sampling: Sampling, tree: Tree, written: Written, dra
             derived.stretch(run, sampling, step.id) for run, step in zip(reads, written.steps, strict=True)
         ]
 
+    def unchanged() -> list[tuple[float, int]]:
+        steps = enumerate(written.steps if written.edits else ())
+        return [derived.given_to(written.read(i).plain, sampling, step.id) for i, step in steps]
+
+    other = written.edits or None
     in_numbers(
-        lambda: step_table(written, steps(), lambda i: show_id(lm, i)), "generate", words.STEPS, "the text"
+        lambda: step_table(written, steps(), lambda i: show_id(lm, i), unchanged()),
+        "generate",
+        caption(words.STEPS, other),
+        "the text",
     )
-    in_numbers(lambda: candidate_table(drawn), "generate_draw", words.CANDIDATES, "the chosen token")
+    said = caption(words.CANDIDATES, other)
+    in_numbers(lambda: candidate_table(drawn), "generate_draw", said, "the chosen token")
     in_code(
         [generate_steps, distribution, draw_one],
         program(
             write_on,
-            scene.load,
+            replace(scene, run=play.base(scene)).load,  # with the changes that this text can have
             text=scene.text,
             position=scene.position,
             count=len(written.steps),

@@ -1,5 +1,7 @@
 """The Generate page's sentences: numbers in, Markdown out. Tokens come as the screen shows them."""
 
+from collections.abc import Sequence
+
 from gptviz.digits import fixed, significant
 from gptviz.figures.draws import place_text
 from gptviz.figures.next_token import probability_text
@@ -165,3 +167,35 @@ CANDIDATES = (
 )
 
 BRANCHES = "The sum of ln p over all tokens of each branch, under the model's own probabilities."
+
+# ---- a changed model beside the unchanged one ----
+
+
+def unchanged_step(probability: float, rank: int, would: str, same: bool, drawn: bool) -> str:
+    """Behind the sentence about a step: what the unchanged model gives this token after the same text.
+
+    `would` is the token that it would have written there, `drawn` by the same number of the seed.
+    """
+    how = "with the same number it would write" if drawn else "it would write"
+    return (
+        f"**Unchanged**, the model gives it {probability_text(probability)}, rank {rank:,}; {how} "
+        f"{'it, too' if same else as_code(would)}."
+    )
+
+
+def unchanged_text(text: str, step: int | None, count: int) -> str:
+    """Under the text: what the unchanged model writes with the same seed; from `step` (from 1) on another."""
+    if step is None:
+        return f"**Unchanged**, the model writes the same {count} token{'' if count == 1 else 's'}."
+    where = "from the first token on" if step == 1 else f"from token {step} on"
+    return f"**Unchanged**, with the same seed, the model writes another text {where}: {as_code(text)}"
+
+
+def left_out(edits: Sequence[str]) -> str:
+    """Of the changes that are not made while writing."""
+    many = len(edits) > 1
+    return (
+        f"{', '.join(as_code(edit) for edit in edits)} {'are' if many else 'is'} left out here: "
+        f"{'they are' if many else 'it is'} about tokens after the selected one, where another text is "
+        "written."
+    )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gptviz import Run
+from gptviz import Edit, Run
 from gptviz.sampling import Sampling
 
 
@@ -39,6 +39,7 @@ class Written:
     sampling: Sampling  # with its seed
     context: int  # how many tokens the model reads at most
     branch: int = 0
+    edits: tuple[Edit, ...] = ()  # made in every pass that wrote: the changed model's
 
     def __post_init__(self) -> None:
         if not self.prompt:
@@ -70,7 +71,7 @@ class Written:
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
-        return Run(self.model, (self.prompt + self.new[:step])[self.slid(step) :])
+        return Run(self.model, (self.prompt + self.new[:step])[self.slid(step) :], self.edits)
 
     @property
     def run(self) -> Run:

@@ -17,8 +17,8 @@ CARDS = (
 )
 
 CHANGED = (
-    "What is changed in the model **changes nothing here**: a text is cut into tokens before the model reads it, "
-    "and the tokens are the same for the changed model and the unchanged one."
+    "What is changed in the model **changes nothing here**: a text is cut into tokens before the model reads "
+    "it, and the tokens are the same for the changed model and the unchanged one."
 )
 
 ABOUT_REGEX = (
