@@ -294,3 +294,18 @@ def test_the_tables_of_a_changed_model_have_both_columns(run_page, mini):
     assert [f"{unsure[c][0]:.2f}" for c in ("unchanged bits", "bits")] == ["1.26", "8.26"]
     assert surprise["unchanged bits"].iloc[-1] == pytest.approx(surprise["unchanged bits"].iloc[1:-1].mean())
     assert surprise["bits"].iloc[-1] > surprise["unchanged bits"].iloc[-1]
+
+
+def test_the_program_of_a_changed_model_gives_both(mini, capsys):
+    picture = bars(mini.edited(EDITS[0]), STORY, 21, also=(300,))
+    assert picture.shape == (2, 12)
+    assert [f"{p:.3f}" for p in picture[:, 0]] == ["0.184", "0.906"]
+    assert np.allclose(
+        picture[1, :10],
+        bars(mini, STORY, 21, also=tuple(range(8192)))[
+            10 + mini.trace(STORY, keep=[], edits=EDITS[:1]).logits().topk(10).indices
+        ],
+    )
+    said = capsys.readouterr().out
+    assert "changed: 8192 of 8192 tokens kept, entropy 8.26 bits" in said
+    assert "unchanged: 8192 of 8192 tokens kept, entropy 1.26 bits" in said

@@ -38,3 +38,15 @@ def test_a_page_without_a_text_says_the_model(run_page):
 def test_the_bars_of_a_weight_say_of_which_head_and_key(run_page):
     files = saved(run_page("attention", text=TEXT, token=4, block=2, head=3, key=1))
     assert all(file["stem"].endswith("-block2-head3-key1-token4") for file in files)
+
+
+def test_the_picture_of_a_changed_model_says_so(run_page):
+    edits = "z.4.3=zero,mlp_out.2=mean"
+    for query, changed in (({}, False), ({"edits": edits}, True)):
+        at = run_page("next_token", text="The cat sat", **query)
+        (drawn,) = [
+            e.proto.json for e in at.get("bidi_component") if e.proto.component_name == "gptviz.candidates"
+        ]
+        saved = json.loads(drawn)["saved"]
+        assert saved["name"].endswith("-changed") == changed
+        assert any("z.4.3=zero, mlp_out.2=mean" in line for line in saved["lines"]) == changed

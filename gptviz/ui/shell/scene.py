@@ -116,10 +116,16 @@ class Scene(Frame):
         st.stop()
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
-        """The same with the selected token in the file's name, and with it and the text below the title."""
+        """The same with the selected token in the file's name, and with it and the text below the title.
+
+        What is changed in the model is in both: no picture of a changed run can be taken for the model's own.
+        """
         token = f"Selected: {self.label} (position {self.position})"
-        own = super().saved(name, title, *which, f"token{self.position}")
-        return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *own.lines))
+        changed = (
+            (f"Changed: {shortened(', '.join(map(str, self.run.edits)), 80)}",) if self.run.edits else ()
+        )
+        own = super().saved(name, title, *which, f"token{self.position}", *(["changed"] if changed else []))
+        return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines))
 
     @property
     def labels(self) -> list[str]:

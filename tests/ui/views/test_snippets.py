@@ -84,3 +84,27 @@ def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
     code = program(merge_rows, "'mini'", text=text, position=2, whole_piece=False)
     assert max(len(line) for line in code.splitlines() if text not in line) <= 110
     assert saved(code, tmp_path)["picture"][-1] == (b" green",)
+
+
+CHANGED = {
+    "next_token": ("unchanged: 8192 of 8192 tokens kept, entropy 1.26 bits", "entropy 8.26 bits"),
+    "loss": ("unchanged:", "changed:"),
+    "logit_lens": ("unchanged:", "changed:"),
+    "generate": ("unchanged p 1, rank 1", "unchanged:"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_the_program_of_a_changed_model_gives_both(name, tmp_path, capsys):
+    text = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+    query = {"edits": "z.4.3=zero", "written": 1, "temperature": 0} if name == "generate" else {}
+    at = run_page(name, text=text, **({"edits": "z.4.3=zero"} | query))
+    at.session_state["in_code"] = True
+    at.run()
+    assert not at.exception
+    shown = next(code.value for code in at.code if "picture = " in code.value)
+    assert "gptviz.load('mini').edited('z.4.3=zero')" in shown
+    capsys.readouterr()
+    assert len(saved(shown, tmp_path)["picture"])
+    said = capsys.readouterr().out
+    assert all(number in said for number in CHANGED[name])

@@ -25,13 +25,14 @@ def write_on(
     """Write `count` tokens after the one at `position`; how token `step` (from 0) is drawn, (10, 2).
 
     Its ten most probable candidates: where the stretch of each begins and ends on the bar from 0 to 1. `put`
-    are ids that stand at a step whatever is drawn: a branch.
+    are ids that stand at a step whatever is drawn: a branch. Of a model with edits, then of it without them.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length][: position + 1]
     how = Sampling(temperature, top_k, top_p, seed)
     drawn, log_p = np.empty((0, 2)), 0.0
     for number, point in enumerate(how.points(max(count, step + 1))):
-        t = lm.trace(ids[-lm.config.context_length :], keep=("final",))  # where they are too many, the last
+        read = ids[-lm.config.context_length :]  # where they are too many, the last
+        t = lm.trace(read, keep=("final",))
         chances = distribution(t.logits(), how)
         if number == step:
             drawn = stretches(lm, chances, point)
@@ -40,10 +41,18 @@ def write_on(
             own = float(torch.log_softmax(t.logits().double(), dim=-1)[token])  # without any settings
             p = float(chances.probabilities[token])
             print(f"{lm.decode([token])!r:14} p {p:.6g}, point {point:.6f}, ln p of the model {own:.4f}")
+            if lm.edits:
+                was = distribution(lm.plain.trace(read, keep=("final",)).logits(), how)
+                p, rank = float(was.probabilities[token]), int(was.rank[token]) + 1
+                would = lm.decode([draw(was, point)])
+                print(f"{'':14} unchanged p {p:.6g}, rank {rank}, would write {would!r}")
             log_p += own
             ids.append(token)
     if count:
         print(f"{lm.decode(ids)!r}: ln p {log_p:.4f}, perplexity {np.exp(-log_p / count):.4f}")
+    if lm.edits:
+        print("unchanged:")
+        write_on(lm.plain, text, position, count, step, temperature, top_k, top_p, seed, put, special_tokens)
     return drawn
 
 

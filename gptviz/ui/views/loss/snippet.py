@@ -9,7 +9,20 @@ import gptviz
 
 
 def losses(lm: gptviz.LanguageModel, text: str, special_tokens: bool = False) -> torch.Tensor:
-    """What each token but the first cost, in nats: (T - 1,), in the order of the text."""
+    """What each token but the first cost, in nats: (T - 1,), in the order of the text.
+
+    Of a model with edits (2, T - 1): the changed model, and the unchanged one.
+    """
+    if lm.edits:
+        print("changed:")
+        changed = cost(lm, text, special_tokens)
+        print("unchanged:")
+        return torch.stack([changed, cost(lm.plain, text, special_tokens)])
+    return cost(lm, text, special_tokens)
+
+
+def cost(lm: gptviz.LanguageModel, text: str, special_tokens: bool) -> torch.Tensor:
+    """Of one model, step by step: (T - 1,)."""
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids, keep=("final",))
     head = lm.model.out_head.weight.detach()

@@ -22,22 +22,28 @@ def bars(
 ) -> np.ndarray:
     """The bars' probabilities in falling order, and last that of all other tokens together, (n,).
 
-    The ids `also` have bars of their own, although they are not among the first `rows`.
+    The ids `also` have bars of their own, although they are not among the first `rows`. Of a model with edits
+    it is (2, n): what the changed model gives, and what the unchanged one gives the same tokens.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
-    t = lm.trace(ids, keep=("final",))
-    say_how_surprising(lm, t, ids)
+    shown, drawn = torch.empty(0, dtype=torch.long), []
+    for name, model in ({"changed": lm, "unchanged": lm.plain} if lm.edits else {"model": lm}).items():
+        t = model.trace(ids, keep=("final",))
+        say_how_surprising(model, t, ids)
 
-    logits = t.logits(position)  # (V,): t["final"] of this position, times out_head
-    for name, how in {"model": Sampling(), "bars": Sampling(temperature, top_k, top_p)}.items():
-        chosen = distribution(logits, how)
-        bits = torch.special.entr(chosen.probabilities).sum() / np.log(2)
-        print(f"{name}: {int(chosen.kept.sum())} of {len(logits)} tokens are kept, entropy {bits:.2f} bits")
-    print(t.next_tokens(rows, position, temperature=temperature, top_k=top_k, top_p=top_p))
+        logits = t.logits(position)  # (V,): t["final"] of this position, times out_head
+        for what, how in {name: Sampling(), "bars": Sampling(temperature, top_k, top_p)}.items():
+            chosen = distribution(logits, how)
+            bits = torch.special.entr(chosen.probabilities).sum() / np.log(2)
+            print(f"{what}: {int(chosen.kept.sum())} of {len(logits)} tokens kept, entropy {bits:.2f} bits")
+        print(t.next_tokens(rows, position, temperature=temperature, top_k=top_k, top_p=top_p))
 
-    most = logits.argsort(descending=True, stable=True)[:rows]  # ids
-    shown = torch.cat([most, torch.tensor(list(also), dtype=torch.long)])
-    return np.append(chosen.probabilities[shown], 1 - chosen.probabilities[shown].sum())
+        if not len(shown):
+            most = logits.argsort(descending=True, stable=True)[:rows]  # ids
+            shown = torch.cat([most, torch.tensor(list(also), dtype=torch.long)])
+        p = chosen.probabilities[shown]
+        drawn.append(np.append(p, 1 - p.sum()))
+    return np.stack(drawn) if lm.edits else drawn[0]
 
 
 def say_how_surprising(lm: gptviz.LanguageModel, t: gptviz.Trace, ids: list[int]) -> None:
