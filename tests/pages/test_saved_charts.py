@@ -43,10 +43,6 @@ def test_the_bars_of_a_weight_say_of_which_head_and_key(run_page):
 def test_the_picture_of_a_changed_model_says_so(run_page):
     edits = "z.4.3=zero,mlp_out.2=mean"
     for query, changed in (({}, False), ({"edits": edits}, True)):
-        at = run_page("next_token", text="The cat sat", **query)
-        (drawn,) = [
-            e.proto.json for e in at.get("bidi_component") if e.proto.component_name == "gptviz.candidates"
-        ]
-        saved = json.loads(drawn)["saved"]
-        assert saved["name"].endswith("-changed") == changed
-        assert any("z.4.3=zero, mlp_out.2=mean" in line for line in saved["lines"]) == changed
+        (picture,) = saved(run_page("next_token", text=TEXT, **query))
+        assert picture["stem"].endswith("-changed") == changed
+        assert any("z.4.3=zero, mlp_out.2=mean" in line for line in picture["lines"]) == changed

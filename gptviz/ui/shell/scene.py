@@ -121,10 +121,9 @@ class Scene(Frame):
         What is changed in the model is in both: no picture of a changed run can be taken for the model's own.
         """
         token = f"Selected: {self.label} (position {self.position})"
-        changed = (
-            (f"Changed: {shortened(', '.join(map(str, self.run.edits)), 80)}",) if self.run.edits else ()
-        )
-        own = super().saved(name, title, *which, f"token{self.position}", *(["changed"] if changed else []))
+        edits = ", ".join(map(str, self.run.edits))
+        changed = (f"Changed: {shortened(edits, 80)}",) if edits else ()
+        own = super().saved(name, title, *which, f"token{self.position}", "changed" if edits else "")
         return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines))
 
     @property
