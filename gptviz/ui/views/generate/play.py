@@ -32,18 +32,19 @@ SAID = "generate_said"  # a sentence about the last click, and the tree that it 
 
 
 def base(scene: Scene) -> Run:
-    """The text up to the selected token: what is written comes after it.
-
-    With the changes that this text can have: see `left_out`.
-    """
-    left = left_out(scene)
-    edits = tuple(edit for edit in scene.run.edits if edit not in left)
-    return Run(scene.run.model, scene.run.ids[: scene.position + 1], edits)
+    """The text up to the selected token: what is written comes after it."""
+    return replace(scene.run, ids=scene.run.ids[: scene.position + 1])
 
 
 def left_out(scene: Scene) -> list[Edit]:
     """The changes that are about tokens after the selected one, where another text is written."""
     return [edit for edit in scene.run.edits if not _fits(edit, scene)]
+
+
+def able(scene: Scene) -> Scene:
+    """The same scene with the changes that the text up to the selected token can have."""
+    edits = tuple(edit for edit in scene.run.edits if _fits(edit, scene))
+    return replace(scene, run=replace(scene.run, edits=edits))
 
 
 def _fits(edit: Edit, scene: Scene) -> bool:

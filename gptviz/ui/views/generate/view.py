@@ -1,7 +1,6 @@
 """A text that grows token by token: how each was drawn, the way back, and other ways on."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import streamlit as st
 
@@ -42,14 +41,16 @@ def draw(scene: Scene) -> None:
     if address.is_history_navigation():
         play.stop()  # the address wins
 
+    left, able = [str(edit) for edit in play.left_out(scene)], play.able(scene)
+
     @st.fragment
     def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
-        _draw(scene)
+        _draw(able, left)
 
     stage()
 
 
-def _draw(scene: Scene) -> None:
+def _draw(scene: Scene, left: list[str]) -> None:
     buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
     tree = play.tree_of(scene)
     play.agree_with_the_browser(tree)
@@ -65,6 +66,8 @@ def _draw(scene: Scene) -> None:
     drawn = derived.drawing(written.run, sampling, step.id, how)
     with sentence:
         _say(scene, written, step, drawn, ended)
+        if left:
+            st.caption(words.left_out(left))
     with text:
         _text(scene, sampling, tree, written, ended, plays)
     with buttons:
@@ -100,9 +103,6 @@ def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: 
     if written.edits:
         said += f" {_unchanged_step(scene, written, step)}"
     prose(said, "token", "temperature")
-    left = play.left_out(scene)
-    if left:
-        st.caption(words.left_out([str(edit) for edit in left]))
     if ended and number == count:
         st.markdown(words.ended(play.STOP.value if step.id != end_of_text(scene.lm) else ""))
     if count == LONGEST:
@@ -212,7 +212,7 @@ def _details(scene: Scene, sampling: Sampling, tree: Tree, written: Written, dra
         [generate_steps, distribution, draw_one],
         program(
             write_on,
-            replace(scene, run=play.base(scene)).load,  # with the changes that this text can have
+            scene.load,
             text=scene.text,
             position=scene.position,
             count=len(written.steps),
