@@ -142,3 +142,21 @@ def test_the_picture_saves_itself(open_page, mini, form):
         assert content.startswith(b"\x89PNG")
     else:
         assert bars(page)[0]["logit"][:4].encode() in content and b"8,182 others" in content
+
+
+def test_a_changed_bar_stands_in_the_outline_of_the_unchanged_one(open_page, mini):
+    """And so does each token's surprise; one visit for both."""
+    text = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+    page = open_page("next_token", text=text, edits="z.4.3=zero")
+    page.get_by_test_id("surprise-chip").last.wait_for()
+    page.wait_for_function("() => !document.getAnimations().length")
+    first, row = page.get_by_test_id("candidate").first, bars(page)[0]
+    assert [f"{float(row[name]):.3f}" for name in ("ghost", "probability")] == ["0.906", "0.184"]
+    whole, scale = first.locator(".bar").bounding_box()["width"], 1.0
+    for part, name in ((".ghost", "ghost"), (".fill", "probability")):
+        share = first.locator(part).bounding_box()["width"] / whole
+        assert share == pytest.approx(float(row[name]) / scale, abs=0.02)
+    assert first.locator(".before").inner_text() == "0.906" and first.locator(".p").inner_text() == "0.184"
+    chips = page.get_by_test_id("surprise-chip").evaluate_all("chips => chips.map(c => ({...c.dataset}))")
+    assert "ghost" not in chips[0]
+    assert any(abs(float(chip["ghost"]) - float(chip["bits"])) > 1 for chip in chips[1:])
