@@ -146,10 +146,26 @@ def test_in_code_is_the_same_picture(mini, capsys):
 @pytest.mark.parametrize(
     "code",
     [
-        program(last_row, "'mini', dtype='bfloat16'", text=TEXT, position=5, block=1, head=2, new=(7, 8)),
-        program(both_ways, "'mini', dtype='bfloat16'", text=TEXT, position=5, new=(7, 8, 9)),
-        program(after, "'mini', dtype='bfloat16'", text=TEXT, position=5, kind="delete", at=2),
-        program(shares, "'mini', dtype='bfloat16'", text=TEXT, position=5, count=8, n=2, temperature=1.0),
+        program(
+            last_row,
+            "gptviz.load('mini', dtype='bfloat16')",
+            text=TEXT,
+            position=5,
+            block=1,
+            head=2,
+            new=(7, 8),
+        ),
+        program(both_ways, "gptviz.load('mini', dtype='bfloat16')", text=TEXT, position=5, new=(7, 8, 9)),
+        program(after, "gptviz.load('mini', dtype='bfloat16')", text=TEXT, position=5, kind="delete", at=2),
+        program(
+            shares,
+            "gptviz.load('mini', dtype='bfloat16')",
+            text=TEXT,
+            position=5,
+            count=8,
+            n=2,
+            temperature=1.0,
+        ),
     ],
     ids=ALL,
 )

@@ -143,9 +143,9 @@ def test_in_code_is_the_same_picture(mini, capsys):
 @pytest.mark.parametrize(
     "code",
     [
-        program(edges, "'mini', dtype='bfloat16'", text=TEXT, token=2958, position=5),
-        program(shares, "'mini', dtype='bfloat16'", text=TEXT, position=5),
-        program(side_by_side, "'mini', dtype='bfloat16'", text=TEXT, token=2958, position=5),
+        program(edges, "gptviz.load('mini', dtype='bfloat16')", text=TEXT, token=2958, position=5),
+        program(shares, "gptviz.load('mini', dtype='bfloat16')", text=TEXT, position=5),
+        program(side_by_side, "gptviz.load('mini', dtype='bfloat16')", text=TEXT, token=2958, position=5),
     ],
     ids=["paths", "flow", "agreement"],
 )

@@ -20,6 +20,9 @@ def test_every_sentence():
             ),
             "sentence: the last step": words.sentence("·old", 21, "·mill", 0.0012, NAMES, 3, ("·a", 0.1)),
             "sentence: from the beginning": words.sentence("·old", 21, "·mill", 0.9967, NAMES, 0, None),
+            "sentence: changed": words.sentence(
+                "·old", 21, "·mill", 0.184, NAMES, 2, ("`-`", 0.376), changed=True
+            ),
             "unchanged": words.unchanged("·mill", 0.906, NAMES, 2),
             "unchanged: at every depth": words.unchanged("·`", 0.9999, NAMES, 0),
             "unchanged answer": words.unchanged_answer(NAMES[2], "·mill", (0.2, 0.01), (0.906, 0.184), False),

@@ -75,13 +75,15 @@ def test_what_the_page_shows_runs_as_a_file(name, tmp_path, monkeypatch, capsys)
 
 
 def test_a_call_says_only_what_is_no_default():
-    last = program(merge_rows, "'mini'", text="a\n'b'", position=0, special_tokens=False).splitlines()[-2:]
+    last = program(
+        merge_rows, "gptviz.load('mini')", text="a\n'b'", position=0, special_tokens=False
+    ).splitlines()[-2:]
     assert last == ["lm = gptviz.load('mini')", "picture = merge_rows(lm, text=\"a\\n'b'\", position=0)"]
 
 
 def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
     text = "Seven green parrots sang behind the old mill. " * 5
-    code = program(merge_rows, "'mini'", text=text, position=2, whole_piece=False)
+    code = program(merge_rows, "gptviz.load('mini')", text=text, position=2, whole_piece=False)
     assert max(len(line) for line in code.splitlines() if text not in line) <= 110
     assert saved(code, tmp_path)["picture"][-1] == (b" green",)
 

@@ -68,6 +68,7 @@ def _sentence(scene: Scene, found: Depth, names: list[str]) -> str:
         names,
         found.settled,
         before,
+        changed=scene.other is not None,
     )
     if scene.other is None:
         return said

@@ -21,13 +21,15 @@ def sentence(
     rows: Sequence[str],
     settled: int,
     before: tuple[str, float] | None,
+    changed: bool = False,
 ) -> str:
     """Above the grid: what the model says in the end, and from which depth on it would say so.
 
     `before` is what the row just above says instead, with its probability; None where there is no such row.
     """
+    model = "**changed** model" if changed else "model"
     start = (
-        f"After {as_code(token)} (position {position}) the model says {as_code(final)} "
+        f"After {as_code(token)} (position {position}) the {model} says {as_code(final)} "
         f"({_percent(probability)}). "
     )
     if before is None:
