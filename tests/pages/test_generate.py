@@ -13,6 +13,7 @@ from gptviz.edits import Edit
 from gptviz.figures.next_token import probability_text
 from gptviz.generate import steps
 from gptviz.sampling import Sampling, distribution, draw
+from gptviz.tokenizer import show_token
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.views.generate.keeping import text_of
@@ -243,7 +244,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
         assert np.allclose([row[column] for row in drawn["rows"]], p[shown], atol=1e-6)
         assert drawn["rest"][column] == pytest.approx(float(1 - p[shown].sum()), abs=1e-6)
     said = prose(at)
-    assert text_of(mini, plain) in said
+    assert show_token(text_of(mini, plain).encode()) in said
     given_now = probability_text(float(was.probabilities[new[-1]]))
     assert f"gives it {given_now}, rank {int(was.rank[new[-1]]) + 1:,}" in said
     at.session_state["numbers_generate"] = True

@@ -11,7 +11,7 @@ from gptviz.generate import end_of_text
 from gptviz.generate import steps as generate_steps
 from gptviz.sampling import Sampling, distribution
 from gptviz.sampling import draw as draw_one
-from gptviz.tokenizer import named_bytes
+from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import runs
 from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.components.draws import draws
@@ -22,7 +22,6 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.both import caption
 from gptviz.ui.views.generate import beaming, branches, controls, derived, play, words
-from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.panels import looked, loops, saves, surgery
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tables import candidate_table, step_table
@@ -131,7 +130,8 @@ def _unchanged_text(scene: Scene, sampling: Sampling, tree: Tree, written: Writt
     step = next((number for number, (one, other) in pairs if one != other), None)
     if step is None and len(plain.new) != len(written.new):
         step = 1 + min(len(plain.new), len(written.new))
-    st.markdown(words.unchanged_text(text_of(scene.lm, plain.new), step, len(written.new)))
+    raw = b"".join(named_bytes(scene.lm.tokenizer, i) for i in plain.new)
+    st.markdown(words.unchanged_text(show_token(raw), step, len(written.new)))
 
 
 def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended: bool, plays: bool) -> None:

@@ -49,8 +49,8 @@ def position_table(
         number(probability_text(found.rest_probability)),
         "",
     ]
-    softmax = ["#softmax"] if p is None else ["#unchanged", "#softmax, changed"]
-    head = ["token", "#rank", "#logit", *softmax, "#−ln: the loss"]
+    last = ["#softmax", "#−ln: the loss"] if p is None else ["#unchanged", "#changed", "#−ln"]
+    head = ["token", "#rank", "#logit", *last]
     return table("position", head, [*rows, Row(rest)] if found.rest else rows)
 
 
