@@ -1,6 +1,7 @@
 """The Generate page through AppTest: what is written is what `lm.generate` writes, step by step."""
 
 import math
+import re
 from html import unescape
 
 import numpy as np
@@ -263,7 +264,11 @@ def test_beams_of_a_changed_model_are_its_own(run_page, mini):
     at.run()
     assert not at.exception
     new, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0), [Edit.parse(INDUCTION)])
-    assert text_of(mini, new) in unescape(" ".join(e.proto.body for e in at.get("html")))
+    plain, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0))
+    said = unescape(" ".join(e.proto.body for e in at.get("html")))
+    for how, ids in (("1 beam", new), ("greedy", new), ("unchanged: 1 beam", plain)):
+        (row,) = re.findall(rf"<td[^>]*>{how}</td><td[^>]*>(.*?)</td>", said, re.DOTALL)
+        assert row == text_of(mini, ids)
 
 
 def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):

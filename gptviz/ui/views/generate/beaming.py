@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from gptviz import Run
 from gptviz.digits import fixed, significant
 from gptviz.figures.beams import beam_tree
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.sampling import Sampling
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, between
@@ -45,14 +47,11 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
     base = play.base(scene)
     with st.spinner("Searching …"):
         rounds = derived.beam_rounds(base, int(beams), int(tokens))
-        greedy = derived.steps_of(base, Sampling(0.0), (), int(tokens), "").steps
-        sampled = derived.steps_of(base, sampling, (), int(tokens), "").steps
+        found = _ways(base, int(beams), int(tokens), sampling)
+        if base.edits:  # each by its own model
+            plain = _ways(base.plain, int(beams), int(tokens), sampling)
+            found += [(f"{UNCHANGED}: {how}", ids, ln) for how, ids, ln in plain]
     best = rounds[-1].kept[0]
-    found: list[Way] = [
-        (f"{beams} beams", best.ids, best.log_probability),
-        ("greedy", *_of(greedy)),
-        (f"sampling, seed {sampling.seed}", *_of(sampled)),
-    ]
     prose(words.beams(int(beams), int(tokens), best.log_probability, found[1][2], found[2][2]), "vocabulary")
     scene.chart(
         beam_tree(rounds, lambda i: show_id(scene.lm, i), scene.mode),
@@ -70,6 +69,18 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
     ]
     st.html(table("beams", ["", "text", "#tokens", "#ln p", "#perplexity"], rows))
     in_numbers(lambda: _table(scene, rounds), "generate_beams", words.BEAMS, "every beam, kept and dropped")
+
+
+def _ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> list[Way]:
+    """What beams, greedy search and sampling come to after this text."""
+    best = derived.beam_rounds(base, beams, tokens)[-1].kept[0]
+    greedy = derived.steps_of(base, Sampling(0.0), (), tokens, "").steps
+    sampled = derived.steps_of(base, sampling, (), tokens, "").steps
+    return [
+        (f"{beams} beam{'s' * (beams > 1)}", best.ids, best.log_probability),
+        ("greedy", *_of(greedy)),
+        (f"sampling, seed {sampling.seed}", *_of(sampled)),
+    ]
 
 
 def _of(steps: Sequence[WrittenStep]) -> tuple[tuple[int, ...], float]:
