@@ -43,8 +43,8 @@ def back_to_back(rows: Sequence[Row], sides: tuple[str, str], mode: Mode) -> Fig
     plain = {"showgrid": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
     y_axis = plain | {"range": [len(rows) - 0.5, -0.5]}
     layout: dict[str, Any] = {
-        "xaxis": plain | {"domain": [0, MIDDLE[0]], "range": [1.22 * largest, 0], "anchor": "y"},
-        "xaxis2": plain | {"domain": [MIDDLE[1], 1], "range": [0, 1.22 * largest], "anchor": "y2"},
+        "xaxis": plain | {"domain": [0, MIDDLE[0]], "range": [1.3 * largest, 0], "anchor": "y"},
+        "xaxis2": plain | {"domain": [MIDDLE[1], 1], "range": [0, 1.3 * largest], "anchor": "y2"},
         "yaxis": y_axis | {"anchor": "x"},
         "yaxis2": y_axis | {"anchor": "x2"},
         "bargap": 0.3,
