@@ -83,6 +83,17 @@ def test_the_bundled_models_pair(mini):
         assert row["logit"] == pytest.approx(difference(mini, ids[0], [edit], barn, mill, -1), abs=1e-5)
 
 
+def test_one_head_hands_on_who_is_meant(mini):
+    pair = PAIRS[1]
+    table = patching(mini, pair.other, pair.text, sites=["resid_pre", "z", "attn"])
+    stream = table[table["site"] == "resid_pre"]["effect"].to_numpy().reshape(6, 11)
+    assert stream.argmax(axis=1).tolist() == [7, 7, 7, 7, 10, 10] and stream.max(axis=1).min() > 0.9
+    outputs, pattern = (
+        table[table["site"] == site]["effect"].to_numpy().reshape(6, 8) for site in ("z", "attn")
+    )
+    assert outputs.argmax() == 3 * 8 + 7 and outputs[3, 7] > 0.85 and abs(pattern[3, 7]) < 0.02
+
+
 @pytest.mark.parametrize("pair", PAIRS[:3], ids=lambda pair: pair.label)
 def test_every_pair_makes_the_model_say_something_else(mini, pair):
     table = patching(mini, pair.other, pair.text, sites="resid_pre")

@@ -39,6 +39,7 @@ def test_the_sentences():
         "click": words.CLICK,
         "head map": words.HEADS,
         "nothing": words.NOTHING_MADE,
+        "none found": words.NONE_FOUND,
         "the same text": words.SAME,
         "numbers": words.NUMBERS,
         "tokens": words.TOKENS,

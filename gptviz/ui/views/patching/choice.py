@@ -6,6 +6,7 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.analysis.alignment import filled, missing, side_by_side
+from gptviz.analysis.counterpart import MOST
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import read
@@ -55,7 +56,7 @@ def choose(scene: Scene) -> Other | None:
             on_click=_make,
         )
     if found is None:
-        st.info(words.NOTHING_MADE)
+        st.info(words.NONE_FOUND if MADE.value or not _is_long(scene) else words.NOTHING_MADE)
         return None
     reading = read(scene.lm, found.text, scene.special)
     if reading.refusal or not reading.ids:
@@ -72,8 +73,7 @@ def _other(scene: Scene) -> Other | None:
     known = None if MADE.value else other_of(scene.text)
     if known is not None:
         return Other(known, ())
-    tokens = len(scene.tokens)
-    if not MADE.value and is_asked_for(scene.lm, tokens, min(tokens, 64)):
+    if _is_long(scene) and not MADE.value:
         return None
     made = derived.counterpart(scene.run.plain, scene.position, scene.special)
     if made is None:
@@ -83,6 +83,11 @@ def _other(scene: Scene) -> Other | None:
         (),
         words.made(scene.labels[made.position], show_id(scene.lm, made.token), made.position),
     )
+
+
+def _is_long(scene: Scene) -> bool:
+    """Whether making the other text takes so long that it waits for a click."""
+    return is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
 
 
 def _rows(scene: Scene, other: Other) -> None:
@@ -139,7 +144,7 @@ def pairs_row(scene: Scene, other: Other | None) -> None:
                 pair.label,
                 key=f"pair_{number}",
                 type="primary" if shown == (pair.text, pair.other) else "secondary",
-                help=f"With the bundled model {pair.watch}" if bundled else None,
+                help=pair.watch if bundled else None,
                 on_click=_take_pair,
                 args=(number,),
             )

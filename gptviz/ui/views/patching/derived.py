@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 import torch
 
 from gptviz import Edit, Run
@@ -54,6 +53,7 @@ def counterpart(run: Run, position: int, special: bool) -> Counterpart | None:
     return counterparts.counterpart(runs.model(run), run.ids, position, special)
 
 
+@per_run
 def ends(clean: Run, corrupt: Run, position: int, token: int | None, against: int | None) -> Ends:
     """The scale; what nobody has chosen is what the model says first. ValueError as `ends_of`."""
     logits = [logits_at(run, position) for run in (clean, corrupt)]
@@ -64,6 +64,7 @@ def ends(clean: Run, corrupt: Run, position: int, token: int | None, against: in
     return ends_of(runs.model(clean), logits[0], logits[1], (target[0], target[1]))
 
 
+@per_run
 def first_choice(run: Run, position: int) -> tuple[int, float]:
     """What the model says first, and how probable it is."""
     logits = logits_at(run, position).double()
@@ -99,8 +100,3 @@ def made(run: Run, position: int, ends: Ends) -> tuple[float, float]:
     logits = logits_at(run, position).double()
     logit = float(logits[ends.token] - logits[ends.against])
     return logit, ends.metric(logit)
-
-
-def grid(table: pd.DataFrame, n_layers: int) -> np.ndarray:
-    """(L, T) or (L, H): the effects of one site."""
-    return table["effect"].to_numpy(float).reshape(n_layers, -1)

@@ -1,8 +1,8 @@
 """One head's output, queries, keys, values or pattern at a time: which head, and what of it."""
 
 import numpy as np
-import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz.analysis.patches import Patch
 from gptviz.analysis.patching import Ends
@@ -13,7 +13,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.patching import choice, derived, words
 from gptviz.ui.views.patching.choice import WAY, Other
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.passes import LEAST, patched
+from gptviz.ui.views.patching.passes import LEAST, Patched, patched
 from gptviz.ui.views.patching.words import HEAD_SITES
 from gptviz.ui.views.sideways import sideways
 
@@ -21,25 +21,28 @@ NEXT = 3  # heads that are named after the strongest
 GROUPS = {"z": "output", "q": "query", "k": "key", "v": "value", "attn": "accent"}  # their colours
 
 
-def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | None:
-    """The map and what it says; gives its table, None where it waits for a click."""
+def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
+    """The map and what it says; gives the numbers, None where it waits for a click."""
     st.subheader("Which head, and what of it", anchor=False)
     prose(words.HEADS, "head", "query", "key", "value")
     config = scene.lm.config
-    table = patched(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
-    if table is None:
+    found = patched(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
+    if found is None:
         return None
-    grids = np.stack([derived.grid(table[table["site"] == site], config.n_layers) for site in HEAD_SITES])
     cells = [
         (block, figures.column_of(group, head, config.n_heads))
         for group, site in enumerate(HEAD_SITES)
         for block, head in derived.cells_of(pair.patches, site)
     ]
-    prose(words.head_sentence(*_strongest(table)))
+    prose(words.head_sentence(*_strongest(found.effects)))
     sideways("patching_head_map", 760)
     scene.chart(
         figures.head_map(
-            grids, {HEAD_SITES[site]: color for site, color in GROUPS.items()}, "The", cells, scene.mode
+            found.effects,
+            {HEAD_SITES[site]: color for site, color in GROUPS.items()},
+            "The",
+            cells,
+            scene.mode,
         ),
         key="patching_head_map",
         alt=f"Each head's output, queries, keys, values and pattern patched ({WAY.value})",
@@ -47,33 +50,27 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | N
     )
 
     def pick(block: int, column: int) -> None:
-        found = figures.group_and_head(column, config.n_heads)
-        if found is not None:
-            site = list(HEAD_SITES)[found[0]]
-            choice.toggle(Patch(site, block, head=found[1]).edit(other.ids), other)
+        part = figures.group_and_head(column, config.n_heads)
+        if part is not None:
+            site = list(HEAD_SITES)[part[0]]
+            choice.toggle(Patch(site, block, head=part[1]).edit(other.ids), other)
 
     columns = figures.column_of(len(HEAD_SITES) - 1, config.n_heads - 1, config.n_heads) + 1
     cell_clicks("patching_head_map", config.n_layers, columns, pick, scene.mode)
-    return table
+    return found
 
 
 Heads = list[tuple[int, int, float]]  # block, head, effect
 
 
-def _strongest(table: pd.DataFrame) -> tuple[str, int, int, float, dict[str, float], Heads]:
-    """Of all heads' outputs the one that moves most, what its other parts do, and those that come next."""
-    outputs = table[table["site"] == "z"]
-    best = outputs.loc[outputs["effect"].abs().idxmax()]
-    block, head = int(best["block"]), int(best["head"])
-    same = table[(table["block"] == block) & (table["head"] == head)]
-    parts = dict(zip(same["site"], same["effect"], strict=True))
-    order = outputs["effect"].abs().sort_values(ascending=False, kind="stable").index[1 : 1 + NEXT]
-    after = [(int(row.block), int(row.head), float(row.effect)) for row in outputs.loc[order].itertuples()]
-    return (
-        WAY.value,
-        block,
-        head,
-        float(best["effect"]),
-        parts,
-        [one for one in after if abs(one[2]) >= LEAST],
-    )
+def _strongest(effects: NDArray[np.float64]) -> tuple[str, int, int, float, dict[str, float], Heads]:
+    """Of all heads' outputs the one that moves most, what its other parts do, and those that come next.
+
+    `effects` are those of `HEAD_SITES`, (5, L, H).
+    """
+    outputs = effects[list(HEAD_SITES).index("z")]
+    order = np.argsort(-np.abs(outputs).ravel(), kind="stable")[: 1 + NEXT]
+    (block, head), *others = [divmod(int(i), outputs.shape[1]) for i in order]
+    parts = dict(zip(HEAD_SITES, effects[:, block, head].tolist(), strict=True))
+    after = [(b, h, float(outputs[b, h])) for b, h in others if abs(outputs[b, h]) >= LEAST]
+    return WAY.value, block, head, float(outputs[block, head]), parts, after

@@ -20,25 +20,25 @@ PAIRS = (
         "A copied word",
         DEFAULT_TEXT,
         DEFAULT_TEXT.replace("mill", "barn"),
-        "the word stays at its own place until the last block, whose attention hands it to the end.",
+        "The word stays at its own place until the last block, whose attention hands it to the end.",
     ),
     Pair(
         "She and he",
         "The king loved his daughter, but she did not love",
         "The king loved his daughter, but he did not love",
-        "who is meant stands at ·she | ·he first, and moves to the words after it on the way.",
+        "Up to block 3 the answer stands at ·she | ·he; there one head, block 3 · head 7, hands it to ·love.",
     ),
     Pair(
         "His and her",
         "The man took off",
         "The woman took off",
-        "a short one: block by block the answer moves from the second token to the last.",
+        "A short one: the answer moves from the second token to the last on its way through the blocks.",
     ),
     Pair(
         "A word more",
         "The man took off",
         "The old woman took off",
-        "one text has a token more: the page says which one to add, and where.",
+        "One text has a token more: the page says which one to add, and where.",
     ),
 )
 

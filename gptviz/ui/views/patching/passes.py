@@ -1,9 +1,12 @@
 """The passes behind the maps: once for a pair of runs and a scale, with progress and a way to stop."""
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES
@@ -21,7 +24,15 @@ LEAST = 0.02  # of an effect that a sentence speaks of
 GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
 
-def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.DataFrame | None:
+@dataclass(frozen=True)
+class Patched:
+    """`patching`'s table, and its effects as an array: (S, L, T) or (S, L, H), a map a site."""
+
+    table: pd.DataFrame
+    effects: NDArray[np.float64]
+
+
+def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> Patched | None:
     """`patching` of these sites for the selected position; None where it waits for a click."""
     lm, position, way = runs.model(pair.own), scene.position, WAY.value
     passes = _count(scene, pair, sites)
@@ -35,7 +46,7 @@ def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: s
     clean, corrupt = pair.clean_and_corrupt(way == DENOISING)
     place = st.empty()
 
-    def work() -> pd.DataFrame:
+    def work() -> Patched:
         with place.container(horizontal=True, vertical_alignment="center"):
             if slow:
                 st.button("Stop", key=f"{key}_stop", type="primary", on_click=GO.set, args=(False,))
@@ -45,7 +56,8 @@ def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: s
             bar.progress(done / of, words.patching(done, of))  # a click interrupts the script here
 
         both = (clean.ids, corrupt.ids)
-        return patching(lm, *both, (ends.token, ends.against), sites, way, position, progress)
+        table = patching(lm, *both, (ends.token, ends.against), sites, way, position, progress)
+        return Patched(table, table["effect"].to_numpy(float).reshape(len(sites), lm.config.n_layers, -1))
 
     name = (f"{__name__}.patched", pair.source, position, ends, way, sites)
     found = runs.runs().derived(name, pair.own, work)

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz.analysis.patches import Patch
 from gptviz.analysis.patching import Ends
@@ -18,7 +20,7 @@ from gptviz.ui.views import target
 from gptviz.ui.views.patching import choice, derived, heads, words
 from gptviz.ui.views.patching.choice import SITE, WAY, Other
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.passes import GO, LEAST, patched
+from gptviz.ui.views.patching.passes import GO, LEAST, Patched, patched
 from gptviz.ui.views.patching.snippet import effects as effects_in_python
 from gptviz.ui.views.patching.words import DENOISING, HEAD_SITES, Cell, Said
 from gptviz.ui.views.sideways import sideways
@@ -44,18 +46,18 @@ def draw(scene: Scene) -> None:
     tables = []
     if ends is not None:
         with picture:
-            table = _position_map(scene, other, pair, ends)
-        if table is not None:
-            tables.append(table)
+            found = _position_map(scene, other, pair, ends)
+        if found is not None:
+            tables.append(found.table)
             with sentence:
-                prose(_sentence(scene, pair, other, table), "block", "residual stream")
+                prose(_sentence(scene, pair, other, found.effects[0]), "block", "residual stream")
             _together(scene, pair, ends)
     prose(words.WATCH[SITE.value] + " " + words.CLICK, "block", "attention", "feed-forward")
     prose(words.DIRECTIONS)
     choice.pairs_row(scene, other)
     if ends is not None:
-        table = heads.draw(scene, other, pair, ends)
-        tables += [] if table is None else [table]
+        found = heads.draw(scene, other, pair, ends)
+        tables += [] if found is None else [found.table]
     _details(scene, other, pair, ends, tables)
 
 
@@ -113,10 +115,10 @@ def _ends(scene: Scene, pair: Pair) -> Ends | None:
 # ---- the maps ----
 
 
-def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | None:
+def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
     layers, n, site = scene.lm.config.n_layers, scene.position + 1, SITE.value
-    table = patched(scene, pair, ends, (site,), f"patching_{site}")
-    if table is None:
+    found = patched(scene, pair, ends, (site,), f"patching_{site}")
+    if found is None:
         return None
     labels = list(zip(scene.labels, (show_id(scene.lm, i) for i in other.ids), strict=True))[:n]
     cells = [(b, p) for b, p in derived.cells_of(pair.patches, site) if p < n]
@@ -124,7 +126,7 @@ def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.Data
         sideways("patching_map", 560)
     scene.chart(
         figures.position_map(
-            derived.grid(table, layers),
+            found.effects[0],
             labels,
             words.capital(words.PLACES[site]),
             cells,
@@ -142,38 +144,31 @@ def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.Data
         lambda block, place: choice.toggle(Patch(site, block, position=place).edit(other.ids), other),
         scene.mode,
     )
-    return table
+    return found
 
 
 # ---- what is said ----
 
 
-def _sentence(scene: Scene, pair: Pair, other: Other, table: pd.DataFrame) -> str:
+def _sentence(scene: Scene, pair: Pair, other: Other, effects: NDArray[np.float64]) -> str:
     says = []
     for run in (pair.own, pair.other):
         token, probability = derived.first_choice(run, scene.position)
         says.append(Said(show_id(scene.lm, token), probability))
-    first, second = _cells(scene, other, table)
+    first, second = _cells(scene, other, effects)
     return words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
 
 
-def _cells(scene: Scene, other: Other, table: pd.DataFrame) -> tuple[Cell, Cell | None]:
+def _cells(scene: Scene, other: Other, effects: NDArray[np.float64]) -> tuple[Cell, Cell | None]:
     """The two strongest cells; of the stream the strongest into the first block, and into the last."""
     if SITE.value == "resid_pre":
-        found = [table[table["block"] == b] for b in dict.fromkeys((0, scene.lm.config.n_layers - 1))]
-        rows = [part.loc[part["effect"].abs().idxmax()] for part in found]
+        rows = dict.fromkeys((0, len(effects) - 1))
+        places = [(b, int(np.abs(effects[b]).argmax())) for b in rows]
     else:
-        order = table["effect"].abs().sort_values(ascending=False, kind="stable").index[:2]
-        rows = [table.loc[i] for i in order]
+        order = np.argsort(-np.abs(effects).ravel(), kind="stable")[:2]
+        places = [divmod(int(i), effects.shape[1]) for i in order]
     cells = [
-        Cell(
-            int(row["block"]),
-            int(row["position"]),
-            scene.labels[int(row["position"])],
-            show_id(scene.lm, other.ids[int(row["position"])]),
-            float(row["effect"]),
-        )
-        for row in rows
+        Cell(b, p, scene.labels[p], show_id(scene.lm, other.ids[p]), float(effects[b, p])) for b, p in places
     ]
     return cells[0], cells[1] if len(cells) > 1 else None
 

@@ -122,7 +122,7 @@ DIRECTIONS = (
     "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the answer "
     "back "
     "(1: all of it)? **Noising** puts corrupt values into the clean text: is this one place *needed* (−1: "
-    "without it all is lost)?"
+    "without it all is lost)? The switch lets the two texts change places."
 )
 
 WATCH = {
@@ -214,9 +214,12 @@ def no_scale(token: str, against: str, clean: float, corrupt: float) -> str:
 
 
 NOTHING_MADE = (
-    "Patching takes values from a second text that is nearly the same. Type one above: as many tokens, one "
-    "word "
-    "of them another."
+    "Patching takes values from a second text that is nearly the same. Type one above, as many tokens, one "
+    "word another; or have one made, which takes a while for a text of this length."
+)
+NONE_FOUND = (
+    "No other text was found that differs in one token and makes the model say something else. Type one "
+    "above: as many tokens, one word another."
 )
 
 
