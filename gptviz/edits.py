@@ -146,9 +146,13 @@ class Edit:
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
-    def check(self, config: GPTConfig, n_tokens: int) -> None:
-        """Raise a ValueError for a site, block, head, position, value or id that does not exist."""
+    def check(self, config: GPTConfig, n_tokens: int | None = None) -> None:
+        """Raise a ValueError for a site, block, head, position, value or id that does not exist.
+
+        Without a number of tokens: for what no text of such a model could have.
+        """
         self.check_form()
+        exact, n_tokens = n_tokens is not None, config.context_length if n_tokens is None else n_tokens
         self._check_block(config.n_layers)
         check_range("head", self.heads, 0, config.n_heads)
         check_range("position", self.positions, -n_tokens, n_tokens)
@@ -164,7 +168,8 @@ class Edit:
                 )
         if isinstance(self.value, Source):
             known = len(self.value)
-        beyond = [p for p in self.positions or () if known is not None and p % n_tokens >= known]
+        places = [p for p in self.positions or () if exact or p >= 0]
+        beyond = [p for p in places if known is not None and p % n_tokens >= known]
         if beyond:
             raise ValueError(f"position {beyond[0]} has no value: the other text has {known} tokens")
 

@@ -42,7 +42,7 @@ class LanguageModel:
         """
         more = edits_of(edits)
         for edit in more:
-            edit.check(self.config, self.config.context_length)
+            edit.check(self.config)
         return replace(self, edits=(*self.edits, *more)) if more else self
 
     @property

@@ -5,6 +5,7 @@ nothing of this one: of the two nulls, this and zero, the better one, since the 
 expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean ablation").
 """
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -44,7 +45,7 @@ def sample_means(model: GPTModel, config: GPTConfig, encode: Callable[[str], Seq
 
 
 def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tuple[int, ...]]:
-    found, _ = windows(encode, config.context_length)
+    found, _ = windows(encode, config.context_length, most=sys.maxsize)
     read = [window.ids for window in found if max(window.ids) < config.vocab_size]
     if not read:
         raise ValueError(

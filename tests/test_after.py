@@ -43,6 +43,9 @@ CAUSAL = [
         Edit("k", 1, "zero"),
         Edit("attn", 1, "zero", positions=[1]),
     ),
+    tuple(map(Edit.parse, ["attn.*=hide3", "attn.1.2=previous", "resid_mid.*@4=zero"])),
+    tuple(map(Edit.parse, ["attn.0.1@2+20=first", "z.*.3=sample", "pos_emb=sample"])),
+    tuple(map(Edit.parse, ["resid_pre.1=ids" + "+".join(map(str, range(9, 31))), "attn.0=ids4+5+6+7"])),
     (Edit("pos_emb"), Edit("v", 0, "zero", heads=[2], positions=[0, 25]), Edit("attn", 0, "mean")),
 ]
 

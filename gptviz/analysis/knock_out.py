@@ -25,10 +25,11 @@ from gptviz.analysis.attribution import position_of
 from gptviz.edits import Edit
 from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
+from gptviz.sample_means import sample_means
 from gptviz.tokenizer.one import OneToken, one_token
 from gptviz.trace import Trace
 
-BASELINES = ("zero", "mean")
+BASELINES = ("zero", "mean", "sample")
 COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
 
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
@@ -50,7 +51,7 @@ class MutedPart:
         """The same as an edit of one pass."""
         site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[self.kind]
         heads = None if self.head is None else [self.head]
-        return Edit.parse(str(Edit(site, self.block, "zero" if baseline == "zero" else "mean", heads)))
+        return Edit(site, self.block, baseline, heads)
 
 
 def knock_out(
@@ -65,7 +66,8 @@ def knock_out(
 
     `target` is a token, by its id or its text (" mill", with its space), or a pair of them: then `logit` is
     the difference of the two logits and `probability` that of the first. A muted part gives "zero", or with
-    `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike.
+    `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike; with
+    "sample" its mean over a sample of text in the model without edits (`gptviz.sample_means`).
     `effect` is `logit` less that of the model as it is: below zero where the part spoke for the target.
 
     Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
@@ -83,7 +85,7 @@ def knock_out(
     own, _ = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     found: list[tuple[float, float]] = []
-    for logits in _batches(lm, trace, at, baseline):
+    for logits in batches(lm, trace, at, baseline):
         found += zip(*_measured(logits, *ids), strict=True)
         if progress is not None:
             progress(len(found), len(parts))
@@ -131,8 +133,8 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
     return wanted.tolist(), logits.softmax(dim=-1)[:, token].tolist()
 
 
-def _batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
-    """The same, (B, V) each: the parts of a block together, as many as fit into a batch."""
+def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
+    """The logits with each part muted, (B, V) each: a block's parts together, as many as fit into a batch."""
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
     parts = parts_of(lm)
@@ -149,10 +151,7 @@ def _batch(
     model = lm.model
     path, d = f"trf_blocks.{block}", lm.config.emb_dim // lm.config.n_heads
     # the parts part ways before out_proj: until there one text is enough for all of them
-    instead = {
-        site: None if baseline == "zero" else trace[site, block].mean(dim=-2)
-        for site in ("z", "attn_out", "mlp_out")
-    }  # (H, d) or (D,)
+    instead = {site: _null(lm, trace, site, block, baseline) for site in ("z", "attn_out", "mlp_out")}
 
     def heads(z: torch.Tensor) -> torch.Tensor:
         z = z.repeat(len(parts), 1, 1)  # (1, T, D) -> (B, T, D)
@@ -182,3 +181,12 @@ def _batch(
     final = hidden_from(model, block, stream, hooks)[:, at]  # (B, D)
     with running(model):
         return kernels.linear(final, model.out_head.weight).float().cpu()  # (B, D) x (V, D) -> (B, V)
+
+
+def _null(lm: LanguageModel, trace: Trace, site: str, block: int, baseline: str) -> torch.Tensor | None:
+    """What a muted site gives at every position, (H, d) or (D,); None for zero."""
+    if baseline == "zero":
+        return None
+    if baseline == "mean":
+        return trace[site, block].mean(dim=-2)
+    return sample_means(lm.model, lm.config, lm.encode)[site, block].squeeze(-2)

@@ -36,7 +36,7 @@ def one_by_one(lm, text, token, against, baseline, position=-1, edits=()):
     return np.array(found).T
 
 
-@pytest.mark.parametrize("baseline", ["zero", "mean"])
+@pytest.mark.parametrize("baseline", ["zero", "mean", "sample"])
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
 def test_a_batch_is_one_edit_after_the_other(changes, baseline):
     lm = random_lm(6, **changes)
@@ -119,9 +119,16 @@ def test_the_pass_begins_where_the_change_does():
 def test_an_edited_run_has_every_part_muted_on_top():
     lm = random_lm(6)
     edits = [Edit("z", 0, heads=[1]), Edit("resid_mid", 1, "mean", positions=[2])]
+    for position in (-1, 1):  # one of the edits is made after what is looked at
+        table = knock_out(lm.edited(*edits), IDS, 99, position=position)
+        logits, _ = one_by_one(lm, IDS, 99, None, "zero", position, edits)
+        assert np.allclose(table["logit"], logits, atol=1e-5)
+    for baseline in ("mean", "sample"):  # the edits of every kind of place: an entered block's, a shortcut's
+        shifts = ["resid_pre.1=shuffle1", "resid_mid.0@1=zero", "attn.*=hide1", "mlp_out.1=mean"]
+        found = knock_out(lm.edited(*shifts), IDS, 99, baseline)
+        logits, _ = one_by_one(lm.edited(*shifts), IDS, 99, None, baseline)
+        assert np.allclose(found["logit"], logits, atol=1e-5)
     table = knock_out(lm.edited(*edits), IDS, 99)
-    logits, _ = one_by_one(lm, IDS, 99, None, "zero", edits=edits)
-    assert np.allclose(table["logit"], logits, atol=1e-5)
     assert table["effect"][1] == pytest.approx(0, abs=1e-5)  # muted already
     assert np.abs(table["logit"] - knock_out(lm, IDS, 99)["logit"]).max() > 1e-2
 
@@ -161,7 +168,7 @@ def test_a_token_may_be_named_by_its_text(mini):
         ({"target": 8192}, "target is 8192; the ids go from 0 to 8191"),
         ({"target": (1, 2, 3)}, "give a token, or a pair"),
         ({"target": "two words"}, "which is not one token of this model but "),
-        ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean"),
+        ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean, sample"),
         ({"target": 1, "position": 9}, "no position 9"),
         ({"target": 1, "text": ""}, "the text is empty"),
     ],
