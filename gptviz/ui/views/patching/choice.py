@@ -7,6 +7,7 @@ import streamlit as st
 from gptviz import Edit
 from gptviz.analysis.alignment import filled, missing, side_by_side
 from gptviz.analysis.counterpart import MOST
+from gptviz.analysis.patches import value_of
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import read
@@ -184,7 +185,7 @@ def turn(scene: Scene, other: Other) -> None:
 
     Patches that are made go the other way then: from the text that was the prompt.
     """
-    before, after = derived.value_of(other.ids), derived.value_of(tuple(token.id for token in scene.tokens))
+    before, after = value_of(other.ids), value_of(tuple(token.id for token in scene.tokens))
     ours = [
         (i, edit) for i, edit in enumerate(map(_read, changes.written())) if edit and edit.value == before
     ]

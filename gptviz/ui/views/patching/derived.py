@@ -8,7 +8,7 @@ import torch
 from gptviz import Edit, Run
 from gptviz.analysis import counterpart as counterparts
 from gptviz.analysis.counterpart import Counterpart
-from gptviz.analysis.patches import HEAD_SITES
+from gptviz.analysis.patches import HEAD_SITES, value_of
 from gptviz.analysis.patching import Ends, ends_of
 from gptviz.analysis.reach import unseen
 from gptviz.ui import runs
@@ -40,11 +40,6 @@ def pair_of(run: Run, ids: tuple[int, ...]) -> Pair:
     patches = tuple(edit for edit in run.edits if edit.value == value_of(ids))
     own = replace(run, edits=tuple(edit for edit in run.edits if edit not in patches))
     return Pair(own, replace(own, ids=ids), patches)
-
-
-def value_of(ids: tuple[int, ...]) -> str:
-    """What an edit's value is that takes from these ids."""
-    return "ids" + "+".join(map(str, ids))
 
 
 @per_run
