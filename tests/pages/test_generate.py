@@ -248,9 +248,14 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     assert show_token(text_of(mini, plain).encode()) in said
     given_now = probability_text(float(was.probabilities[new[-1]]))
     assert f"gives it {given_now}, rank {int(was.rank[new[-1]]) + 1:,}" in said
-    at.session_state["numbers_generate"] = True
+    at.session_state["numbers_generate"] = at.session_state["numbers_branches"] = True
     at.run()
-    frame = at.dataframe[0].value
+    branch, frame = (frame.value for frame in at.dataframe)
+    with torch.no_grad():
+        logits = torch.log_softmax(mini.model(torch.tensor([ids + new]))[0].double(), -1)
+    whole = sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(new))
+    assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
+    assert branch["ln p"][0] > whole and f"the same text {fixed(whole, 2)}" in said
     for step, row in frame.iterrows():
         read = distribution(mini.trace(ids + new[:step], keep=[]).logits(), sampling)
         assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)

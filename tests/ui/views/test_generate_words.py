@@ -37,6 +37,8 @@ def test_every_sentence() -> None:
             "table: steps": words.STEPS,
             "unchanged step": words.unchanged_step(0.90634, 1, "·mill", True, True),
             "unchanged step: another": words.unchanged_step(0.00012, 1234, "·`", False, False),
+            "branch unchanged": words.branch_unchanged(-12.345, -30.1),
+            "branch unchanged: long": words.branch_unchanged(-12.345, None),
             "unchanged text": words.unchanged_text("·mill⏎.", 1, 3),
             "unchanged text: later": words.unchanged_text("·mill.", 2, 2),
             "unchanged text: the same": words.unchanged_text("·mill", None, 1),

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from gptviz import Run
 from gptviz.digits import fixed, significant
 from gptviz.sampling import Sampling
 from gptviz.tokenizer import show_token
@@ -12,6 +13,7 @@ from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.generate import derived, play, words
 from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.tables import branch_table
@@ -45,12 +47,27 @@ def panel(scene: Scene, sampling: Sampling, tree: Tree) -> None:
         lambda number: play.choose_branch(scene, number),
         saved=scene.saved("branches", "The branches of a text", f"seed{sampling.seed}"),
     )
+    other = scene.run.edits or None
+    if other is not None:
+        here = found[tree.branch]
+        st.markdown(words.branch_unchanged(here.log_probability, unchanged(here)))
     in_numbers(
-        lambda: branch_table(found, [branch.parent for branch in tree.branches]),
+        lambda: branch_table(
+            found,
+            [branch.parent for branch in tree.branches],
+            None if other is None else [unchanged(written) for written in found],
+        ),
         "branches",
-        words.BRANCHES,
+        caption(words.BRANCHES, other),
         "the branches",
     )
+
+
+def unchanged(written: Written) -> float | None:
+    """ln of what the unchanged model gives the same text; None where that is longer than a context."""
+    if len(written.ids) > written.context:
+        return None
+    return derived.given_in_all(Run(written.model, written.ids), len(written.steps))
 
 
 def _row(scene: Scene, tree: Tree, number: int, written: Written) -> dict[str, Any]:

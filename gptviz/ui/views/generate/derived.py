@@ -17,6 +17,7 @@ from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.generate.tree import LONGEST, Tree
 from gptviz.ui.views.generate.written import Written, WrittenStep
+from gptviz.ui.views.next_token.derived import prompt_surprises
 from gptviz.ui.words import show_id
 
 ROWS = 10  # candidates on the screen
@@ -119,6 +120,12 @@ def given_to(run: Run, sampling: Sampling, token: int) -> tuple[float, int]:
     """A token's probability as it is drawn from, and its rank from 1."""
     chances = distribution(next_logits(run), sampling)
     return float(chances.probabilities[token]), int(chances.rank[token]) + 1
+
+
+@per_run
+def given_in_all(run: Run, written: int) -> float:
+    """ln of what the run gives the last `written` tokens of its text, each after those before it."""
+    return -float(prompt_surprises(run)["nats"].iloc[len(run) - written :].sum())
 
 
 def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:

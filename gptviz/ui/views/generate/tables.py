@@ -52,9 +52,13 @@ def candidate_table(drawn: Draw) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns.values())).astype({"rank": "Int64", "id": "Int64"})
 
 
-def branch_table(branches: Sequence[Written], parents: Sequence[int | None]) -> pd.DataFrame:
-    """A row a branch."""
-    return pd.DataFrame(
+def branch_table(
+    branches: Sequence[Written],
+    parents: Sequence[int | None],
+    unchanged: Sequence[float | None] | None = None,
+) -> pd.DataFrame:
+    """A row a branch; `unchanged` is ln p of the same texts in the unchanged model."""
+    table = pd.DataFrame(
         {
             "branch": range(len(branches)),
             "from": pd.Series(parents, dtype="Int64"),
@@ -63,3 +67,5 @@ def branch_table(branches: Sequence[Written], parents: Sequence[int | None]) -> 
             "perplexity": [branch.perplexity for branch in branches],
         }
     )
+    own = None if unchanged is None else pd.DataFrame({"ln p": unchanged}, dtype=float)
+    return both(table, own, ["ln p"])

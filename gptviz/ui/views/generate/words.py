@@ -136,6 +136,19 @@ def branches(count: int) -> str:
     )
 
 
+def branch_unchanged(changed: float, unchanged: float | None) -> str:
+    """Under the tree: ln p of the branch on the screen, in both models; None: it is longer than a context."""
+    if unchanged is None:
+        return (
+            "The text is longer than the model reads at once: what the unchanged model gives all of it is "
+            "left out."
+        )
+    return (
+        f"The branch on the screen has ln p {fixed(changed, 2)}; the **unchanged** model gives the same text "
+        f"{fixed(unchanged, 2)}."
+    )
+
+
 def beams(count: int, tokens: int, best: float, greedy: float, sampled: float) -> str:
     """Above the tree of the beam search: ln p of the three ways to write."""
     start = (
