@@ -3,5 +3,5 @@
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.residual_stream import view
 
-scene = page("Residual stream", keep=view.KEEP)
+scene = page("Residual stream", keep=view.KEEP, params=view.PARAMS)
 view.draw(scene)

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from gptviz import kernels
 from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.edits import Edit
+from gptviz.language_model import LanguageModel
 from gptviz.model import GELU, GPTModel
 from gptviz.reduction import Reduction
 from gptviz.trace import Trace
@@ -26,6 +28,8 @@ from gptviz.trace import Trace
 Floats = NDArray[np.float64]
 
 SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
+
+REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is less, in bfloat16 too
 
 
 def sites(block: int) -> list[tuple[str, int]]:
@@ -64,6 +68,11 @@ class Units:
     def size(self) -> float:
         """Of what comes out."""
         return float(np.linalg.norm(self.written))
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a change put something else in place of what the units write together."""
+        return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     def largest(self, count: int) -> list[int]:
         """The units that write most, the largest first; of equal ones that with the lower number."""
@@ -222,6 +231,16 @@ def peaks_of(act: torch.Tensor) -> Peaks:
 
 
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
+
+
+def of_any_text(lm: LanguageModel) -> LanguageModel:
+    """The model with those of its edits alone that can be made in any text: see `is_of_any_text`."""
+    return lm.plain.edited(*(edit for edit in lm.edits if is_of_any_text(edit)))
+
+
+def is_of_any_text(edit: Edit) -> bool:
+    """Whether an edit means something in other texts, too: it names no position, and no text's numbers."""
+    return edit.positions is None and (edit.named is None or edit.named.name not in ("ids", "hide"))
 
 
 def _times(matrix: Floats, row: Floats) -> Floats:

@@ -7,6 +7,8 @@ equal to the module's own float32 output.
 Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,6 +154,25 @@ def grid_limit(before: NDArray[np.floating], after: NDArray[np.floating], quanti
         positive = both[both > 0]
         return max(1.0, float(np.abs(np.log10(positive)).max(initial=0.0)))
     return float(np.abs(both).max()) or 1.0
+
+
+def changes(
+    changed: NDArray[np.floating], unchanged: NDArray[np.floating], quantity: str
+) -> NDArray[np.float64]:
+    """What became of a grid of `NormStatistics`: of means the difference, of variances a power of ten.
+
+    1 is ten times as large; a variance of 0 counts as 10^-12.
+    """
+    new, old = (values.astype(np.float64) for values in (changed, unchanged))
+    if quantity == "variance":
+        new, old = (np.log10(np.maximum(values, 1e-12)) for values in (new, old))
+    return new - old
+
+
+def change_limit(found: Sequence[NDArray[np.floating]], quantity: str) -> float:
+    """One symmetric colour range for `changes`, at least a tenth up or down of a variance."""
+    largest = max(float(np.abs(grid).max()) for grid in found)
+    return max(largest, math.log10(1.1)) if quantity == "variance" else largest or 1.0
 
 
 @dataclass(frozen=True)

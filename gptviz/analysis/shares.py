@@ -71,6 +71,18 @@ def waterfall(table: pd.DataFrame, count: int = 12) -> pd.DataFrame:
     )
 
 
+def beside(steps: pd.DataFrame, unchanged: pd.DataFrame) -> Floats:
+    """The unchanged model's shares of the rows of a changed run's `waterfall`, (n,).
+
+    `unchanged` is its whole table; the last row's, of several parts, is what all rows before it leave.
+    """
+    values = dict(zip(labels(unchanged), unchanged["contribution"].tolist(), strict=True))
+    found = np.array([values.get(label, 0.0) for label in steps["label"]])
+    if steps["parts"].iloc[-1] > 1:
+        found[-1] = sum(values.values()) - found[:-1].sum()
+    return found
+
+
 def grid(
     table: pd.DataFrame, n_layers: int, n_heads: int, others: Sequence[str] = (BIAS, FEED_FORWARD)
 ) -> tuple[Floats, list[str]]:

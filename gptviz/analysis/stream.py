@@ -29,6 +29,8 @@ PARTS = ("attention", "feed-forward")
 # more than across (45 degrees), and up to this, as good as at right angles to it
 ALONG, ACROSS = 0.5**0.5, 0.1
 
+BROKEN = 0.01  # of the largest size: what rounding leaves is a hundredth of that, in bfloat16 too
+
 # The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output.
 BLOCK_LINES = (
     ("shortcut = x", "resid_pre"),
@@ -68,6 +70,11 @@ class Stream:
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.writes / self.sizes[:-1]
         return np.where(self.writes == 0, 0.0, found)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a change put something else into the stream itself: then the writes do not sum to it."""
+        return self.difference > BROKEN * float(self.sizes.max())
 
     def most_changed(self, position: int) -> int:
         """The block whose two writes together turn this token's row the most."""
@@ -114,6 +121,32 @@ def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
 def _share(part: Floats, end: Floats, square: Floats) -> Floats:
     inner = np.einsum("td,td->t", part, end)
     return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How far a changed run's stream is from the unchanged one's, as it enters block 0 and after each write.
+
+    `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
+    are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two.
+    """
+
+    distances: Floats
+    angles: Floats
+
+
+def apart(trace: Trace, unchanged: Trace) -> Apart:
+    """Two passes over the same tokens, with and without edits. Needs the stream's sites in both."""
+    layers = trace.config.n_layers
+    keys = [("resid_pre", 0), *((s, b) for b in range(layers) for s in ("resid_mid", "resid_post"))]
+    distances, angles = [], []
+    for key in keys:
+        new, old = (t[key].numpy().astype(np.float64) for t in (trace, unchanged))  # (T, D)
+        gap, size = np.linalg.norm(new - old, axis=1), np.linalg.norm(old, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances.append(np.where(gap == 0, 0.0, gap / size))
+        angles.append(np.where(gap == 0, 0.0, np.degrees(np.arccos(cosine(new, old)))))
+    return Apart(np.array(distances), np.array(angles))
 
 
 def step_names(layers: int) -> list[str]:

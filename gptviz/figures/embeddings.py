@@ -12,6 +12,7 @@ import numpy as np
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import UNCHANGED, ghost_bars
 from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
 from gptviz.figures.marks import Axes, frame, heading, line
 from gptviz.figures.theme import Mode, figure, palette
@@ -125,12 +126,19 @@ def _lens(window: range, size: int, color: str) -> list[dict[str, Any]]:
 
 
 def embedding_rows(
-    parts: Floats, labels: Sequence[str], lengths: Floats, limit: float, position: int, mode: Mode
+    parts: Floats,
+    labels: Sequence[str],
+    lengths: Floats,
+    limit: float,
+    position: int,
+    mode: Mode,
+    unchanged: Floats | None = None,
 ) -> Figure:
     """Three heatmaps (3, T, D) of the whole prompt, a row a token, on one scale; beside each row its length.
 
     `lengths` (3, T) are the Euclidean norms. The row of `position` is framed. A zoom along the
     dimensions moves all three; values beyond the limit take the last colour, the hover tells them truly.
+    `unchanged`, the lengths (3, T) in the model without its changes, are ghosts.
     """
     _, tokens, size = parts.shape
     if len(labels) != tokens or lengths.shape != (3, tokens):
@@ -142,7 +150,8 @@ def embedding_rows(
     row_px = row_pixels(tokens)
     title_px, height = 26, 3 * (26 + row_px * tokens) + 70
     around = 0.5 if row_px > 6 else 0.5 + 2 / row_px  # around a thin row, not over it
-    longest = float(lengths.max()) * 1.8 or 1.0  # a phone needs that room for the numbers
+    longest = max(float(lengths.max()), 0.0 if unchanged is None else float(unchanged.max()))
+    longest = longest * 1.8 or 1.0  # a phone needs that room for the numbers
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
         "coloraxis": signed_axis(limit, mode, 0.97),
@@ -159,6 +168,8 @@ def embedding_rows(
             _rows_trace(parts[part], said, (x[0], y[0])),
             _length_bars(lengths[part], shown, said, position, (bar_x[0], bar_y[0]), mode),
         ]
+        if unchanged is not None:
+            traces.append(_length_ghosts(unchanged[part], labels, said, (bar_x[0], bar_y[0]), mode))
         rows = {
             "range": [tokens - 0.5, -0.5],
             "domain": domain,
@@ -201,6 +212,8 @@ def embedding_rows(
             )
         )
     layout[axis_names(5, "x")[1]]["title"] = {"text": "dimension"}
+    if unchanged is not None:
+        layout["barmode"] = "overlay"
     return figure(traces, layout, mode, height=height + 30, t=BAR + TITLE)
 
 
@@ -254,6 +267,17 @@ def _length_bars(
     if len(labels) <= LABELLED_ROWS:
         bars["text"] = [significant(float(length), 3) for length in lengths]
     return bars
+
+
+def _length_ghosts(
+    lengths: Floats, labels: Sequence[str], name: str, axes: Axes, mode: Mode
+) -> dict[str, Any]:
+    said = [
+        f"`{label}` (position {i}): {name} has length {significant(float(length), 4)} {UNCHANGED}"
+        for i, (label, length) in enumerate(zip(labels, lengths, strict=True))
+    ]
+    places = {"orientation": "h", "xaxis": axes[0], "yaxis": axes[1]}
+    return ghost_bars(lengths, np.arange(len(lengths)), mode, said, **places)
 
 
 def label_pixels(row_px: float) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_stroke
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.marks import across, frame, heading, line
 from gptviz.figures.norms import LABELLED_COLUMNS
@@ -23,13 +24,20 @@ ACROSS = 128  # units side by side in the picture of D -> 4D -> D
 
 
 def gelu_dots(
-    before: Floats, after: Floats, writes: Floats, unit: int, curve: tuple[Floats, Floats], mode: Mode
+    before: Floats,
+    after: Floats,
+    writes: Floats,
+    unit: int,
+    curve: tuple[Floats, Floats],
+    mode: Mode,
+    unchanged: tuple[float, float] | None = None,
 ) -> Figure:
     """Every unit of a token as a dot, its number before GELU across and after it up; (U,) each.
 
     Left all of them, right what lies about 0. `curve` is the model's activation (x, y), ReLU is dashed;
     a dot's area is what its unit writes. Curves 0 to 2 are the left panel's ReLU, GELU and dots, 3 to 5 the
-    right one's; a ring stands around `unit`.
+    right one's; a ring stands around `unit`. `unchanged` is where that one is, before and after GELU, in the
+    model without its changes: a ghost in each panel, the curves 6 and 7.
     """
     colors = palette(mode)
     largest = float(writes.max(initial=0.0)) or 1.0
@@ -67,12 +75,17 @@ def gelu_dots(
             }
             | axes,
         ]
+    if unchanged is not None:
+        now = float(before[unit]), float(after[unit])
+        traces += [_moved_dot(unit, unchanged, now, number, mode) for number in (1, 2)]
     words = (
         f"<span style='color:{colors.positive}'>● fires</span>   "
         f"<span style='color:{colors.quiet}'>● does not</span>   "
         f"<span style='color:{colors.accent}'>— GELU</span>   "
         f"<span style='color:{colors.quiet}'>- - ReLU</span>"
     )
+    if unchanged is not None:
+        words += f"   <span style='color:{colors.ghost}'>○ unit {unit}, {UNCHANGED}</span>"
     top = float(after.max(initial=0.0))
     layout = {
         "clickmode": "event+select",
@@ -97,6 +110,36 @@ def gelu_dots(
         ],
     }
     return figure(traces, layout, mode, height=310)
+
+
+def _moved_dot(
+    unit: int, unchanged: tuple[float, float], now: tuple[float, float], number: int, mode: Mode
+) -> dict[str, Any]:
+    """From where a unit is in the unchanged model, an open ring, to where it is now."""
+    said = f"unit {unit}, {UNCHANGED}: {significant(unchanged[0])} before, {significant(unchanged[1])} after"
+    shown = number == 1 or max(abs(unchanged[0]), abs(now[0])) <= NEAR
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": UNCHANGED,
+        "x": [unchanged[0], now[0]] if shown else [],
+        "y": [unchanged[1], now[1]] if shown else [],
+        "line": ghost_stroke(mode),
+        "marker": {
+            "symbol": ["circle-open", "circle"],
+            "size": [14, 0],
+            "color": palette(mode).ghost,
+            "line": {"width": 3},
+            "opacity": 1,
+        },
+        "hovertext": [said, said],
+        "hoverinfo": "text",
+        "customdata": [unit, unit],
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+        "xaxis": axis_names(number, "x")[0],
+        "yaxis": axis_names(number, "y")[0],
+    }
 
 
 def _padded(low: float, high: float) -> list[float]:
@@ -169,9 +212,17 @@ def _limit(values: Floats) -> float:
 
 
 def unit_over_text(
-    activations: NDArray[np.float32], labels: Sequence[str], unit: int, position: int, mode: Mode
+    activations: NDArray[np.float32],
+    labels: Sequence[str],
+    unit: int,
+    position: int,
+    mode: Mode,
+    unchanged: NDArray[np.float32] | None = None,
 ) -> Figure:
-    """One unit's activation at every token, (T,): a bar each; the selected token's is outlined."""
+    """One unit's activation at every token, (T,): a bar each; the selected token's is outlined.
+
+    `unchanged`, the same in the model without its changes, are ghosts.
+    """
     colors, tokens = palette(mode), len(activations)
     places = np.arange(tokens)
     shown = [html.escape(label, quote=False) for label in labels]
@@ -179,6 +230,7 @@ def unit_over_text(
         "type": "bar",
         "x": places,
         "y": activations,
+        "showlegend": False,
         "customdata": shown,
         "marker": {
             "color": np.where(activations > 0, colors.positive, colors.quiet),
@@ -199,4 +251,12 @@ def unit_over_text(
         "yaxis": {"title": {"text": "activation"}, "fixedrange": True},
         "shapes": [across(0, line(colors.quiet, 1))],
     }
-    return figure([bars], layout, mode, height=250)
+    traces = [bars]
+    if unchanged is not None:
+        said = [
+            f"unit {unit} at `{label}` (position {i}): {significant(float(value))} {UNCHANGED}"
+            for i, (label, value) in enumerate(zip(labels, unchanged, strict=True))
+        ]
+        traces.append(ghost_bars(places, unchanged, mode, said))
+        layout |= GHOSTED
+    return figure(traces, layout, mode, height=250)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gptviz.analysis.norms import changes
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_curve
 from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
 from gptviz.figures.marks import across, frame, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
@@ -31,11 +33,13 @@ def norm_grids(
     norm: int,
     position: int,
     mode: Mode,
+    unchanged: tuple[Floats, Floats] | None = None,
 ) -> Figure:
     """Two heatmaps (N, T) side by side on one scale: a row a norm, first on top; a column a token.
 
     For "variance" the colour is log10 and `limit` counts powers of ten: 2 runs from 0.01 to 100. The
-    cell of `norm` and `position` is framed.
+    cell of `norm` and `position` is framed. With `unchanged`, the same two of the model without its changes,
+    drawn is what became of them: how many times as large, of means the difference.
     """
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
@@ -49,26 +53,33 @@ def norm_grids(
     columns = [str(i) for i in range(tokens)]
     positions = np.broadcast_to(np.arange(tokens), before.shape)
     known = np.stack([before, after, positions], axis=2, dtype=np.float32)  # (N, T, 3): what a hover says
-    says = (
-        f"%{{y}} at `%{{x}}` (position %{{customdata[2]}}):<br>"
-        f"{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after<extra></extra>"
-    )
+    at = "%{y} at `%{x}` (position %{customdata[2]}):<br>"
+    says = f"{at}{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after<extra></extra>"
+    drawn = [_log10(grid) if quantity == "variance" else grid for grid in (before, after)]
+    if unchanged is not None:
+        drawn = [changes(new, old, quantity) for new, old in zip((before, after), unchanged, strict=True)]
+        known = np.concatenate([known, np.stack(unchanged, axis=2, dtype=np.float32)], axis=2)  # (N, T, 5)
     # the frame: where every variance is 1, a grid is nothing but paper
     common = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category", "showline": True} | {
         "mirror": True
     }
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
-        "coloraxis": _grid_scale(limit, quantity, mode),
+        "coloraxis": _grid_scale(limit, quantity, mode, unchanged is not None),
         "shapes": [],
         "annotations": [],
     }
-    for number, (grid, title) in enumerate(((before, "before"), (after, "after")), start=1):
+    for number, (grid, title) in enumerate(zip(drawn, ("before", "after"), strict=True), start=1):
         x, y = axis_names(number, "x"), axis_names(number, "y")
+        if unchanged is not None:
+            says = (
+                f"{at}{quantity} {title} it %{{customdata[{number + 2}]:.3r}} {UNCHANGED}, "
+                f"%{{customdata[{number - 1}]:.3r}} {CHANGED}<extra></extra>"
+            )
         traces.append(
             {
                 "type": "heatmap",
-                "z": _log10(grid) if quantity == "variance" else grid,
+                "z": grid,
                 "x": columns,
                 "y": list(names),
                 "customdata": known,
@@ -115,11 +126,14 @@ def _log10(variance: Floats) -> Floats:
     return np.log10(np.maximum(variance, 1e-12))  # a variance of 0 has no logarithm; this is as deep a blue
 
 
-def _grid_scale(limit: float, quantity: str, mode: Mode) -> dict[str, object]:
+def _grid_scale(limit: float, quantity: str, mode: Mode, times: bool) -> dict[str, object]:
     scale = signed_axis(limit, mode, 0.985)
     bar = dict(scale["colorbar"])  # type: ignore[call-overload]
     bar["len"] = 0.35
-    if quantity == "variance":
+    if quantity == "variance" and times:
+        end = significant(10.0**limit, 2)
+        bar["tickvals"], bar["ticktext"] = [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"]
+    elif quantity == "variance":
         powers = np.floor(limit) * np.arange(-1, 2)  # as many as a phone has room for
         bar["tickvals"], bar["ticktext"] = powers, [significant(10.0**power, 1) for power in powers]
     return {**scale, "colorbar": bar}
@@ -134,25 +148,38 @@ def column_labels(tokens: int) -> dict[str, object]:
     return {"tickvals": places, "ticktext": places, "tickangle": 0, "title": {"text": "position"}}
 
 
-def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: Mode) -> Figure:
+def norm_depth(
+    curve: pd.DataFrame,
+    quantity: str,
+    label: str,
+    norm: int,
+    mode: Mode,
+    unchanged: pd.DataFrame | None = None,
+) -> Figure:
     """One token through the depth: a norm after the other, `quantity` before and after.
 
     `curve` is `through_depth`: its columns norm, `quantity` and `quantity`_after. Variances stand on a
-    logarithmic axis.
+    logarithmic axis. `unchanged`, the same of the model without its changes, is drawn as two ghosts.
     """
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
     colors = palette(mode)
     names = curve["norm"].tolist()
     steps = np.arange(len(names))
-    lines = (
-        ("before", quantity, colors.quiet, "dash"),
-        ("after", f"{quantity}_after", colors.accent, "solid"),
-    )
+    # dashed lines are the unchanged model's, on every page: where there are some, this one is not
+    first = (colors.quiet, "dash") if unchanged is None else (colors.ink, "solid")
+    lines = (("before", quantity, *first), ("after", f"{quantity}_after", colors.accent, "solid"))
     traces: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     for when, column, color, dash in lines:
         values = curve[column].to_numpy(dtype=np.float64)
+        if unchanged is not None:
+            old = unchanged[column].to_numpy(dtype=np.float64)
+            says = [
+                f"{name}: {quantity} of `{label}` {when} it is {significant(value, 4)} {UNCHANGED}"
+                for name, value in zip(names, old, strict=True)
+            ]
+            traces.append(ghost_curve(steps, old, mode, says, showlegend=when == "before"))
         traces.append(
             {
                 "type": "scatter",
@@ -160,6 +187,7 @@ def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: 
                 "y": values,
                 "mode": "lines+markers",
                 "name": when,
+                "showlegend": False,
                 "customdata": names,
                 "meta": f"`{html.escape(label, quote=False)}`",
                 "line": line(color, 3, dash),
@@ -188,7 +216,7 @@ def norm_depth(curve: pd.DataFrame, quantity: str, label: str, norm: int, mode: 
         "xaxis": {"tickvals": steps, "ticktext": names, "range": [-0.4, len(names) - 0.2], "tickangle": -40},
         "yaxis": {"title": {"text": quantity}}
         | ({"type": "log", "dtick": 1} if quantity == "variance" else {}),
-    }
+    } | ({} if unchanged is None else GHOSTED)
     return figure(traces, layout, mode, height=380, r=60)  # room for the words at the lines' ends
 
 

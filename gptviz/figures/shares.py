@@ -12,6 +12,7 @@ import pandas as pd
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars
 from gptviz.figures.heatmaps import BAR, Floats, signed_axis
 from gptviz.figures.marks import frame, line, upright
 from gptviz.figures.theme import Mode, figure, palette
@@ -21,11 +22,18 @@ LABELLED_TOKENS = 40  # above it an axis has positions
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 
 
-def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None, mode: Mode) -> Figure:
+def waterfall(
+    steps: pd.DataFrame,
+    total: float,
+    opened: tuple[int, int] | None,
+    mode: Mode,
+    unchanged: Floats | None = None,
+) -> Figure:
     """`analysis.shares.waterfall` as bars, each from where the one before it ended, and their sum.
 
     The bar of the `opened` (block, head) has an edge in the accent's colour. A point's customdata is
-    [what a hover says, block, head], -1 for none.
+    [what a hover says, block, head], -1 for none. `unchanged`, (n,), are the same parts' shares in the model
+    without its changes: ghosts, each from where its bar starts.
     """
     colors, n = palette(mode), len(steps)
     values, starts = steps["contribution"].to_numpy(float), steps["start"].to_numpy(float)
@@ -35,7 +43,7 @@ def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None,
         for label, value, end in zip(steps["label"], values, steps["end"], strict=True)
     ]
     is_open = [(b, h) == opened for b, h in zip(blocks, heads, strict=True)]
-    bars = {
+    bars: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
         "y": np.arange(n + 1),
@@ -50,6 +58,7 @@ def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None,
             [f"all parts together: {fixed(total, 4)}", -1, -1],
         ],
         "hovertemplate": "%{customdata[0]}<extra></extra>",
+        "showlegend": False,
         "unselected": {"marker": {"opacity": 1}},  # a click opens a head: it is no selection
         "marker": {
             "color": [*(colors.positive if v >= 0 else colors.negative for v in values), colors.output],
@@ -57,6 +66,11 @@ def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None,
         },
     }
     ends = np.append(starts, [0.0, total])
+    bars_and_ghosts = [bars]
+    if unchanged is not None:
+        old = np.append(unchanged, unchanged.sum())
+        bars_and_ghosts.append(_waterfall_ghosts(old, np.append(starts, 0.0), bars["customdata"], mode))
+        ends = np.append(ends, np.append(starts, 0.0) + old)
     low, high = float(min(ends.min(), 0)), float(ends.max())
     room = 0.12 * ((high - low) or 1.0)  # for the numbers at the bars' ends
     joints = [
@@ -85,7 +99,18 @@ def waterfall(steps: pd.DataFrame, total: float, opened: tuple[int, int] | None,
         "bargap": 0.25,
         "hovermode": "closest",
     }
-    return figure([bars], layout, mode, height=ROW * (n + 1) + 36, t=4, r=20)
+    if unchanged is None:
+        return figure(bars_and_ghosts, layout, mode, height=ROW * (n + 1) + 36, t=4, r=20)
+    return figure(bars_and_ghosts, layout | GHOSTED, mode, height=ROW * (n + 1) + 60, t=28, r=20)
+
+
+def _waterfall_ghosts(values: Floats, starts: Floats, known: list[Any], mode: Mode) -> dict[str, Any]:
+    said = [
+        f"{said.split(': ')[0]}: {fixed(float(value), 2)} {UNCHANGED}"
+        for (said, _, _), value in zip(known, values, strict=True)
+    ]
+    still = {"customdata": known, "unselected": {"marker": {"opacity": 1}}}
+    return ghost_bars(values, np.arange(len(values)), mode, said, base=starts, orientation="h", **still)
 
 
 def share_grid(
@@ -136,9 +161,19 @@ def _frame(opened: tuple[int, int], stroke: dict[str, Any]) -> dict[str, Any]:
 
 
 def source_map(
-    sources: Floats, labels: Sequence[str], block: int, head: int, position: int, mode: Mode
+    sources: Floats,
+    labels: Sequence[str],
+    block: int,
+    head: int,
+    position: int,
+    mode: Mode,
+    unchanged: Floats | None = None,
+    gives: str = "gives",
 ) -> Figure:
     """What each token gave through each head of a block, (H, T): below the heads, above them their sum.
+
+    `unchanged`, the same of the model without its changes, gives the sums their ghosts; `gives` is a hover's
+    verb.
 
     Tokens after `position` are hidden from it by the causal mask, and are left out. NaN, of a head whose
     output an edit replaced, stays empty.
@@ -155,7 +190,8 @@ def source_map(
         "x": x,
         "y": together,
         "customdata": names,
-        "hovertemplate": "%{customdata} gives %{y:.3f} through all heads<extra></extra>",
+        "hovertemplate": f"%{{customdata}} {gives} %{{y:.3f}} through all heads<extra></extra>",
+        "showlegend": False,
         "marker": {"color": [colors.positive if value >= 0 else colors.negative for value in together]},
         "yaxis": "y2",
     }
@@ -164,7 +200,7 @@ def source_map(
         "z": seen.astype(np.float32),
         "x": x,
         "customdata": [names] * heads,
-        "hovertemplate": "%{customdata} gives %{z:.3f} through head %{y}<extra></extra>",
+        "hovertemplate": f"%{{customdata}} {gives} %{{z:.3f}} through head %{{y}}<extra></extra>",
         "coloraxis": "coloraxis",
         "xgap": 1 if n <= LABELLED_TOKENS else 0,
         "ygap": 1,
@@ -192,7 +228,16 @@ def source_map(
         },
         "shapes": [frame((-0.5, n - 0.5), (head - 0.5, head + 0.5), line(colors.accent, 2.5))],
     }
-    return figure([cells, sums], layout, mode, height=below + above + 20 + BAR + 70, t=BAR + 6)
+    traces = [cells, sums]
+    if unchanged is not None:
+        old = np.nansum(unchanged[:, :n], axis=0)
+        said = [
+            f"`{label}` (position {i}) gives {fixed(float(value), 3)} through all heads {UNCHANGED}"
+            for i, (label, value) in enumerate(zip(labels[:n], old, strict=True))
+        ]
+        traces.append(ghost_bars(x, old, mode, said, yaxis="y2"))
+        layout |= {"barmode": "overlay"}
+    return figure(traces, layout, mode, height=below + above + 20 + BAR + 70, t=BAR + 6)
 
 
 def token_ticks(shown: Sequence[str]) -> dict[str, Any]:

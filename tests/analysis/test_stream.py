@@ -16,6 +16,7 @@ from gptviz.analysis.stream import (
     BLOCK_LINES,
     SITES,
     all_tokens_table,
+    apart,
     block_at_work,
     cosine,
     does,
@@ -186,3 +187,21 @@ def test_the_snippet_is_the_ladder(mini, capsys):
     said = capsys.readouterr().out.splitlines()[2]
     assert said.startswith("block 2") and f"{work.without[0][2]:.2f}, {work.without[1][2]:.2f}" in said
     assert f"{work.share:.1%} was there" in said
+
+
+def test_how_far_two_streams_are_apart(mini):
+    new, old = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")]), mini.trace(TEXT)
+    found = apart(new, old)
+    assert found.distances.shape == found.angles.shape == (13, len(old))
+    assert not found.distances[:9].any() and not found.angles[:9].any()  # before block 4's attention
+    one, other = new["resid_mid", 4][3].double(), old["resid_mid", 4][3].double()
+    assert found.distances[9, 3] == pytest.approx(((one - other).norm() / other.norm()).item(), rel=1e-9)
+    angle = torch.cosine_similarity(one, other, dim=0).arccos().rad2deg().item()
+    assert found.angles[9, 3] == pytest.approx(angle, rel=1e-6)
+    nothing = apart(old, mini.trace(TEXT, edits=[Edit.parse("embed=zero")]))
+    assert np.isinf(nothing.distances[0]).all()
+
+
+@pytest.mark.parametrize(("edit", "broken"), [("z.4.3=zero", False), ("resid_mid.2=zero", True)])
+def test_a_change_of_the_stream_breaks_its_sum(mini, edit, broken):
+    assert stream(mini.trace(TEXT, edits=[Edit.parse(edit)])).is_broken == broken

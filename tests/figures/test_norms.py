@@ -121,3 +121,31 @@ def test_scale_and_shift_are_the_weights():
     assert [line.y0 for line in fig.layout.shapes if line.y0 == line.y1] == [1, 0]
     alone = scale_and_shift(scale, None, 3, "light")
     assert len(alone.data) == 1
+
+
+def test_the_difference_is_how_many_times_as_large_and_says_both():
+    before, after = grids()
+    old = before * 10, after / 100
+    fig = norm_grids(before, after, NAMES, LABELS, "variance", 2.0, 1, 2, "light", unchanged=old)
+    assert np.allclose(fig.data[0].z, -1) and np.allclose(fig.data[1].z, 2)
+    assert np.allclose(fig.data[0].customdata[..., 3], old[0])
+    assert np.allclose(fig.data[1].customdata[..., 4], old[1])
+    assert (
+        "before it %{customdata[3]:.3r} unchanged, %{customdata[0]:.3r} changed" in fig.data[0].hovertemplate
+    )
+    assert (
+        "after it %{customdata[4]:.3r} unchanged, %{customdata[1]:.3r} changed" in fig.data[1].hovertemplate
+    )
+    assert fig.layout.coloraxis.colorbar.ticktext == ("÷ 100", "as it was", "× 100")
+    means = norm_grids(before, after, NAMES, LABELS, "mean", 2.0, 1, 2, "dark", unchanged=old)
+    assert np.allclose(means.data[0].z, before - old[0])
+
+
+def test_the_unchanged_curve_is_a_ghost():
+    curve = pd.DataFrame({"norm": NAMES, "variance": [0.01, 30.0, 700.0], "variance_after": [0.3, 0.9, 1.4]})
+    old = curve.assign(variance=[0.01, 31.0, 500.0])
+    fig = norm_depth(curve, "variance", "·cat", 1, "light", old)
+    lines = {trace.name: list(trace.y) for trace in fig.data if trace.showlegend is not False}
+    assert lines == {"unchanged": [0.01, 31.0, 500.0]}
+    dashes = {trace.name: trace.line.dash for trace in fig.data}
+    assert dashes == {"unchanged": "dash", "before": "solid", "after": "solid"}

@@ -82,3 +82,30 @@ def test_heads_far_from_the_line_have_their_names(mode):
     assert list(points.x) == [1, 0, -1] and list(points.y) == [1, 5, -1.5]
     assert list(points.text) == ["", "0·1", "1·0"]
     assert list(points.marker.line.width) == [0, 0, 3]
+
+
+def test_ghosts_are_the_unchanged_shares_of_the_same_rows():
+    table = pd.DataFrame(
+        {
+            "part": ["embedding", "head", "head", "feed-forward", "edit"],
+            "block": pd.array([None, 0, 0, 0, None], dtype="Int64"),
+            "head": pd.array([None, 0, 1, None, None], dtype="Int64"),
+            "contribution": [0.1, 3.0, -2.0, 0.2, 1.0],
+        }
+    )
+    old = table[:-1].assign(contribution=[0.5, 1.0, -1.0, 0.25])
+    steps = numbers.waterfall(table, count=3)
+    ghosts = numbers.beside(steps, old)
+    assert dict(zip(steps["label"], ghosts, strict=True)) == pytest.approx(
+        {"block 0 · head 0": 1.0, "edit": 0.0, "block 0 · head 1": -1.0, "2 other parts": 0.75}
+    )
+    fig = figures.waterfall(steps, 2.3, None, "light", ghosts)
+    assert np.allclose(fig.data[1].x, [*ghosts, 0.75]) and np.allclose(fig.data[1].base, [*steps["start"], 0])
+
+
+def test_the_sums_of_the_sources_have_ghosts():
+    new, old = np.array([[1.0, 2.0, 9.0], [0.5, np.nan, 9.0]]), np.array([[3.0, 2.0, 9.0], [1.0, 1.0, 9.0]])
+    fig = figures.source_map(new, ["<a>", "b", "c"], 0, 1, 1, "dark", old)
+    assert list(fig.data[2].y) == [4.0, 3.0] and fig.data[2].hovertext[0].startswith(
+        "`&lt;a&gt;` (position 0)"
+    )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Edit
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from tests.specs import charts
 
@@ -118,3 +119,31 @@ def test_terms_come_with_their_style(run_page):
     at = run_page("embeddings", text=TEXT)
     assert 'class="gv-term"' in prose(at)
     assert any(".gv-term:focus::after" in element.proto.body for element in at.get("html"))
+
+
+def test_a_change_of_a_later_block_cannot_matter(run_page, mini):
+    at = run_page("embeddings", text=TEXT, token=2, edits="z.4.3=zero")
+    assert any("cannot matter for the embeddings" in element.value for element in at.markdown)
+    rows = charts(at)[1]
+    cells = [one["z"] for one in rows["data"] if one["type"] == "heatmap"]
+    trace = mini.trace(TEXT)
+    for drawn, site in zip(cells, ("tok_emb", "pos_emb", "embed"), strict=True):
+        assert np.allclose(drawn, trace[site])
+
+
+def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
+    trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit.parse("embed@2=zero")])
+    at = run_page("embeddings", text=TEXT, token=2, edits="embed@2=zero")
+    cells = [one["z"] for one in charts(at)[1]["data"] if one["type"] == "heatmap"]
+    assert not cells[0].any() and not cells[1].any()
+    assert np.allclose(cells[2], changed["embed"] - trace["embed"])
+    assert any("do not add up to the third" in element.value for element in at.markdown)
+    shown = charts(run_page("embeddings", text=TEXT, token=2, edits="embed@2=zero", shown="changed"))[1]
+    bars = [one for one in shown["data"] if one["type"] == "bar"]
+    for one, expected in ((bars[-2], changed), (bars[-1], trace)):
+        assert np.allclose(one["x"], expected["embed"].norm(dim=1), rtol=1e-5)
+    at.session_state["numbers_embedding_lengths"] = True
+    at.run()
+    lengths = at.dataframe[0].value
+    assert np.allclose(lengths["unchanged sum_norm"], trace["embed"].norm(dim=1))
+    assert lengths["sum_norm"][2] == 0

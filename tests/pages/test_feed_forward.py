@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
 from gptviz.ui.views.feed_forward import sample
 from tests.checkpoints import makers
@@ -121,3 +122,50 @@ def test_one_token_and_a_full_context(run_page, text):
     at = run_page("feed_forward", text=text, token=0)
     assert len(charts(at)) == 3
     assert any('data-testid="excerpts"' in e.proto.body for e in at.get("html")) == (len(text) > 1)
+
+
+def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
+    query = {"text": TEXT, "token": 3, "block": 5, "ff_unit": 7}
+    at = run_page("feed_forward", edits="z.4.3=zero", **query)
+    changed = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
+    dots, over = charts(at)[:2]
+    order = dots["data"][2]["customdata"]
+    assert np.allclose(dots["data"][2]["x"], changed["mlp_pre", 5][3][order], atol=1e-5)
+    pre, act = trace["mlp_pre", 5], trace["mlp_act", 5]
+    ghost = dots["data"][6]
+    assert (ghost["x"][0], ghost["y"][0]) == pytest.approx((pre[3, 7].item(), act[3, 7].item()), abs=1e-5)
+    assert np.allclose(over["data"][0]["y"], changed["mlp_act", 5][:, 7], atol=1e-5)
+    assert np.allclose(over["data"][1]["y"], act[:, 7], atol=1e-5)
+    fired = [int((one["mlp_pre", 5][3] > 0).sum()) for one in (trace, changed)]
+    assert any(
+        f"**Unchanged,** {fired[0]} of them" in e.value and f"**changed,** {fired[1]} do" in e.value
+        for e in at.markdown
+    )
+    old, new = (numbers.units(one, mini.model, 5, 3) for one in (trace, changed))
+    for unit, *_, before, after, _, _ in table(at, "largest units"):
+        assert float(before) == pytest.approx(old.writes[int(unit)], rel=1e-2)
+        assert float(after) == pytest.approx(new.writes[int(unit)], rel=1e-2)
+    at.session_state["numbers_feed-forward-block5"] = True
+    at.run()
+    frame = at.dataframe[0].value.sort_values("unit")
+    assert np.allclose(frame["unchanged after"], act[3], atol=1e-5)
+    assert np.allclose(frame["after"], changed["mlp_act", 5][3], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ("z.4.3=zero", "cannot matter for what the feed-forward of block 2"),
+        ("mlp_out.2=zero", "A change replaces what they write together: a row of size 0 comes out"),
+    ],
+)
+def test_a_change_that_is_not_seen_and_one_of_what_comes_out_say_so(run_page, edit, said):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, edits=edit)
+    assert any(said in element.value for element in at.markdown)
+
+
+def test_the_sample_is_read_by_the_changed_model(run_page, mini):
+    edits = "mlp_pre.2=zero,z.1.0@3=zero"  # one that is of any text: then no unit fires
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edits, ff_sample="on")
+    assert all(float(row[0]) == 0 for row in table(at, "excerpts"))
+    assert any("One change is about a place" in element.value for element in at.caption)

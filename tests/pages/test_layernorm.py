@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Edit
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from tests.specs import charts
 
@@ -119,3 +120,41 @@ def test_in_code_is_the_same_picture(mini, modules, norm, quantity, capsys):
         assert stage == ("before", "after")[side] and float(variance) == pytest.approx(
             own, abs=6e-5, rel=1e-4
         )
+
+
+def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini):
+    query = {"text": TEXT, "token": 3, "ln_norm": "block 4 · norm2"}
+    at = run_page("layernorm", edits="z.4.3=zero", **query)
+    new, old = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")]).norms(), mini.trace(TEXT).norms()
+    grids, curve = charts(at)[:2]
+    for trace, column in zip(grids["data"], ("variance", "variance_after"), strict=True):
+        times = np.log10(new[column] / old[column]).to_numpy().reshape(13, -1)
+        assert np.allclose(trace["z"], times, atol=1e-4) and not trace["z"][:9].any()
+    ghosts = [trace["y"] for trace in curve["data"] if trace["name"] == "unchanged"]
+    of_token = old[old["position"] == 3]
+    assert np.allclose(ghosts, of_token[["variance", "variance_after"]].to_numpy().T, rtol=1e-4)
+    for shown, expected in (("changed", new), ("unchanged", old)):
+        (drawn, *_) = charts(run_page("layernorm", edits="z.4.3=zero", shown=shown, **query))
+        variances = expected["variance"].to_numpy().reshape(13, -1)
+        assert np.allclose(10.0 ** drawn["data"][0]["z"], variances, rtol=1e-3)
+    at.session_state["numbers_layernorm"] = True
+    at.run()
+    table = at.dataframe[0].value
+    assert np.allclose(table["unchanged variance"], old["variance"])
+    assert np.allclose(table["variance"], new["variance"]) and not np.allclose(
+        new["variance"], old["variance"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"edits": "z.4.3=zero", "ln_norm": "block 2 · norm1"}, "cannot matter for block 2 · norm1"),
+        ({"edits": "mlp_out.0@5=zero", "ln_norm": "final"}, "cannot matter for the final norm"),
+        ({"edits": "final=zero"}, "cannot matter for what the LayerNorms are given"),
+        ({"edits": "attn.0=uniform", "token": 0, "ln_norm": "final"}, "changed nothing in the final norm"),
+    ],
+)
+def test_a_change_that_is_not_seen_says_so(run_page, query, said):
+    at = run_page("layernorm", **{"text": TEXT, "token": 3} | query)
+    assert any(said in element.value for element in at.markdown)

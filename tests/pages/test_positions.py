@@ -91,3 +91,25 @@ def test_in_code_is_the_same_picture(mini, scheme, capsys):
     expected = np.zeros((256, 256)) if scheme == "none" else rows_by_hand(mini, scheme)
     assert np.allclose(rows.numpy(), expected, atol=1e-6)
     assert capsys.readouterr().out.count("previous token") == 2
+
+
+def test_the_apps_changes_are_in_both_passes(run_page, mini):
+    at = run_page("positions", text=TEXT, edits="z.4.3=zero", pos_what="zero", block=4, head=3)
+    ids = mini.encode(TEXT)
+    edits = ([], ["z.4.3=zero"], ["z.4.3=zero", "pos_emb=zero"])
+    passes = [mini.trace(ids, keep=(), edits=[Edit.parse(edit) for edit in some]) for some in edits]
+    for name, *cells in table(at, "predictions"):
+        (token,) = mini.encode(name.replace("·", " "))
+        for cell, trace in zip(cells, passes, strict=True):
+            expected = torch.softmax(trace.logits().double(), -1)[token].item()
+            assert number(cell) == pytest.approx(expected, rel=5e-3)
+    at.button(key="pos_keep").click().run()
+    assert not at.exception and at.query_params["edits"] == "z.4.3=zero,pos_emb=zero"
+    assert any("Positions are changed above already" in element.value for element in at.markdown)
+    assert any("prediction is the same as without" in element.value for element in at.markdown)
+    at.session_state["numbers_position_losses"] = True
+    at.run()
+    losses = at.dataframe[0].value
+    for column, trace in (("unchanged loss", passes[0]), ("loss", passes[2]), ("loss, changed", passes[2])):
+        expected = -math.log(torch.softmax(trace.logits(4).double(), -1)[ids[5]].item())
+        assert losses[column][5] == pytest.approx(expected, rel=1e-4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Edit
 from gptviz.analysis.stream import step_names, stream
 from tests.specs import charts
 
@@ -92,3 +93,44 @@ def test_in_numbers_is_both(run_page, trace):
 def test_one_token_and_a_full_context(run_page, text):
     at = run_page("residual_stream", text=text, token=0)
     assert charts(at)[1]["data"][0]["z"].shape[0] == 13
+
+
+def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
+    at = run_page("residual_stream", text=TEXT, token=3, block=4, edits="z.4.3=zero")
+    changed = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
+    ladder, maps, shares = charts(at)
+    for data, (new, old) in zip(
+        (ladder["data"][:2] + ladder["data"][5:7],), ((changed, trace),), strict=True
+    ):
+        assert np.allclose(data[0]["y"], stream(new).sizes[:, 3]) and np.allclose(
+            data[2]["y"], stream(old).sizes[:, 3]
+        )
+        assert np.allclose(data[1]["y"], [new["attn_out", b][3].norm().item() for b in range(6)], rtol=1e-4)
+        assert np.allclose(
+            data[3]["y"][::2], [old["attn_out", b][3].norm().item() for b in range(6)], rtol=1e-4
+        )
+    moved, times = (one["z"] for one in maps["data"])
+    gap = changed["resid_post", 5] - trace["resid_post", 5]
+    assert np.allclose(moved[-1], gap.norm(dim=1) / trace["resid_post", 5].norm(dim=1), rtol=1e-4)
+    assert not moved[:9].any() and moved[9].all()
+    ratio = changed["mlp_out", 5].norm(dim=1) / trace["mlp_out", 5].norm(dim=1)
+    assert np.allclose(10.0 ** times[-1], ratio, rtol=1e-4)
+    assert np.allclose(shares["data"][1]["y"], 100 * stream(trace).shares[:, 3])
+    at.session_state["numbers_residual-stream"] = True
+    at.run()
+    table = at.dataframe[0].value
+    assert np.allclose(table["unchanged after"], stream(trace).sizes[:, 3])
+    assert np.allclose(table["moved"], moved[:, 3])
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"edits": "z.4.3=zero", "block": 2}, "cannot matter for what block 2 writes"),
+        ({"edits": "mlp_out.0@5=zero"}, "cannot matter for the residual stream of"),
+        ({"edits": "resid_mid.2=zero"}, "a change put something else into the stream itself"),
+    ],
+)
+def test_a_change_that_is_not_seen_and_one_that_breaks_the_sum_say_so(run_page, query, said):
+    at = run_page("residual_stream", **{"text": TEXT, "token": 3, "block": 3} | query)
+    assert any(said in element.value for element in at.markdown)

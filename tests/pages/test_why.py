@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis import shares as numbers
 from gptviz.analysis.attribution import logit
@@ -187,3 +188,52 @@ def test_the_same_in_json(run_page):
     at = run_page("why", text="one")
     for chart in at.get("plotly_chart"):
         json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
+
+
+def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
+    edits = "z.5.0+3+4+5+7=zero"
+    query = {"text": DEFAULT_TEXT, "target": MILL, "block": 5, "head": 3, "edits": edits}
+    at = run_page("why", **query)
+    tables = []
+    for trace in (mini.trace(DEFAULT_TEXT, edits=[Edit.parse(edits)]), mini.trace(DEFAULT_TEXT)):
+        tables.append(attribution(trace, mini.model, MILL))
+    _, total, own, said = sum_on_screen(at)
+    assert total == pytest.approx(tables[0]["contribution"].sum()) and abs(total - own) < 1e-4
+    assert "The changed model's logit" in said
+    bars, grid, sources = charts(at)
+    steps = numbers.waterfall(tables[0])
+    assert np.allclose(bars["data"][0]["x"], [*steps["contribution"], total])
+    ghosts = bars["data"][1]
+    assert ghosts["x"][-1] == pytest.approx(logit(mini.trace(DEFAULT_TEXT), MILL), abs=1e-4)
+    assert np.allclose(ghosts["x"][:-1], numbers.beside(steps, tables[1]))
+    new, old = (numbers.grid(table, 6, 8)[0] for table in tables)
+    assert np.allclose(grid["data"][0]["z"], new - old, atol=1e-5)
+    before = source_tokens(mini.trace(DEFAULT_TEXT), mini.model, MILL)[5, 3]
+    assert np.allclose(sources["data"][0]["z"][3], -before, atol=1e-5)  # off: nothing is left
+    assert any("**Unchanged,** the logit is 12.1" in element.value for element in at.markdown)
+    at.session_state["numbers_why"] = True
+    at.run()
+    frame = at.dataframe[0].value
+    assert np.allclose(frame["unchanged contribution"][:-2], tables[1]["contribution"], atol=1e-5)
+    assert np.allclose(frame["contribution"][:-2], tables[0]["contribution"], atol=1e-5)
+
+
+def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
+    at = run_page("why", text=DEFAULT_TEXT, edits="z.5.0+3+4+5+7=zero")
+    at.button(key="target_unchanged").click().run()
+    assert not at.exception and at.query_params["target"] == str(MILL)
+    assert "target_unchanged" not in [button.key for button in at.button]
+
+
+@pytest.mark.parametrize(
+    "edits", ["z.4.3=mean", "resid_pre.2@5=zero,final=mean", "tok_emb=shuffle3,attn.1=uniform"]
+)
+def test_any_change_is_explained(run_page, edits):
+    at = run_page("why", text=TEXT, edits=edits, block=4, head=3)
+    _, total, own, _ = sum_on_screen(at)
+    assert abs(total - own) < 1e-4
+
+
+def test_a_change_of_later_tokens_cannot_matter(run_page):
+    at = run_page("why", text=TEXT, token=3, edits="z.4.3@5=zero")
+    assert any("cannot matter for the logit of" in element.value for element in at.markdown)

@@ -95,6 +95,8 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
             "Choose one of the most probable, or type any token of the vocabulary. · is a space: most words "
             "begin with one. Empty: the model's first choice.",
         )
+        if scene.other is not None:
+            _unchanged_first(scene, scene.other, token)
         if against:
             _box(
                 scene,
@@ -133,6 +135,19 @@ def pair_input(
     params.store(PARAMS)
     _say(scene, scene.lm, said)
     return TARGET.value, AGAINST.value
+
+
+def _unchanged_first(scene: Scene, other: Run, token: int) -> None:
+    """A button for what the model without its changes says first, where that is not what is explained."""
+    first = top(other, scene.position)[0]
+    if first.id != token:
+        st.button(
+            f"explain {as_code(first.shown)}",
+            key="target_unchanged",
+            help="The unchanged model's first choice here",
+            on_click=_take,
+            args=(scene, TARGET, first.id),
+        )
 
 
 def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:

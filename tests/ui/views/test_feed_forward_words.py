@@ -1,6 +1,7 @@
 """The Feed-forward page's sentences and tables, all of them, for small inputs."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +34,14 @@ def test_every_sentence() -> None:
             "no sample": words.no_sample("nano"),
             "expansion": words.expansion(256, 1024, -0.17),
             "adds up": words.adds_up(1.0e-6, "float32", False),
-            "adds up: edited": words.adds_up(3.5, "float32", True),
+            "adds up: replaced": words.adds_up(3.5, "float32", True),
+            "what to see: replaced": words.what_to_see(2, "·old", 1024, 300, 40, 0.0, True),
+            "made of": words.made_of(2, "·old"),
+            "what changed": words.what_changed("·old", (310, 300), (59.5, 0.0), 14, 1024),
+            "what changed: not which fire": words.what_changed("·old", (310, 310), (59.5, 0.0), 0, 1024),
+            "unchanged unit": words.unchanged_unit(2.01, 1.96),
+            "left out": words.left_out(1),
+            "left out: several": words.left_out(3),
             "alt": words.dots_alt(5, "·old", 1024),
             "table": words.TABLE,
         },
@@ -55,6 +63,8 @@ def test_the_tables_are_the_units() -> None:
         ["1", "−0.500", "−0.154", "1.00", "0.154", "&lt;3&gt;", "&lt;4&gt;"],
     ]
     assert html.count("line chosen") == 1
+    beside = tables.largest(found, [1], read[1:], 1, "{}".format, replace(found, writes=np.array([0.5, 7.0])))
+    assert cells(beside)[0][4:6] == ["7.00", "0.154"]
     assert cells(tables.reading(read[0], "t{}".format)) == [["t1", "+0.50", "t2", "−0.75"]]
 
 

@@ -41,6 +41,19 @@ def test_every_sentence():
                 "mean", ends(-1.5, 2.0), ends(-0.01, 0.02), NAMES, LABELS, 256
             ),
             "here": words.here("variance", LABELS[1], NAMES[1], 12.345, 0.98765),
+            "what to see: the difference is drawn": words.what_to_see(
+                "variance", ends(0.0055, 825.4), ends(0.117, 6.49), NAMES, LABELS, 256, drawn=False
+            ),
+            **{
+                f"what changed: {quantity}{' drawn' * drawn}": words.what_changed(
+                    quantity, 88, 1286, NAMES[1], (LABELS[1], "final"), (234.0, 156.0), drawn
+                )
+                for quantity in ("variance", "mean")
+                for drawn in (False, True)
+            },
+            "unchanged here": words.unchanged_here(12.345, 0.98765),
+            "one norm": words.one_norm("block 2 · norm1", LABELS[1]),
+            "one norm: the last": words.one_norm("final", LABELS[1]),
             "histograms": words.histograms(7),
             "weights": words.weights(True),
             "weights: no shift": words.weights(False),

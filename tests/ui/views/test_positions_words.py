@@ -26,6 +26,10 @@ def test_every_sentence():
             "prediction": words.prediction("·old", "·mill", 0.906, 0.122, "·mill", (4.31, 6.3)),
             "prediction: another": words.prediction("·old", "·mill", 0.906, 0.02, "·man", None),
             "compared": words.COMPARED,
+            "changed already: weights": words.OWN_WEIGHTS,
+            "changed already": words.on_top("·old", "·mill", 0.906, 0.184),
+            **{f"changed already: {value}": words.same_site(value) for value in words.WHAT_IF},
+            "nothing more": words.NOTHING_MORE,
             "order": words.ORDER,
         },
     )

@@ -39,6 +39,15 @@ def test_every_sentence() -> None:
             "without: not the last": words.without(2, 5, WORK),
             "not another model": words.NOT_ANOTHER_MODEL,
             "shares": words.shares(0.0002, "the feed-forward of block 5", 0.623),
+            "shares: a change in the stream": words.shares(0.0002, "the attention of block 1", 0.5, 0.25),
+            "changes": words.CHANGES,
+            "stream of": words.stream_of("·old"),
+            "writes of": words.writes_of(4, "·old"),
+            "what changed": words.what_changed(
+                "·old", words.step("block 4 · attention"), 440, 427, 0.36, 21.2
+            ),
+            "what changed: from the start": words.what_changed("·old", words.step("embedding"), 1, 0, 1, 0),
+            "unchanged writes": words.unchanged_writes([83.7, 67.6], [-0.52, -0.47]),
             "alt": words.ladder_alt("·old", 21, 12),
             "table": words.TABLE,
             "table: all": words.ALL,

@@ -2,8 +2,10 @@
 
 from gptviz.analysis.shares import Group
 from gptviz.ui.views.why import words
-from gptviz.ui.views.why.words import Source
+from gptviz.ui.views.why.words import Moved, Source
 from tests.golden_files import check
+
+MOVED = [Moved("the heads of block 5", 7.67, 0.841), Moved("the feed-forward of block 5", 6.09, -0.901)]
 
 
 def test_every_sentence() -> None:
@@ -18,6 +20,15 @@ def test_every_sentence() -> None:
             "sentence: alone": words.sentence("·old", 21, "·mill", None, -2.5, [forward], None),
             "sum": words.summed(63, 5.32837, 5.32838, True),
             "sum: one token": words.summed(63, -12.05, -12.05, False),
+            "sum: changed": words.summed(63, 5.32837, 5.32838, True, True),
+            "word": words.word("·mill", "·town", "·old"),
+            "what changed": words.what_changed("·mill", None, 12.05, -1.59, MOVED, None),
+            "what changed: another first": words.what_changed(
+                "·man", "·town", -2.11, 4.89, MOVED[:1], "·mill"
+            ),
+            "head unchanged": words.head_unchanged(1.78),
+            "grid: changes": words.GRID_CHANGES,
+            "sources: changes": words.SOURCES_CHANGES,
             "look for": words.look_for(27.4651, True),
             "look for: no shift": words.look_for(27.4651, False),
             "grid": words.GRID,

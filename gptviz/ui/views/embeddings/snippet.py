@@ -15,7 +15,11 @@ def embedding_rows(
 
     table = lm.model.tok_emb.weight.detach()  # (vocab_size, emb_dim)
     row = table[ids[position]] + lm.model.pos_emb.weight.detach()[position]  # this row plus this row
-    assert torch.equal(row.float().cpu(), t["embed"][position])  # is that row
+    same = torch.equal(row.float().cpu(), t["embed"][position])  # is that row
+    assert same or lm.edits
+    print("lengths", *(f"{t[site][position].norm():.4g}" for site in ("tok_emb", "pos_emb", "embed")))
+    if lm.edits:
+        embedding_rows(lm.plain, text, position, special_tokens)
 
     cosine = torch.cosine_similarity(table.float(), table[ids[position]].float(), dim=-1)  # (vocab_size,)
     for other in cosine.argsort(descending=True)[1:11].tolist():  # the neighbours, after the token itself

@@ -2,8 +2,10 @@
 
 from typing import cast
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz import GPTModel, Run
 from gptviz.analysis import embeddings as numbers
@@ -11,6 +13,7 @@ from gptviz.analysis.embeddings import Measure as MeasureName
 from gptviz.analysis.embeddings import Rows, Scale
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.embeddings import embedding_rows, embedding_sum
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
 from gptviz.figures.neighbors import MEASURES, neighbor_bars
 from gptviz.ui import runs
@@ -20,12 +23,16 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.both import both
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.embeddings import words
 from gptviz.ui.views.embeddings.snippet import embedding_rows as rows_in_python
+from gptviz.ui.views.same import alike, why_same
+from gptviz.ui.views.shown import DIFFERENCE, SHOWN, shown_input
 from gptviz.ui.words import as_code, show_id, term
 
 KEEP = ("tok_emb", "pos_emb", "embed")
+LENGTHS = ("token_norm", "position_norm", "sum_norm", "cosine")
 
 DIMENSION: Param[int | None] = Param("emb_dim", int, None, if_there)
 
@@ -41,7 +48,7 @@ class Measure(Param[str]):
 
 
 MEASURE = Measure("emb_measure", str, "cosine", if_there)
-PARAMS = (DIMENSION, MEASURE)
+PARAMS = (DIMENSION, MEASURE, SHOWN)
 
 
 @per_run
@@ -71,6 +78,8 @@ def draw(scene: Scene) -> None:
         "embedding",
         "block",
     )
+    if scene.other is not None:
+        prose(_what_changed(scene, scene.other))
 
     @st.fragment
     def this_row_plus_this_row() -> None:
@@ -87,6 +96,33 @@ def draw(scene: Scene) -> None:
     neighbors()
     _positions(scene)
     _details(scene)
+
+
+def _moved(scene: Scene) -> NDArray[np.bool_]:
+    """(3, T): which rows are others than in the unchanged model."""
+    if scene.other is None:
+        return np.zeros((3, len(scene.tokens)), dtype=bool)
+    moved: NDArray[np.bool_] = (rows_of(scene.run) != rows_of(scene.other)).any(axis=-1)
+    return moved
+
+
+def _what_changed(scene: Scene, other: Run) -> str:
+    """What the app's changes did to the rows; or why they did nothing to them."""
+    moved, position = _moved(scene), scene.position
+    if not moved.any():
+        return why_same(scene, words.WHAT, [(site, None) for site in KEEP])
+    parts = [words.PARTS[i] for i in range(3) if moved[i].any()]
+    lengths = [float(lengths_of(run).loc[position, "sum_norm"]) for run in (other, scene.run)]
+    said = words.what_changed(
+        parts, int(moved.any(axis=0).sum()), len(scene.tokens), scene.label, (lengths[0], lengths[1])
+    )
+    return f"{said} {words.REPLACED}" if _is_replaced(scene) else said
+
+
+def _is_replaced(scene: Scene) -> bool:
+    """Whether a change put something else in place of the selected token's sum."""
+    token, place, total = rows_of(scene.run)[:, scene.position]
+    return scene.other is not None and not alike(token + place, total)
 
 
 def _three_rows(scene: Scene) -> None:
@@ -112,7 +148,8 @@ def _three_rows(scene: Scene) -> None:
             alt=f"{label} at position {position}, dimension {dimension}: {first} + {term(second)} = {total}",
         )
         cell_clicks("embedding_sum", 3, size, _pick_dimension)
-    prose(words.one_dimension(dimension, written, lengths_of(scene.run).loc[position]), "cosine")
+    lengths = lengths_of(scene.run).loc[position]
+    prose(words.one_dimension(dimension, written, lengths, _is_replaced(scene)), "cosine")
 
 
 def _pick_dimension(part: int, dimension: int) -> None:
@@ -124,14 +161,33 @@ def _every_token(scene: Scene) -> None:
     st.subheader("Every token of the prompt", anchor=False)
     parts, scale = rows_of(scene.run), scale_of(scene.run)
     labels = scene.labels
-    lengths = lengths_of(scene.run)[["token_norm", "position_norm", "sum_norm"]].to_numpy().T  # (3, T)
+    shown, lengths, ghosts = shown_input(scene, bool(_moved(scene).any())), _lengths(scene.run), None
+    caption = words.colours(scale)
+    if scene.other is not None and shown == DIFFERENCE:
+        parts = parts - rows_of(scene.other)
+        limit = float(np.abs(parts).max())
+        lengths, caption = np.linalg.norm(parts, axis=-1), words.difference(limit)
+    else:
+        limit = scale.limit
+        if scene.other is not None and shown == UNCHANGED:
+            parts, lengths, scale = rows_of(scene.other), _lengths(scene.other), scale_of(scene.other)
+            limit, caption = scale.limit, words.colours(scale)
+        elif scene.other is not None:
+            ghosts = _lengths(scene.other)
+    what = f"{len(labels)} tokens, {parts.shape[2]} dimensions each"
     scene.chart(
-        embedding_rows(parts, labels, lengths, scale.limit, scene.position, scene.mode),
+        embedding_rows(parts, labels, lengths, limit, scene.position, scene.mode, ghosts),
         key="embedding_rows",
-        alt="Token embedding, position embedding and sum of "
-        f"{len(labels)} tokens, {parts.shape[2]} dimensions each",
+        which=(shown,) if scene.other else (),
+        alt=f"Token embedding, position embedding and sum of {what}" + (f" ({shown})" if scene.other else ""),
     )
-    st.caption(words.colours(scale))
+    st.caption(caption)
+
+
+def _lengths(run: Run) -> NDArray[np.float64]:
+    """(3, T): of each of the three rows."""
+    found: NDArray[np.float64] = lengths_of(run)[["token_norm", "position_norm", "sum_norm"]].to_numpy().T
+    return found
 
 
 def _neighbors(scene: Scene) -> None:
@@ -201,14 +257,17 @@ def _positions(scene: Scene) -> None:
 
 
 def _details(scene: Scene) -> None:
+    def one(run: Run) -> pd.DataFrame:
+        return numbers.row_table(rows_of(run), scene.position)
+
     in_numbers(
-        lambda: numbers.row_table(rows_of(scene.run), scene.position),
+        lambda: both(one(scene.run), one(scene.other) if scene.other else None, numbers.PARTS),
         "embedding.csv",
         f"The three rows of {as_code(scene.label)} (position {scene.position}), a line a dimension.",
         "the rows",
     )
     in_numbers(
-        lambda: lengths_of(scene.run),
+        lambda: both(lengths_of(scene.run), lengths_of(scene.other) if scene.other else None, LENGTHS),
         "embedding_lengths.csv",
         "The length of each row; the cosine of token and position.",
         "the lengths",

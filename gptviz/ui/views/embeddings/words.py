@@ -23,13 +23,58 @@ def this_plus_this(label: str, token_id: int, position: int, others: Sequence[in
     )
 
 
-def one_dimension(dimension: int, written: tuple[str, str, str], lengths: Mapping[str, float]) -> str:
-    """The addition at one dimension, and the lengths of the three rows: a row of `embedding_lengths`."""
-    first, second, total = written
+# ---- unchanged and changed ----
+
+WHAT = "the embeddings"
+
+PARTS = ("the token's row", "the position's row", "what block 0 is given")
+
+
+def what_changed(
+    parts: Sequence[str], moved: int, tokens: int, label: str, lengths: tuple[float, float]
+) -> str:
+    """What changes in the model did to the rows: which of `PARTS` are others, and at how many tokens.
+
+    `lengths` are those of what block 0 is given for the selected token, unchanged and changed.
+    """
+    which = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    before, after = map(significant, lengths)
+    own = (
+        f"For {as_code(label)} block 0 is given a row of length {before} unchanged, **{after}** changed."
+        if before != after
+        else f"For {as_code(label)} block 0 is given a row of length {after} in both."
+    )
+    return f"**Another than in the unchanged model:** {which}, at {moved:,} of {tokens:,} tokens. {own}"
+
+
+REPLACED = "A change put something else in place of the sum: the first two rows do not add up to the third."
+
+
+def difference(limit: float) -> str:
+    """What the colours are where the rows show what a change did to them."""
+    end = significant(limit, 2)
     return (
-        f"In dimension {dimension}, {first} + {term(second)} = **{total}**. "
+        f"Changed less unchanged, number by number: −{end} (blue) to {end} (orange), paper where nothing "
+        "changed; the bars are the lengths of these differences."
+    )
+
+
+def one_dimension(
+    dimension: int, written: tuple[str, str, str], lengths: Mapping[str, float], replaced: bool = False
+) -> str:
+    """The addition at one dimension, and the lengths of the three rows: a row of `embedding_lengths`.
+
+    `replaced`: a change put something else in place of the sum.
+    """
+    first, second, total = written
+    said = f"{first} + {term(second)} = **{total}**"
+    if replaced:
+        said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+    return (
+        f"In dimension {dimension}, {said}. "
         f"The token's row has length {significant(lengths['token_norm'])}, the position's "
-        f"{significant(lengths['position_norm'])}, their sum {significant(lengths['sum_norm'])}; "
+        f"{significant(lengths['position_norm'])}, {'the third' if replaced else 'their sum'} "
+        f"{significant(lengths['sum_norm'])}; "
         f"the cosine between the two is {fixed(lengths['cosine'], 2)}."
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gptviz.analysis.feed_forward import Moved, Units
 from gptviz.digits import fixed, significant
+from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.ui.tables import Cell, Row, number, table
 
 Show = Callable[[int], str]  # a token's id -> the token as the screen shows it
@@ -12,8 +13,18 @@ TOKENS = 3  # that each of the units that write most raises and lowers
 BESIDE = 8  # tokens to each side of the one that excites a unit
 
 
-def largest(found: Units, chosen: Sequence[int], read: Sequence[Moved], unit: int, show: Show) -> str:
-    """The units that write most, with the tokens that each raises and lowers, as HTML."""
+def largest(
+    found: Units,
+    chosen: Sequence[int],
+    read: Sequence[Moved],
+    unit: int,
+    show: Show,
+    unchanged: Units | None = None,
+) -> str:
+    """The units that write most, with the tokens that each raises and lowers, as HTML.
+
+    With `unchanged`, the same units in the model without its changes, there is a column of what they write.
+    """
     rows = []
     for u, reading in zip(chosen, read, strict=True):
         cells: list[Cell | str] = [
@@ -21,12 +32,14 @@ def largest(found: Units, chosen: Sequence[int], read: Sequence[Moved], unit: in
             number(significant(float(found.before[u]))),
             number(significant(float(found.after[u]))),
             number(significant(float(found.columns[u]))),
+            *([] if unchanged is None else [number(significant(float(unchanged.writes[u])))]),
             number(significant(float(found.writes[u]))),
             " ".join(show(token) for token, _ in reading.raises[:TOKENS]),
             " ".join(show(token) for token, _ in reading.lowers[:TOKENS]),
         ]
         rows.append(Row(cells, "line chosen" if u == unit else "line"))
-    heads = ["#unit", "#before", "#after", "#column", "#writes", "raises", "lowers"]
+    writes = ["#writes"] if unchanged is None else [f"#writes, {UNCHANGED}", f"#writes, {CHANGED}"]
+    heads = ["#unit", "#before", "#after", "#column", *writes, "raises", "lowers"]
     return table("largest units", heads, rows)
 
 

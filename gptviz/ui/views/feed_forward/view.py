@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel, Run
@@ -23,10 +24,12 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
+from gptviz.ui.views.both import both
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.index_input import index_input
+from gptviz.ui.views.same import alike, why_same
 from gptviz.ui.words import as_code, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
@@ -71,13 +74,25 @@ def draw(scene: Scene) -> None:
     label = scene.label
     with sentences:
         count, fired = len(found.before), int(found.fires.sum())
-        said = words.what_to_see(block, label, count, fired, found.half(), found.size)
+        said = words.what_to_see(block, label, count, fired, found.half(), found.size, found.is_replaced)
         prose(said, "block", "feed-forward")
+        if scene.other is not None:
+            prose(_what_changed(scene, found, units_of(scene.other, block, scene.position), block))
     _dots(scene, found, block, unit)
     _largest(scene, found, block, unit)
     _one_unit(scene, found, block, unit)
     _expansion(scene, found, block, unit)
     _details(scene, found, block, unit)
+
+
+def _what_changed(scene: Scene, found: Units, old: Units, block: int) -> str:
+    """What the app's changes did to this feed-forward at the selected token; or why nothing."""
+    if alike(found.before, old.before) and alike(found.written, old.written):
+        what = words.made_of(block, scene.label)
+        return why_same(scene, what, numbers.sites(block), scene.position)
+    fired = int(old.fires.sum()), int(found.fires.sum())
+    moved = int((old.fires != found.fires).sum())
+    return words.what_changed(scene.label, fired, (old.size, found.size), moved, len(found.before))
 
 
 def _unit_input(found: Units) -> int:
@@ -95,9 +110,14 @@ def _unit_input(found: Units) -> int:
 
 def _dots(scene: Scene, found: Units, block: int, unit: int) -> None:
     low, high = float(found.before.min()), float(found.before.max())
+    ghost = None
+    if scene.other is not None:
+        old = units_of(scene.other, block, scene.position)
+        ghost = float(old.before[unit]), float(old.after[unit])
+        low, high = min(low, ghost[0]), max(high, ghost[0])
     curve: Curve = numbers.activation_curve(scene.lm.model, block, min(low, -1.0), max(high, 1.0))
     scene.chart(
-        gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode),
+        gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
         key="gelu_dots",
         alt=words.dots_alt(block, scene.label, len(found.before)),
         on_select=_pick_unit,
@@ -123,7 +143,8 @@ def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
     st.subheader("The units that write most", anchor=False)
     prose(words.largest(len(chosen)), "logit")
     st.html(STYLE)
-    st.html(tables.largest(found, chosen, largest, unit, lambda token: show_id(lm, token)))
+    old = None if scene.other is None else units_of(scene.other, block, scene.position)
+    st.html(tables.largest(found, chosen, largest, unit, lambda token: show_id(lm, token), old))
     st.caption(words.READING)
 
 
@@ -131,7 +152,11 @@ def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
     lm, label = scene.lm, scene.label
     st.subheader(f"Unit {unit} of block {block}", anchor=False)
     figures = (found.before, found.after, found.columns, found.shares)
-    prose(words.unit(unit, label, *(float(values[unit]) for values in figures)))
+    said = words.unit(unit, label, *(float(values[unit]) for values in figures))
+    if scene.other is not None:
+        old = units_of(scene.other, block, scene.position)
+        said += " " + words.unchanged_unit(float(old.before[unit]), float(old.after[unit]))
+    prose(said)
     left, right = st.columns([3, 5], gap="large")
     with left:
         prose(words.column(unit), "logit")
@@ -153,8 +178,11 @@ def _over_text(scene: Scene, block: int, unit: int) -> None:
     labels = scene.labels
     best, fired = int(activations.argmax()), int((activations > 0).sum())
     prose(words.over_text(unit, fired, len(labels), labels[best], best, float(activations[best])), "token")
+    old = None
+    if scene.other is not None:
+        old = numbers.excites(runs.get(scene.other, numbers.sites(block)), block, unit)
     scene.chart(
-        unit_over_text(activations, labels, unit, scene.position, scene.mode),
+        unit_over_text(activations, labels, unit, scene.position, scene.mode, old),
         key="unit_over_text",
         alt=f"Unit {unit} of block {block} at every token of the text",
         on_select=lambda: _pick_token(scene),
@@ -182,12 +210,12 @@ def _expansion(scene: Scene, found: Units, block: int, unit: int) -> None:
         alt=f"{size} numbers of {scene.label} become {count} units of block {block}, and {size} again",
         which=(f"block{block}",),
     )
-    prose(words.adds_up(found.difference, scene.lm.dtype, bool(scene.run.edits)), "bias")
+    prose(words.adds_up(found.difference, scene.lm.dtype, found.is_replaced), "bias")
 
 
 def _details(scene: Scene, found: Units, block: int, unit: int) -> None:
     what = f"the units of block {block} at {as_code(scene.label)}"
-    in_numbers(lambda: numbers.unit_table(found), f"feed-forward-block{block}", words.TABLE, what)
+    in_numbers(lambda: _table(scene, found, block), f"feed-forward-block{block}", words.TABLE, what)
     in_code(
         [FeedForward.forward, GELU.forward, GELU.formula],
         program(
@@ -202,3 +230,11 @@ def _details(scene: Scene, found: Units, block: int, unit: int) -> None:
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
+
+
+def _table(scene: Scene, found: Units, block: int) -> pd.DataFrame:
+    table, old = numbers.unit_table(found), None
+    if scene.other is not None:  # in the order of this run's
+        old = numbers.unit_table(units_of(scene.other, block, scene.position))
+        old = old.set_index("unit").loc[table["unit"]].reset_index()
+    return both(table, old, ("before", "after", "writes", "share"))

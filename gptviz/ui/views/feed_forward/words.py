@@ -4,8 +4,13 @@ from gptviz.digits import significant
 from gptviz.ui.words import as_code
 
 
-def what_to_see(block: int, label: str, units: int, fired: int, half: int, size: float) -> str:
-    """Above the dots: how many units fire, and how few write most. `size` is that of what comes out."""
+def what_to_see(
+    block: int, label: str, units: int, fired: int, half: int, size: float, replaced: bool = False
+) -> str:
+    """Above the dots: how many units fire, and how few write most.
+
+    `size` is that of what comes out, which a change may have `replaced`.
+    """
     text = (
         f"In block {block} the feed-forward turns {as_code(label)} into {units:,} numbers, one a unit. "
         f"**{fired:,} of them fire{'s' if fired == 1 else ''}** ({_percent(fired / units)}), with numbers "
@@ -14,10 +19,12 @@ def what_to_see(block: int, label: str, units: int, fired: int, half: int, size:
     if half == 0:
         return text + "None of them writes anything."
     make = "1 unit makes" if half == 1 else f"{half:,} units make"
-    return text + (
-        f"{make} up half of all that is written, size by size. All together write a row of size "
-        f"{significant(size)}."
-    )
+    text += f"{make} up half of all that is written, size by size. "
+    if replaced:
+        return (
+            text + f"A change replaces what they write together: a row of size {significant(size)} comes out."
+        )
+    return text + f"All together write a row of size {significant(size)}."
 
 
 def relu(tanh: bool, quiet: int, left: float, size: float) -> str:
@@ -113,14 +120,49 @@ def expansion(size: int, units: int, least: float) -> str:
     )
 
 
-def adds_up(difference: float, dtype: str, edited: bool) -> str:
-    """What the sum of all writes lacks to what comes out."""
+def adds_up(difference: float, dtype: str, replaced: bool) -> str:
+    """What the sum of all writes lacks to what comes out, which a change may have `replaced`."""
     gap = "0" if difference == 0 else significant(difference, 2)
-    why = "this pass was edited" if edited else f"that is what rounding to {dtype} leaves"
+    why = "a change put something else there" if replaced else f"that is what rounding to {dtype} leaves"
     return (
         "All units' activations times their columns, and the bias, add up to what the feed-forward writes: "
         f"the largest difference of any number is {gap}; {why}."
     )
+
+
+# ---- unchanged and changed ----
+
+
+def made_of(block: int, label: str) -> str:
+    """What the page shows, in a sentence about a change that is not seen in it."""
+    return f"what the feed-forward of block {block} makes of {as_code(label)}"
+
+
+def what_changed(
+    label: str, fired: tuple[int, int], size: tuple[float, float], moved: int, units: int
+) -> str:
+    """What changes in the model did to a block's feed-forward at a token; the pairs are unchanged, changed.
+
+    `moved` of the `units` fire in one of the two runs only.
+    """
+    text = (
+        f"**Unchanged,** {fired[0]:,} of them fire for {as_code(label)} and write a row of size "
+        f"{significant(size[0])}; **changed,** {fired[1]:,} do, and what comes out has size "
+        f"{significant(size[1])}. "
+    )
+    if moved == 0:
+        return text + "No unit fires in only one of the two."
+    return text + f"{moved:,} of the {units:,} fire in only one of the two."
+
+
+def unchanged_unit(before: float, after: float) -> str:
+    return f"Unchanged, it is {significant(before)} before GELU and {significant(after)} after."
+
+
+def left_out(count: int) -> str:
+    """Of changes that are about a place of the prompt, where the sample is read."""
+    what = "One change is" if count == 1 else f"{count} changes are"
+    return f"{what} about a place of your text, and not made where the sample is read."
 
 
 def dots_alt(block: int, label: str, units: int) -> str:

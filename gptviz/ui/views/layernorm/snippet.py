@@ -21,6 +21,9 @@ def before_and_after(
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids, keep=("resid_pre", "resid_mid", "resid_post"))
     one_norm(lm, t, norm, position)
+    if lm.edits:
+        print("unchanged:")
+        before_and_after(lm.plain, text, norm, position, quantity, special_tokens)
 
     table = t.norms()
     rows = table["norm"].unique()

@@ -11,9 +11,18 @@ Ends = tuple[Place, Place]  # where a grid of all norms and tokens is smallest, 
 
 
 def what_to_see(
-    quantity: str, before: Ends, after: Ends, names: Sequence[str], labels: Sequence[str], size: int
+    quantity: str,
+    before: Ends,
+    after: Ends,
+    names: Sequence[str],
+    labels: Sequence[str],
+    size: int,
+    drawn: bool = True,
 ) -> str:
-    """What stands above the two grids. `names` are the norms', `labels` the tokens', `size` is emb_dim."""
+    """What stands above the two grids. `names` are the norms', `labels` the tokens', `size` is emb_dim.
+
+    `drawn`: these numbers are what the grids show.
+    """
     text = (
         f"In this prompt the {quantity} of a token's {size} values runs {_range(before, names, labels)} "
         f"before the norms, and {_range(after, names, labels)} after them. "
@@ -26,7 +35,10 @@ def what_to_see(
         text += (
             "However large the residual stream has grown, what reads it is given numbers of about one size. "
         )
-    return text + "The colours are logarithmic and the same on both sides; paper is a variance of 1."
+    return text + LEGEND if drawn else text.rstrip()
+
+
+LEGEND = "The colours are logarithmic and the same on both sides; paper is a variance of 1."
 
 
 def here(quantity: str, label: str, name: str, before: float, after: float) -> str:
@@ -35,6 +47,44 @@ def here(quantity: str, label: str, name: str, before: float, after: float) -> s
         f"A row is a norm, a column a token. For {as_code(label)} at {name} the {quantity} is "
         f"{significant(before)} before and **{significant(after)}** after."
     )
+
+
+ALL_NORMS = "what the LayerNorms are given"
+
+
+def one_norm(name: str, label: str) -> str:
+    """The norm and token, in a sentence about a change that is not seen there."""
+    return f"{'the final norm' if name == 'final' else name} at {as_code(label)}"
+
+
+def what_changed(
+    quantity: str,
+    moved: int,
+    of: int,
+    first: str,
+    farthest: tuple[str, str],
+    values: tuple[float, float],
+    drawn: bool,
+) -> str:
+    """What changes in the model did to what the norms are given.
+
+    `moved` of `of` cells are others, `first` the first norm where; `farthest` the token and norm of the
+    largest change, and its `values` unchanged and changed. `drawn`: the grids show the difference.
+    """
+    label, name = farthest
+    text = (
+        f"**What was changed is seen from {first} on:** {moved:,} of {of:,} {quantity}s before the norms are "
+        f"others than in the unchanged model. Farthest apart is {as_code(label)} at {name}: "
+        f"{significant(values[0])} unchanged, **{significant(values[1])}** changed."
+    )
+    if not drawn:
+        return text
+    what = "how many times as large it has become" if quantity == "variance" else "by how much it has changed"
+    return f"{text} The colours say {what}: paper is what the change did not touch."
+
+
+def unchanged_here(before: float, after: float) -> str:
+    return f"Unchanged, it is {significant(before)} before and {significant(after)} after."
 
 
 def _range(ends: Ends, names: Sequence[str], labels: Sequence[str]) -> str:

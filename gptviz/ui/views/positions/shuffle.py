@@ -1,4 +1,7 @@
-"""What the model does when its own positions are changed: a pass with an edit, beside the model's own."""
+"""What the model does when its own positions are changed: a pass with an edit, beside the one without it.
+
+Where something is changed in the model for the whole app, both have it: this page's edit comes after.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +19,17 @@ from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep, per_run
+from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import heads
 from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.views.both import both
 from gptviz.ui.views.next_token.derived import prompt_surprises
 from gptviz.ui.views.positions import tables, words
+from gptviz.ui.views.same import alike
 from gptviz.ui.words import show_id
 
 WHAT = Param("pos_what", str, "shuffle", if_there)
@@ -99,13 +105,15 @@ def draw(scene: Scene) -> Head:
             )
         seen = chosen_head(scene)
         block_and_head_inputs(scene.lm.config, seen.block, seen.head)
+        st.button(words.KEEP_IT, key="pos_keep", help=f"`{edit()}`", on_click=_keep)
     changed = scene.run.edited(edit())
     attns = [_attention(run, seen) for run in (scene.run, changed)]
     _say(scene, changed, seen, attns)
+    own = words.AS_IT_IS if scene.other is None else words.WITH_CHANGES
     for column, name, title, attn in zip(
         st.columns(2, gap="medium"),
         ("own", "changed"),
-        ("As the model is", f"Its positions: {words.WHAT_IF[WHAT.value].lower()}"),
+        (own, f"Its positions: {words.WHAT_IF[WHAT.value].lower()}"),
         attns,
         strict=True,
     ):
@@ -114,6 +122,11 @@ def draw(scene: Scene) -> Head:
             _matrix(scene, name, title, attn, seen)
     st.html(tables.predictions(predictions(scene, changed), words.WHAT_IF[WHAT.value].lower()))
     return seen
+
+
+def _keep() -> None:
+    """Make the page's own change for the whole app."""
+    changes.add(edit())
 
 
 def _attention(run: Run, seen: Head) -> torch.Tensor:
@@ -130,6 +143,8 @@ def _say(scene: Scene, changed: Run, seen: Head, attns: list[torch.Tensor]) -> N
     if 1 < len(scene.tokens) <= LOSS_TOKENS:
         before, after = (float(prompt_surprises(run)["nats"].mean()) for run in (scene.run, changed))
         loss = before, after
+    if scene.other is not None:
+        _say_on_top(scene, scene.other, own, best)
     prose(
         words.what_if(WHAT.value)
         + words.attention_moved(seen.block, seen.head, shares[0], shares[1], moved)
@@ -141,18 +156,32 @@ def _say(scene: Scene, changed: Run, seen: Head, attns: list[torch.Tensor]) -> N
             float(now[best]),
             show_id(scene.lm, int(now.argmax())),
             loss,
-        ),
+        )
+        + (f" {words.NOTHING_MORE}" if alike(own, now) else ""),
         "attention",
         "token",
     )
 
 
+def _say_on_top(scene: Scene, other: Run, own: np.ndarray, best: int) -> None:
+    """That what is changed for the whole app is in both passes; `own` is the first one's prediction."""
+    before = following(other, scene.position)
+    first = int(before.argmax())
+    said = [words.on_top(scene.label, show_id(scene.lm, first), float(before[first]), float(own[first]))]
+    if any(made.site == "pos_emb" for made in scene.run.edits):
+        said.append(words.same_site(WHAT.value))
+    prose(" ".join(said))
+
+
 def predictions(scene: Scene, changed: Run) -> pd.DataFrame:
-    """The first tokens of both predictions: token, id, own, changed."""
+    """The first tokens of both predictions: token, id, own, changed; of a changed model unchanged, too."""
     own, now = (following(run, scene.position) for run in (scene.run, changed))
     first = [*np.argsort(-own, kind="stable")[:FIRST], *np.argsort(-now, kind="stable")[:FIRST]]
+    before = None if scene.other is None else following(scene.other, scene.position)
+    if before is not None:
+        first += [*np.argsort(-before, kind="stable")[:FIRST]]
     ids = list(dict.fromkeys(int(i) for i in first))
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "token": [show_id(scene.lm, i) for i in ids],
             "id": ids,
@@ -160,12 +189,13 @@ def predictions(scene: Scene, changed: Run) -> pd.DataFrame:
             "changed": now[ids],
         }
     )
+    return table if before is None else table.assign(unchanged=before[ids])
 
 
 def losses(scene: Scene) -> pd.DataFrame:
     """A row a token of the text: its loss in the model as it is, and in the changed pass."""
     own, changed = (prompt_surprises(run) for run in (scene.run, scene.run.edited(edit())))
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "position": own["position"],
             "token": scene.labels,
@@ -174,6 +204,10 @@ def losses(scene: Scene) -> pd.DataFrame:
             "edit": str(edit()),
         }
     )
+    if scene.other is None:
+        return table
+    old = pd.DataFrame({"loss": prompt_surprises(scene.other)["nats"]})
+    return both(table, old, ["loss"])
 
 
 def _matrix(scene: Scene, name: str, title: str, attn: torch.Tensor, seen: Head) -> None:

@@ -30,17 +30,13 @@ def position_rows(
     print(f"{distance} apart: {apart.mean():.4f} on average, {apart.min():.4f} to {apart.max():.4f}")
 
     ids = lm.encode(text, special_tokens)[:n]
-    for edits in ([], [gptviz.Edit.parse(edit)]):
-        t = lm.trace(ids, keep=[("attn", block)], edits=edits)
+    passes = [("as it is", lm, []), (edit, lm, [gptviz.Edit.parse(edit)])]
+    if lm.edits:  # which both have
+        passes.insert(0, ("unchanged", lm.plain, []))
+    for named, model, edits in passes:
+        t = model.trace(ids, keep=[("attn", block)], edits=edits)
         before = t["attn", block][head].diagonal(-1)  # what each token gives the one before it
         first = t.next_tokens(k=1, position=position).iloc[0]
-        print(
-            edits or "as it is",
-            "previous token:",
-            before.tolist(),
-            "next:",
-            first["token"],
-            first["probability"],
-        )
+        print(f"{named}, previous token: {before.tolist()}, next: {first['token']}, {first['probability']}")
 
     return rows

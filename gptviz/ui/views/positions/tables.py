@@ -17,15 +17,20 @@ def compared(found: pd.DataFrame) -> str:
 
 
 def predictions(found: pd.DataFrame, named: str) -> str:
-    """Tokens with their probability in the model as it is and in the changed pass, which is `named`."""
+    """Tokens with their probability in the model as it is and in the changed pass, which is `named`.
+
+    Where something is changed already, the column `unchanged` has what the model says without any of it.
+    """
+    columns = [name for name in ("unchanged", "own", "changed") if name in found]
     rows = [
         Row(
             [
-                Cell(row.token, "code"),
-                number(probability_text(row.own)),
-                number(probability_text(row.changed)),
+                Cell(row["token"], "code"),
+                *(number(probability_text(row[name])) for name in columns),
             ]
         )
-        for row in found.itertuples()
+        for row in found.to_dict("records")
     ]
-    return table("predictions", ["token", "#as it is", f"#{named}"], rows)
+    own = "as it is" if len(columns) == 2 else "changed above"
+    heads = {"unchanged": "#unchanged", "own": f"#{own}", "changed": f"#{named}"}
+    return table("predictions", ["token", *(heads[name] for name in columns)], rows)

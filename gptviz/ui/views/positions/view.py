@@ -35,6 +35,8 @@ def draw(scene: Scene) -> None:
     known = _scheme(scene)
     st.subheader("A pair of tokens moves along the text", anchor=False)
     _moved(scene, known)
+    if scene.other is not None:
+        st.caption(words.OWN_WEIGHTS)
     st.subheader("What if the model's own positions were changed?", anchor=False)
     seen = shuffle.draw(scene)
     _details(scene, seen)

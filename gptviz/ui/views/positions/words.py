@@ -1,6 +1,7 @@
 """The Positions page's sentences, with this model's and this text's numbers in them."""
 
 from gptviz.digits import fixed, significant
+from gptviz.figures.next_token import probability_text
 from gptviz.ui.words import as_code
 
 
@@ -137,6 +138,41 @@ def prediction(
         f"**{significant(loss[1])}**."
     )
 
+
+# ---- where something is changed in the model already ----
+
+AS_IT_IS, WITH_CHANGES = "As the model is", "With what is changed above"
+
+OWN_WEIGHTS = (
+    "Rows, dot products and scores up to here are worked out from the model's weights alone: what is "
+    "changed in a pass cannot matter for them."
+)
+
+
+def on_top(label: str, best: str, unchanged: float, now: float) -> str:
+    """That both passes have the app's changes in them; and the prediction without any."""
+    return (
+        "Both passes have what is changed above in them, and the second has other positions, too. Unchanged, "
+        f"the model says {as_code(best)} after {as_code(label)} with {probability_text(unchanged)}; with "
+        f"what is changed above, with {probability_text(now)}."
+    )
+
+
+def same_site(value: str) -> str:
+    """That the app's changes have positions among them: then this one is made after it."""
+    return (
+        "Positions are changed above already, and are changed once more here: "
+        + {
+            "shuffle": "what stands there now is shuffled.",
+            "mean": "what stands there now is averaged.",
+            "zero": "nothing is left of them.",
+        }[value]
+    )
+
+
+NOTHING_MORE = "With other positions the prediction is the same as without them."
+
+KEEP_IT = "Change it on every page"
 
 COMPARED = (
     "Dot products of two rows by themselves, and the score of the pair of tokens above. *Changes* is the "

@@ -2,14 +2,17 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis import stream as numbers
 from gptviz.analysis.shapes import run_first_block
-from gptviz.analysis.stream import Block, Stream
-from gptviz.figures.stream import end_shares, ladder, stream_maps
+from gptviz.analysis.stream import Apart, Block, Stream
+from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.stream import end_shares, ladder
+from gptviz.figures.stream_maps import stream_changes, stream_maps
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -20,17 +23,29 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
+from gptviz.ui.views.both import both
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
+from gptviz.ui.views.same import alike, why_same
+from gptviz.ui.views.shown import DIFFERENCE, SHOWN, shown_input
 from gptviz.ui.words import as_code
 
 KEEP = numbers.SITES
+PARAMS = (SHOWN,)
+COMPARED = ("stream", "write", "ratio", "cosine", "along", "turn", "after", "share")
+COMPARED_ALL = ("write", "ratio", "cosine", "turn", "after")
 
 
 @per_run
 def stream_of(run: Run) -> Stream:
     return numbers.stream(runs.get(run, KEEP))
+
+
+@per_run
+def apart(run: Run) -> Apart:
+    """How far a changed run's stream is from the unchanged one's."""
+    return numbers.apart(runs.get(run, KEEP), runs.get(run.plain, KEEP))
 
 
 @per_run
@@ -66,13 +81,39 @@ def _say(scene: Scene, found: Stream) -> None:
         ),
         *("residual stream", "block", "attention", "feed-forward"),
     )
+    if scene.other is not None:
+        prose(_what_changed(scene, found, stream_of(scene.other)))
+
+
+def _what_changed(scene: Scene, found: Stream, old: Stream) -> str:
+    """What the app's changes did to the selected token's stream; or why they did nothing to it."""
+    at, moved = scene.position, apart(scene.run)
+    distances = moved.distances[:, at]
+    same = np.isclose(distances, 0, atol=1e-5)
+    if same.all():
+        sites = [(site, b) for b in range(scene.lm.config.n_layers) for site in KEEP]
+        return why_same(scene, words.stream_of(scene.label), sites, at)
+    names = numbers.step_names(scene.lm.config.n_layers)
+    first = int((~same).argmax())
+    return words.what_changed(
+        scene.label,
+        words.step(names[first]),
+        float(old.sizes[-1, at]),
+        float(found.sizes[-1, at]),
+        float(distances[-1]),
+        float(moved.angles[-1, at]),
+    )
 
 
 def _ladder(scene: Scene, found: Stream, block: int) -> None:
     at, label = scene.position, scene.label
     sizes, writes = found.sizes[:, at], found.writes[:, at]
+    ghosts = None
+    if scene.other is not None:
+        old = stream_of(scene.other)
+        ghosts = old.sizes[:, at], old.writes[:, at], old.cosines[:, at]
     scene.chart(
-        ladder(sizes, writes, found.cosines[:, at], found.turns[:, at], label, block, scene.mode),
+        ladder(sizes, writes, found.cosines[:, at], found.turns[:, at], label, block, scene.mode, ghosts),
         key="stream_ladder",
         alt=words.ladder_alt(label, at, len(found.writes)),
         on_select=_pick_block,
@@ -84,9 +125,22 @@ def _ladder(scene: Scene, found: Stream, block: int) -> None:
         before, after = float(sizes[write]), float(sizes[write + 1])
         part, turn = numbers.PARTS[write % 2], float(found.turns[write, at])
         said.append(words.write(part, before, size, cosine, numbers.does(cosine), turn, after))
+    if scene.other is not None:
+        said.append(_block_unchanged(scene, found, stream_of(scene.other), block))
     prose(f"**Block {block}.** {' '.join(said)}", "cosine")
     st.caption(words.LOOK_FOR)
     example_row("A copied passage", "He and she", "Once upon a time")
+
+
+def _block_unchanged(scene: Scene, found: Stream, old: Stream, block: int) -> str:
+    """The two writes of the unchanged model; where they are no others, why."""
+    here = slice(2 * block, 2 * block + 2), scene.position
+    both_of = [np.array([s.writes[here], s.cosines[here]]) for s in (found, old)]
+    if alike(*both_of):
+        sites = [(site, block) for site in ("attn_out", "mlp_out")]
+        return why_same(scene, words.writes_of(block, scene.label), sites, scene.position)
+    sizes, cosines = both_of[1].tolist()
+    return words.unchanged_writes(sizes, cosines)
 
 
 def _pick_block() -> None:
@@ -106,11 +160,26 @@ def _maps(scene: Scene, found: Stream, block: int) -> None:
         scene.select(column)
 
     st.subheader("Every token, write by write", anchor=False)
-    st.caption(words.MAPS)
+    has_moved = scene.other is not None and not alike(apart(scene.run).distances, np.zeros(1))
+    shown = shown_input(scene, has_moved)
+    row, at = 2 * block + 2, scene.position
+    if scene.other is not None and shown == DIFFERENCE:
+        st.caption(words.CHANGES)
+        moved, old = apart(scene.run), stream_of(scene.other)
+        drawn = stream_changes(
+            moved.distances, moved.angles, found.writes, old.writes, names, labels, row, at, scene.mode
+        )
+        alt = f"How far a change has moved every token's stream after each of {len(names)} steps"
+    else:
+        st.caption(words.MAPS)
+        one = stream_of(scene.other) if scene.other is not None and shown == UNCHANGED else found
+        drawn = stream_maps(one.sizes, one.ratios, names, labels, row, at, scene.mode)
+        alt = f"The size of every token's stream after each of {len(names)} steps, and each write's beside it"
     scene.chart(
-        stream_maps(found.sizes, found.ratios, names, labels, 2 * block + 2, scene.position, scene.mode),
+        drawn,
         key="stream_maps",
-        alt=f"The size of every token's stream after each of {len(names)} steps, and each write's beside it",
+        alt=f"{alt} ({shown})" if scene.other else alt,
+        which=(shown,) if scene.other else (),
     )
     cell_clicks("stream_maps", len(names), len(labels), pick, scene.mode)
 
@@ -125,7 +194,7 @@ def _shortcuts(scene: Scene, found: Stream, block: int) -> None:
         st.html(tables.lines(work))
     with right:
         st.html(tables.additions(work))
-        if scene.run.edits:
+        if found.is_broken:
             prose(words.edited(block, work, found.difference))
         else:
             size, dtype = scene.lm.config.emb_dim, scene.lm.dtype
@@ -138,9 +207,14 @@ def _without(scene: Scene, found: Stream, block: int) -> None:
     largest = int(shares[1:].argmax()) + 1
     st.subheader("What if there were no shortcut?", anchor=False)
     prose(words.without(block, scene.lm.config.n_layers - 1, work), "LayerNorm", "cosine")
-    prose(words.shares(float(shares[0]), _named(names[largest]), float(shares[largest])), "embedding")
+    rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
+    rest_said = rest if abs(rest) > 1e-3 else None
+    prose(
+        words.shares(float(shares[0]), _named(names[largest]), float(shares[largest]), rest_said), "embedding"
+    )
+    old = None if scene.other is None else stream_of(scene.other).shares[:, scene.position]
     scene.chart(
-        end_shares(shares, names, block, scene.mode),
+        end_shares(shares, names, block, scene.mode, old),
         key="stream_shares",
         alt=f"What the embedding and each write gave of {scene.label}'s stream at the end",
     )
@@ -155,12 +229,21 @@ def _named(step: str) -> str:
 def _details(scene: Scene, found: Stream) -> None:
     position = scene.position
 
+    other = scene.other
+
     def one() -> pd.DataFrame:
-        return numbers.ladder_table(found, position)
+        old = None if other is None else numbers.ladder_table(stream_of(other), position)
+        table = both(numbers.ladder_table(found, position), old, COMPARED)
+        return table if other is None else table.assign(**_moved(scene, position))
+
+    def every() -> pd.DataFrame:
+        old = None if other is None else numbers.all_tokens_table(stream_of(other), runs.get(other, KEEP))
+        table = both(numbers.all_tokens_table(found, scene.trace), old, COMPARED_ALL)
+        return table if other is None else table.assign(**_moved(scene))
 
     in_numbers(one, "residual-stream", words.TABLE, f"the way of {as_code(scene.label)}", missing="–")
     in_numbers(
-        lambda: numbers.all_tokens_table(found, scene.trace),
+        every,
         "residual-stream-all",
         words.ALL,
         "every token",
@@ -173,3 +256,10 @@ def _details(scene: Scene, found: Stream) -> None:
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
+
+
+def _moved(scene: Scene, position: int | None = None) -> dict[str, np.ndarray]:
+    """Columns for a table: how far the stream after each step is from the unchanged one's."""
+    at = slice(None) if position is None else position
+    found = apart(scene.run)
+    return {"moved": found.distances[:, at].ravel(), "moved by degrees": found.angles[:, at].ravel()}

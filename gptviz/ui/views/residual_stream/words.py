@@ -1,6 +1,7 @@
 """The Residual stream page's sentences, with the numbers of the prompt in them."""
 
 import math
+from collections.abc import Sequence
 
 from gptviz.analysis.stream import Block
 from gptviz.digits import fixed, significant
@@ -77,7 +78,8 @@ def edited(block: int, found: Block, everywhere: float) -> str:
     """The same for a run whose numbers were changed on the way: there the sum need not hold."""
     return (
         f"The largest difference between sum and stream: {_difference(found.difference)} for this token in "
-        f"block {block}, {_difference(everywhere)} over the whole text. This pass was edited."
+        f"block {block}, {_difference(everywhere)} over the whole text: a change put something else into "
+        "the stream itself."
     )
 
 
@@ -102,13 +104,65 @@ NOT_ANOTHER_MODEL = (
 )
 
 
-def shares(embedding: float, largest: str, share: float) -> str:
-    """Above the bars of what each write gave of the end."""
-    return (
+def shares(embedding: float, largest: str, share: float, rest: float | None = None) -> str:
+    """Above the bars of what each write gave of the end; `rest` is what a change of the stream put there."""
+    text = (
         "The stream at the end is a sum: the embedding and every write. Measured along its own direction, "
-        f"the embedding gave {_percent(embedding)} of it and {largest} {_percent(share)}; all bars together "
-        "are 100 %, and one below 0 points against the end."
+        f"the embedding gave {_percent(embedding)} of it and {largest} {_percent(share)}; "
     )
+    if rest is None:
+        return text + "all bars together are 100 %, and one below 0 points against the end."
+    return text + (
+        f"the bars together are {_percent(1 - rest)}, and one below 0 points against the end. The rest, "
+        f"{_percent(rest)}, is what a change put into the stream in place of what was written."
+    )
+
+
+# ---- unchanged and changed ----
+
+CHANGES = (
+    "A row is a write, the embedding on top; a column is a token. On the left, how far the stream has moved: "
+    "the length of the difference to the unchanged one, as a share of that; paper is where nothing has. On "
+    "the right, how many times as large each write has become. A click chooses token and block."
+)
+
+
+def step(name: str) -> str:
+    """ "block 4 · attention" in a sentence."""
+    if name == "embedding":
+        return "the embedding"
+    block, part = name.split(" · ")
+    return f"the {part} of {block}"
+
+
+def stream_of(label: str) -> str:
+    return f"the residual stream of {as_code(label)}"
+
+
+def writes_of(block: int, label: str) -> str:
+    return f"what block {block} writes to {as_code(label)}"
+
+
+def what_changed(label: str, first: str, before: float, after: float, distance: float, angle: float) -> str:
+    """What changes in the model did to a token's stream.
+
+    `first` is the step from which it is another; then its size at the end, unchanged and changed, and how far
+    the two ends are apart: in terms of the unchanged one's size, and in degrees.
+    """
+    return (
+        f"**What was changed is seen from {first} on.** Unchanged, {as_code(label)} leaves the last block "
+        f"with size {significant(before)}; changed, with size {significant(after)}, at an angle of "
+        f"**{fixed(angle, 0)}°** to that: the two are {_percent(distance)} of the unchanged size apart."
+    )
+
+
+def unchanged_writes(sizes: Sequence[float], cosines: Sequence[float]) -> str:
+    """A block's two writes in the unchanged model."""
+    first, second = (
+        f"{significant(size)} (cosine {fixed(cosine, 2)})"
+        for size, cosine in zip(sizes, cosines, strict=True)
+    )
+    return f"Unchanged, the two rows have sizes {first} and {second}."
 
 
 def ladder_alt(label: str, position: int, writes: int) -> str:

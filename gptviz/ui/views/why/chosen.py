@@ -1,10 +1,16 @@
 """What the page explains, and which head is opened: all that its panels need beside the Scene."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gptviz.analysis.shares import FEED_FORWARD
 from gptviz.config import GPTConfig
+from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.target import Target
+
+PART = Param("why_part", str, "head", if_there)  # of the block, that the page offers to change
+PARTS = ("head", "attention", "feed-forward")
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,18 @@ class Chosen:
             return f"the logit of {target.shown}"
         return f"the logit of {target.shown} less that of {target.against_shown}"
 
-    def open(self, block: int, column: int) -> None:
-        """Callback: open a head; a column of the grid after the heads' is no head, and opens nothing."""
+    def open(self, block: int, column: int, columns: Sequence[str] = ()) -> None:
+        """Callback: open a head; a column of the grid after the heads' is no head, but a part of its block.
+
+        What was clicked last is what the page offers to change.
+        """
         if column < self.n_heads:
             BLOCK.set(block)
             HEAD.set(column)
+            PART.set(None)
+        elif column < len(columns):
+            BLOCK.set(block)
+            PART.set("feed-forward" if columns[column] == FEED_FORWARD else "attention")
 
 
 def choose(config: GPTConfig, target: Target, strongest: tuple[int, int]) -> Chosen:

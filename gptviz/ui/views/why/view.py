@@ -9,6 +9,7 @@ import streamlit as st
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import source_table
 from gptviz.figures import shares as figures
+from gptviz.figures.ghosts import CHANGED
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.details import in_code, in_numbers, program
@@ -17,15 +18,17 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
 from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.views.both import both
 from gptviz.ui.views.examples import example_row
-from gptviz.ui.views.why import derived, muting, words
-from gptviz.ui.views.why.chosen import Chosen, choose
+from gptviz.ui.views.shown import SHOWN, shown_input
+from gptviz.ui.views.why import compared, derived, muting, words
+from gptviz.ui.views.why.chosen import PART, Chosen, choose
 from gptviz.ui.views.why.derived import Shares, Sources
 from gptviz.ui.views.why.snippet import shares as shares_in_python
 from gptviz.ui.views.why.ways import agreement, flow, paths
 from gptviz.ui.views.why.words import Source
 
-PARAMS = (*target.PARAMS, muting.MUTE, *paths.PARAMS, *flow.PARAMS)
+PARAMS = (*target.PARAMS, SHOWN, PART, muting.MUTE, *paths.PARAMS, *flow.PARAMS)
 
 # more pictures of the same thing, below: each is drawn from the scene, and what is chosen
 PANELS: tuple[Callable[[Scene, Chosen], None], ...] = (paths.draw, flow.draw, agreement.draw)
@@ -37,11 +40,14 @@ def draw(scene: Scene) -> None:
     sources = _sources(scene, chosen)
     scene.strip(shares=sources.given[chosen.block, chosen.head, : scene.position + 1].tolist())
     prose(_sentence(scene, chosen, found, sources), "logit", "block", "head", "feed-forward")
+    if scene.other is not None:
+        prose(compared.what_changed(scene, scene.other, chosen, found))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         _waterfall(scene, chosen, found)
     with right:
-        _grid(scene, chosen, found)
+        shown = shown_input(scene, compared.has_moved(scene, chosen, found), "The maps show")
+        _grid(scene, chosen, found, shown)
     prose(
         words.look_for(found.spread, scene.lm.model.final_norm.shift is not None),
         "residual stream",
@@ -49,7 +55,7 @@ def draw(scene: Scene) -> None:
     )
     _notes(found)
     example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
-    _head(scene, chosen, found, sources)
+    _head(scene, chosen, found, sources, shown)
     muting.draw(scene, chosen, found.table)
     for panel in PANELS:
         panel(scene, chosen)
@@ -101,28 +107,44 @@ def _sentence(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> 
 
 
 def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
-    said = words.summed(len(found.table), found.total, found.logit, chosen.target.against is not None)
+    against, changed = chosen.target.against is not None, scene.other is not None
+    said = words.summed(len(found.table), found.total, found.logit, against, changed)
     st.html(
         f'<div data-testid="why_sum" data-parts="{len(found.table)}" data-sum="{found.total}" '
         f'data-logit="{found.logit}">{said}</div>'
     )
     scene.chart(
-        figures.waterfall(found.steps, found.total, (chosen.block, chosen.head), scene.mode),
+        figures.waterfall(
+            found.steps,
+            found.total,
+            (chosen.block, chosen.head),
+            scene.mode,
+            compared.ghosts(scene, chosen, found),
+        ),
         key="why_waterfall",
         alt=f"The largest parts of {chosen.said}, and their sum",
         on_select=_open_bar,
     )
 
 
-def _grid(scene: Scene, chosen: Chosen, found: Shares) -> None:
-    grid, columns = found.grid, found.columns
-    st.caption(words.GRID)
+def _grid(scene: Scene, chosen: Chosen, found: Shares, shown: str) -> None:
+    drawn, columns = compared.grid(scene, chosen, found, shown), found.columns
+    st.caption(drawn.caption)
     scene.chart(
-        figures.share_grid(grid, columns, (chosen.block, chosen.head), "its share is", scene.mode),
+        figures.share_grid(drawn.values, columns, (chosen.block, chosen.head), drawn.says, scene.mode),
         key="why_grid",
-        alt=f"What every head and feed-forward wrote to {chosen.said}",
+        alt=f"What every head and feed-forward wrote to {chosen.said}{_which_run(scene, shown)}",
+        which=(shown,) if scene.other else (),
     )
-    cell_clicks("why_grid", len(grid), len(columns), chosen.open, scene.mode)
+
+    def pick(block: int, column: int) -> None:
+        chosen.open(block, column, columns)
+
+    cell_clicks("why_grid", len(drawn.values), len(columns), pick, scene.mode)
+
+
+def _which_run(scene: Scene, shown: str) -> str:
+    return f" ({shown})" if scene.other else ""
 
 
 def _notes(found: Shares) -> None:
@@ -135,24 +157,42 @@ def _notes(found: Shares) -> None:
 # ---- a head, opened ----
 
 
-def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None:
+def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources, shown: str) -> None:
     block, head, explained = chosen.block, chosen.head, chosen.target
     st.subheader(f"What block {block}, head {head} read", anchor=False)
     _head_controls(scene, chosen)
     own = sources.given[block, head]
     share = float(found.grid[block, head])
     read = _read(scene, chosen, own)
-    prose(words.head(block, head, share, explained.shown, explained.against_shown, read[:1]))
+    said = words.head(block, head, share, explained.shown, explained.against_shown, read[:1])
+    if scene.other is not None:
+        said += " " + words.head_unchanged(
+            float(compared.shares_in(scene.other, scene, chosen).grid[block, head])
+        )
+    prose(said)
     if not read:
         st.markdown(words.no_sources(muted=bool(np.isfinite(own).all())))
-        return
-    if read[-1].position != read[0].position:
+        if shown == CHANGED:
+            return
+    if read and read[-1].position != read[0].position:
         st.markdown(words.rests(read[-1]))
+    drawn = compared.source_map(scene, chosen, sources, shown)
+    old = compared.sources_in(scene.other, scene, chosen).given[block] if scene.other else None
     scene.chart(
-        figures.source_map(sources.given[block], scene.labels, block, head, scene.position, scene.mode),
+        figures.source_map(
+            drawn.values,
+            scene.labels,
+            block,
+            head,
+            scene.position,
+            scene.mode,
+            old if shown == CHANGED else None,
+            drawn.says,
+        ),
         key="why_sources",
-        alt=f"What each token gave to {chosen.said} through the heads of block {block}",
-        which=(f"block{block}", f"head{head}"),
+        alt=f"What each token gave to {chosen.said} through the heads of block {block}"
+        + _which_run(scene, shown),
+        which=(f"block{block}", f"head{head}", *([shown] if scene.other else [])),
     )
     cell_clicks(
         "why_sources",
@@ -161,7 +201,7 @@ def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None
         lambda row, _column: chosen.open(block, row),
         scene.mode,
     )
-    prose(words.SOURCES, "attention weight", "value")
+    prose(drawn.caption, "attention weight", "value")
     if sources.bias[block, head]:
         st.markdown(words.value_bias(float(sources.bias[block, head])))
 
@@ -187,9 +227,9 @@ def _head_controls(scene: Scene, chosen: Chosen) -> None:
 
 def _details(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> None:
     block, explained = chosen.block, chosen.target
-    in_numbers(lambda: _table(found), "why", words.NUMBERS, "every part")
+    in_numbers(lambda: _table(scene, chosen, found), "why", words.NUMBERS, "every part")
     in_numbers(
-        lambda: source_table(sources.given[block], scene.labels, block),
+        lambda: _source_table(scene, chosen, sources),
         f"why-block{block}",
         words.SOURCE_NUMBERS,
         "what was read",
@@ -212,9 +252,27 @@ def _details(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> N
     )
 
 
-def _table(found: Shares) -> pd.DataFrame:
+def _table(scene: Scene, chosen: Chosen, found: Shares) -> pd.DataFrame:
+    """Every part of the run's sum, and of the unchanged model's: a change may have added a part."""
+    table = _with_ends(found)
+    if scene.other is None:
+        return table
+    keys = ["part", "block", "head"]
+    old = table[keys].merge(_with_ends(compared.shares_in(scene.other, scene, chosen)), "left", keys)
+    return both(table, old.fillna({"contribution": 0.0}), ["contribution"])
+
+
+def _with_ends(found: Shares) -> pd.DataFrame:
     ends = [
         {"part": "sum", "contribution": found.total},
         {"part": "the model's own", "contribution": found.logit},
     ]
     return pd.concat([found.table, pd.DataFrame(ends)], ignore_index=True)
+
+
+def _source_table(scene: Scene, chosen: Chosen, sources: Sources) -> pd.DataFrame:
+    block, labels = chosen.block, scene.labels
+    table, old = source_table(sources.given[block], labels, block), None
+    if scene.other is not None:
+        old = source_table(compared.sources_in(scene.other, scene, chosen).given[block], labels, block)
+    return both(table, old, list(table.columns[2:]))

@@ -50,10 +50,65 @@ def _at(source: Source) -> str:
     return f"{as_code(source.token)} (position {source.position})"
 
 
-def summed(parts: int, total: float, logit: float, against: bool) -> str:
+def summed(parts: int, total: float, logit: float, against: bool, changed: bool = False) -> str:
     """Plain text under the waterfall: the sum of all parts, and the model's own number."""
     what = "difference of the two logits" if against else "logit"
-    return f"{parts} parts add up to {fixed(total, 4)}. The model's own {what}: {fixed(logit, 4)}."
+    whose = "changed model's" if changed else "model's own"
+    return f"{parts} parts add up to {fixed(total, 4)}. The {whose} {what}: {fixed(logit, 4)}."
+
+
+# ---- unchanged and changed ----
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A share in the unchanged model and in the changed one."""
+
+    label: str
+    before: float
+    after: float
+
+
+def word(token: str, against: str | None, after: str) -> str:
+    """What is explained, in a sentence about a change that is not seen in it."""
+    of = f"the logit of {_towards(token, against)}"
+    return f"{of} after {as_code(after)}"
+
+
+def what_changed(
+    token: str, against: str | None, before: float, after: float, moved: Sequence[Moved], first: str | None
+) -> str:
+    """What changes in the model did to the logit, and whose shares they changed most.
+
+    `first` is the unchanged model's first choice, where the changed one has another.
+    """
+    what = "the logit" if against is None else f"the difference to {as_code(against)}"
+    text = (
+        f"**Unchanged,** {what} is {significant(before)}; **changed,** {significant(after)}, which is "
+        f"{significant(abs(after - before))} {'more' if after >= before else 'less'}. "
+    )
+    if moved:
+        said = [f"{one.label} ({significant(one.before)} to {significant(one.after)})" for one in moved]
+        text += f"The shares that changed most: {' and '.join(said)}."
+    if first is not None:
+        text += f" The unchanged model's first choice is {as_code(first)}."
+    return text
+
+
+def head_unchanged(before: float) -> str:
+    return f"Unchanged, its share is {significant(before)}."
+
+
+GRID_CHANGES = (
+    "A cell is by how much the share of a head (by its number), a bias or a feed-forward (ff) has changed. "
+    "What comes before the change wrote what it always does: its share moves only because the last LayerNorm "
+    "divides by another number. A click opens a head."
+)
+
+SOURCES_CHANGES = (
+    "Each cell is by how much one token's part of what a head wrote has changed; beside each head, and as "
+    "bars, stand the sums."
+)
 
 
 def look_for(spread: float, has_shift: bool) -> str:
