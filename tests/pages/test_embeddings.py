@@ -112,7 +112,7 @@ def test_in_code_is_the_same_picture(run_page, mini, capsys):
         if trace["type"] == "heatmap"
     ]
     assert np.array_equal(picture.numpy(), drawn)
-    assert len(capsys.readouterr().out.splitlines()) == 10
+    assert len(capsys.readouterr().out.splitlines()) == 11  # the lengths, and ten neighbours
 
 
 def test_terms_come_with_their_style(run_page):
