@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 ROUNDING = 1e-5  # logits that differ by less are the same ones, worked out in another order
@@ -54,3 +55,44 @@ def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:
     """
     p, q = (torch.log_softmax(logits.double(), dim=-1) for logits in (before, after))
     return max(0.0, float(torch.linalg.vecdot(p.exp(), p - q)) / math.log(2))
+
+
+# ---- attention ----
+
+ROW_BYTES = 16 * 2**20  # of attention weights, of all blocks, that are held to be compared
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows (queries) of every head's attention weights, (H, T, T) -> (H, R, T): see `Reduction`."""
+
+    queries: tuple[int, ...]
+
+    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
+        return attn[:, list(self.queries)]
+
+
+def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
+    """The queries whose rows are compared in a model of so many heads in all: 1 to T - 1, or some of them.
+
+    Row 0 can only look at itself. Where all rows would be more than `ROW_BYTES` those that are taken lie
+    evenly over the text, with the last among them.
+    """
+    most = max(1, ROW_BYTES // (4 * heads * n_tokens))
+    if n_tokens - 1 <= most:
+        return tuple(range(1, n_tokens))
+    return tuple(np.linspace(1, n_tokens - 1, most + 1).round().astype(int)[1:].tolist())
+
+
+def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """How much of each row's attention went elsewhere: half the sum of |difference|, (..., T) -> (...).
+
+    0 for the same row, 1 where nothing is looked at as before.
+    """
+    return (before - after).abs().sum(dim=-1) / 2
+
+
+def pattern_moved(before: torch.Tensor, after: torch.Tensor) -> float:
+    """The mean total variation of the rows from 1 on of one head, (T, T) each; 0 for a text of one token."""
+    rows = total_variation(before, after)[1:]
+    return float(rows.mean()) if len(rows) else 0.0

@@ -5,7 +5,14 @@ import math
 import pytest
 import torch
 
-from gptviz.analysis.moved import kl_bits, prediction
+from gptviz.analysis.moved import (
+    ROW_BYTES,
+    compared_rows,
+    kl_bits,
+    pattern_moved,
+    prediction,
+    total_variation,
+)
 
 
 def test_two_coins():
@@ -23,3 +30,22 @@ def test_both_favourites_with_both_probabilities():
     assert (found.now_before, found.now_after) == pytest.approx((p[1].item(), q[1].item()))
     assert found.logits == 3 and not found.nothing
     assert prediction(torch.zeros(3), torch.full((3,), 1e-6)).nothing
+
+
+def test_total_variation_of_rows():
+    before = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
+    after = torch.tensor([[1.0, 0, 0], [0.0, 1.0, 0], [0.5, 0.3, 0.2]])
+    assert total_variation(before, after).tolist() == pytest.approx([0, 0.5, 0.3])
+    assert pattern_moved(before, after) == pytest.approx(0.4)
+    assert pattern_moved(before[:1, :1], after[:1, :1]) == 0
+
+
+@pytest.mark.parametrize(("n_tokens", "heads"), [(1, 48), (2, 48), (22, 48), (256, 48), (1024, 144)])
+def test_the_rows_that_are_compared_fit_and_reach_to_the_end(n_tokens, heads):
+    rows = compared_rows(n_tokens, heads)
+    assert len(set(rows)) == len(rows) and list(rows) == sorted(rows)
+    assert 4 * heads * n_tokens * len(rows) <= ROW_BYTES
+    if n_tokens > 1:
+        assert rows[-1] == n_tokens - 1 and rows[0] >= 1
+    if 4 * heads * n_tokens**2 <= ROW_BYTES:
+        assert rows == tuple(range(1, n_tokens))

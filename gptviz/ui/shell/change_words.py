@@ -51,7 +51,7 @@ def says(edit: Edit, labels: Sequence[str] = ()) -> str:
     at = "" if edit.positions is None else f" at {_positions(edit.positions, labels)}"
     if hidden is not None:
         place = "" if _everywhere(edit) and edit.heads is None else f" in {where}"
-        return f"{_token(hidden, labels)} hidden from later ones{place}{at}"
+        return f"{token(hidden, labels)} hidden from later ones{place}{at}"
     value = edit.value if isinstance(edit.value, str) else "replaced"
     if SITES[edit.site].form == "weights" and value in _LOOKS:
         many = edit.heads is None or len(edit.heads) > 1
@@ -59,7 +59,7 @@ def says(edit: Edit, labels: Sequence[str] = ()) -> str:
         return f"{where} {looks}{at}"
     part = "" if edit.site == "z" and edit.heads is not None else f" {PARTS[edit.site]}"
     if edit.site == "z" and edit.heads is None:
-        part = " heads" if _everywhere(edit) else ", all heads,"
+        part = ", all heads,"
     return f"{where}{part}{at} {_done(value)}".strip()
 
 
@@ -89,7 +89,7 @@ def _where(edit: Edit) -> str:
 
 def _positions(positions: Sequence[int], labels: Sequence[str]) -> str:
     if len(positions) == 1:
-        return _token(positions[0], labels)
+        return token(positions[0], labels)
     return f"positions {_listed(list(map(str, positions)))}"
 
 
@@ -99,7 +99,7 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(names[: LISTED - 1])} and {len(names) - LISTED + 1} more"
 
 
-def _token(position: int, labels: Sequence[str]) -> str:
+def token(position: int, labels: Sequence[str]) -> str:
     """ "·mill" (position 7), or the position alone."""
     known = -len(labels) <= position < len(labels)
     return f"“{labels[position]}” (position {position % len(labels)})" if known else f"position {position}"

@@ -11,6 +11,7 @@ def test_every_sentence() -> None:
         "overview_words",
         {
             "sentence": words.sentence(22, "·old", 21, "·mill", 0.90634),
+            "sentence: something is changed": words.sentence(22, "·old", 21, "·man", 0.147, 0.0123),
             "sentence: one token": words.sentence(1, "`", 0, "s", 0.001234),
             "the way": words.the_way(256, 6, 8),
             "the way: one of each": words.the_way(64, 1, 1),
@@ -29,6 +30,7 @@ def test_every_sentence() -> None:
             "alt: layernorm": words.layernorm_alt(13, before, after),
             "alt: units": words.units_alt("after GELU", 5, 1024, 17.2),
             "bar": words.bar("·mill", 0.90634),
+            "bar: something is changed": words.bar("·mill", 0.18426, 0.90634),
             "table: tokens": words.TABLE,
             "table: norms": words.NORMS,
         }

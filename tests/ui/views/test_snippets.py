@@ -32,6 +32,14 @@ PROGRAMS = {
     "tokens": program(merge_rows, LOAD, text=TEXT, position=2),
     "embeddings": program(embedding_rows, LOAD, text=TEXT, position=2),
     "attention": program(weights, LOAD, text=TEXT, block=1, head=5, hide_first=True),
+    "attention, something changed": program(
+        weights,
+        f"{LOAD}.edited('attn.0.1=first', 'z.1.5=zero')",
+        text=TEXT,
+        block=1,
+        head=5,
+        pattern="difference",
+    ),
     "layernorm": norm("block 1 · norm2", "mean"),
     "final norm": norm("final", "variance"),
     "next_token": program(

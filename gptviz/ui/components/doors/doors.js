@@ -16,10 +16,14 @@ const pictures = {
     picture.setAttribute('aria-label', alt);
     return gv.h('div', { class: 'lines', title: alt }, picture);
   },
-  bars: ({ bars }) => bars.map(({ id, shown, probability, percent, title }) => gv.h('div', {
-    class: 'bar', title, data: { testid: 'door-bar', id, probability } },
-  gv.h('span', { class: 'name' }, shown), gv.h('span', { class: 'value' }, percent),
-  gv.h('div', { class: 'track' }, gv.h('div', { class: 'fill', style: { width: `${(100 * probability) / bars[0].probability}%` } })))),
+  bars: ({ bars }) => {
+    const longest = Math.max(...bars.flatMap(({ probability, ghost }) => [probability, ghost ?? 0])), wide = (p) => ({ width: `${(100 * p) / longest}%` });
+    return bars.map(({ id, shown, probability, percent, title, ghost }) => gv.h('div', {
+      class: 'bar', title, data: { testid: 'door-bar', id, probability, ghost } },
+    gv.h('span', { class: 'name' }, shown), gv.h('span', { class: 'value' }, percent),
+    gv.h('div', { class: 'track' }, gv.h('div', { class: 'fill', style: wide(probability) }),
+      ghost === undefined || ghost === null ? null : gv.h('div', { class: 'ghost', style: wide(ghost) }))));
+  },
 };
 
 function door({ page, href, title, picture, caption }, step, send) {

@@ -7,7 +7,7 @@ any size, reachable by keyboard, and named for a screen reader. Nothing is fetch
 import base64
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from PIL import Image, ImageColor
 
@@ -19,12 +19,18 @@ _component = component("heads", head=record(block=among("blocks"), head=among("h
 
 
 class Thumbnail(TypedDict):
-    """What the grid says of a head: a word or two, a sentence without subject, how much it writes."""
+    """What the grid says of a head: a word or two, a sentence without subject, how much it writes.
+
+    Where something is changed in the model: whether this head itself is (it is hatched), and how far its
+    pattern moved, from 0 to 1 (it is tinted).
+    """
 
     kind: str
     label: str
     says: str
     write: float
+    changed: NotRequired[bool]
+    moved: NotRequired[float]
 
 
 def head_grid(
@@ -64,7 +70,7 @@ def head_grid(
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper."""
+    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper. One is changed."""
     for name, n_blocks, n_heads in (("heads_example", 2, 3), ("heads_many", 12, 12)):
         roles: list[list[Thumbnail]] = [
             [
@@ -80,6 +86,11 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
                 picture.putpixel((x, y), ImageColor.getrgb(colors.output))
         file = io.BytesIO()
         picture.save(file, format="PNG")
+
+        roles[0][1] |= {"changed": True, "moved": 0.0}
+        for row in roles[1:]:
+            for head, thumbnail in enumerate(row):
+                thumbnail["moved"] = head / n_heads
 
         def pick(block: int, head: int) -> None:
             sent("head", {"block": block, "head": head})

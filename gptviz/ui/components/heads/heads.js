@@ -2,13 +2,13 @@
 // arrow keys walk. data: see __init__.py.
 
 function thumbnail(view, block, head) {
-  const { data, state } = view, { kind, says, label, write } = data.roles[block][head];
+  const { data, state } = view, { kind, says, label, write, changed, moved } = data.roles[block][head];
   const chosen = block === state.block && head === state.head;
   const along = (i, n) => (n > 1 ? (100 * i) / (n - 1) : 0);
   const say = () => tell(view, block, head);
   return gv.h('button', {
     key: `${block}-${head}`, type: 'button', class: 'head', tabindex: chosen ? 0 : -1, 'aria-pressed': chosen,
-    'aria-label': `Block ${block}, head ${head}. ${says}`, data: { testid: `head-${block}-${head}`, block, head, kind, write },
+    'aria-label': `Block ${block}, head ${head}. ${says}`, data: { testid: `head-${block}-${head}`, block, head, kind, write, changed: changed || undefined, moved },
     onmouseenter: say, onfocus: say,
     onclick: () => {
       Object.assign(state, { block, head });      // ring it now; the server's answer says the same
@@ -18,10 +18,15 @@ function thumbnail(view, block, head) {
   },
   gv.h('span', { class: 'picture', style: {
     'background-size': `${100 * data.heads}% ${100 * data.blocks}%`,
-    'background-position': `${along(head, data.heads)}% ${along(block, data.blocks)}%` } }),
+    'background-position': `${along(head, data.heads)}% ${along(block, data.blocks)}%` } },
+  moved ? gv.h('span', { class: 'tint', style: { opacity: tint(moved) } }) : null,
+  changed ? gv.h('span', { class: 'hatched' }) : null),
   gv.h('span', { class: 'write', style: { width: `${(100 * write) / data.largest_write}%` } }),
   gv.h('span', { class: 'does' }, label));
 }
+
+// How strong the tint is: a pattern of which a tenth moved is to be seen.
+const tint = (moved) => Math.min(0.75, 0.85 * Math.sqrt(moved));
 
 function tell({ data, root }, block, head) {
   const says = root.querySelector('.says');
@@ -44,10 +49,12 @@ function grid(view) {
 
 // Every head larger than on the screen, each with its word.
 function pictureOf({ data }) {
-  const { ink, paper, accent, quiet } = gv.palette(data.mode);
+  const { ink, paper, accent, quiet, positive: moves } = gv.palette(data.mode);
   const size = 84, left = 64, top = 26, line = 20, [wide, high] = [size + 8, size + line + 8];
   const parts = [`<defs><image id="heads" width="${data.heads * data.side}" height="${data.blocks * data.side}"`
     + ` style="image-rendering: pixelated" href="${data.picture}"/></defs>`];
+  parts.push(`<defs><pattern id="hatched" width="9" height="9" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`
+    + `<rect width="3" height="9" fill="${accent}"/></pattern></defs>`);
   for (let h = 0; h < data.heads; h++)
     parts.push(gv.svgText(left + h * wide + size / 2, 17, `head ${h}`, { anchor: 'middle', color: ink }));
   for (let b = 0; b < data.blocks; b++) {
@@ -57,6 +64,9 @@ function pictureOf({ data }) {
       const x = left + h * wide;
       parts.push(`<svg x="${x}" y="${y}" width="${size}" height="${size}"`
         + ` viewBox="${h * data.side} ${b * data.side} ${data.side} ${data.side}"><use href="#heads"/></svg>`);
+      const { changed, moved } = data.roles[b][h];
+      if (moved) parts.push(`<rect x="${x}" y="${y}" width="${size}" height="${size}" fill="${moves}" opacity="${tint(moved)}"/>`);
+      if (changed) parts.push(`<rect x="${x}" y="${y}" width="${size}" height="${size}" fill="url(#hatched)"/>`);
       if (b === data.block && h === data.head)
         parts.push(`<rect x="${x - 2}" y="${y - 2}" width="${size + 4}" height="${size + 4}" rx="4" fill="none" stroke="${accent}" stroke-width="2.5"/>`);
       parts.push(gv.svgText(x + size / 2, y + size + 13, data.roles[b][h].label, { anchor: 'middle', color: ink, size: 11 }));

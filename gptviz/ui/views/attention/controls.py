@@ -16,11 +16,13 @@ from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.runs import Keep, per_run
+from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import heads
-from gptviz.ui.views.attention import words
+from gptviz.ui.views.attention import change_words, words
+from gptviz.ui.views.attention.comparing import PATTERN
 from gptviz.ui.views.block import block_and_head_inputs
 
 
@@ -33,14 +35,17 @@ KEY: Param[int | None] = Param("key", int, None, if_there)
 AVERAGE, HIDE = Param("average", bool, False), Param("hide_first", bool, False)
 ARCS = Param("arcs", bool, False)
 MASS: Param[int] = Param("mass", int, 90, _a_mass)  # of each row that the arcs draw, in percent
-PARAMS = (KEY, AVERAGE, HIDE, ARCS, MASS)
+PARAMS = (KEY, AVERAGE, HIDE, ARCS, MASS, PATTERN)
 _KEY_QUERY = "attention_key_query"  # the query that the chosen key was chosen for
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
     """What the page reads of a pass: the chosen block whole, of others what is said and drawn of heads."""
     block = BLOCK.within(lm.config.n_layers)
-    return sites(lm.config, len(tokens), block), (heads.SMALL, heads.scores_of(tokens))
+    reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
+    if changes.made(changes.found(lm, len(tokens))):
+        reduce += (heads.rows_to_compare(lm.config, len(tokens)),)
+    return sites(lm.config, len(tokens), block), reduce
 
 
 def sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
@@ -54,7 +59,7 @@ def sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
 def head_labels(run: Run) -> list[list[Thumbnail]]:
     found = heads.measured(run)
     largest = found.writes.max().item()
-    return [
+    labels: list[list[Thumbnail]] = [
         [
             {
                 "kind": role.kind,
@@ -66,6 +71,14 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
         ]
         for b, row in enumerate(found.roles)
     ]
+    if run.edits:
+        by = heads.moved(run).by
+        for b, row_of in enumerate(labels):
+            for h, thumbnail in enumerate(row_of):
+                own = bool(heads.changed_in(run, b, h))
+                thumbnail |= {"moved": by[b, h].item(), "changed": own}
+                thumbnail["says"] += change_words.thumbnail(by[b, h].item(), own)
+    return labels
 
 
 # ---- choosing ----
@@ -160,3 +173,14 @@ def draw_grid(scene: Scene, block: int, head: int) -> None:
     head_grid(
         picture, side, head_labels(scene.run), (block, head), scene.mode, open_head, key="heads", saved=saved
     )
+    if scene.run.edits:
+        _sheet_says(scene)
+
+
+def _sheet_says(scene: Scene) -> None:
+    found = heads.moved(scene.run)
+    of, heads_of = found.by.shape
+    block, head = divmod(int(found.by.argmax()), heads_of)
+    changed = sum(bool(heads.changed_in(scene.run, b, h)) for b in range(of) for h in range(heads_of))
+    most, rows = found.by.max().item(), len(found.rows)
+    st.caption(change_words.sheet(changed, most, block, head, rows, len(scene.tokens) - 1))

@@ -20,9 +20,11 @@ from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import HEAD
+from gptviz.ui.views.attention import change_words, comparing
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import MASS, picker
 
+SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less where the strip of changes is above it
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
@@ -33,17 +35,28 @@ def window(scene: Scene, n_tokens: int = WINDOW) -> slice:
     return slice(start, min(len(scene.tokens), start + n_tokens))
 
 
-def draw_head(scene: Scene, chosen: Choice, own: torch.Tensor, drawn: torch.Tensor, key: int) -> None:
-    """The large matrix, (T, T): `drawn` is `own`, or that rescaled and NaN where the first token stands."""
+def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key: int) -> None:
+    """The large matrix, (T, T): weights, rescaled and NaN where the first token stands if that is hidden.
+
+    `which` of two runs it is of, or their difference.
+    """
     seen = window(scene)
-    rescaled = drawn is not own
     panel = attention_panel(
-        says=ATTENDS + (", rescaled without the first token" if rescaled else ""),
-        says_nothing="Attention to the first token is hidden, so there is nothing to show here.",
+        says=ATTENDS + (", rescaled without the first token" if chosen.hide_first else ""),
+        says_nothing=change_words.HIDDEN,
     )
-    which = "average" if chosen.average else f"head{chosen.head}"
-    saved = scene.saved("attention", chosen.title, scene.lm.name, f"block{chosen.block}", which)
-    _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved)
+    if which == comparing.DIFFERENCE:
+        panel = comparing.difference_panel(drawn)
+    head = "average" if chosen.average else f"head{chosen.head}"
+    title, compared = chosen.title, scene.other is not None
+    saved = scene.saved(
+        "attention",
+        f"{title}, {which}" if compared else title,
+        *(scene.lm.name, f"block{chosen.block}", head),
+        *((which,) if compared else ()),
+    )
+    largest = SIDE_COMPARED if compared else SIDE
+    _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved, largest=largest)
 
 
 def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
@@ -93,6 +106,12 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
     steps = head_steps(scene.run, block, head)
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"weights": steps.weights[seen, seen].numpy(), "z": steps.z[seen].numpy()}
+    replaced = comparing.replaced(scene, block, head)  # these are not what the steps before lead to
+    if "attn" in replaced:
+        arrays["weights"] = trace["attn", block][head, seen, seen].numpy()
+    if replaced:
+        arrays["z"] = trace["z", block][head, seen].numpy()
+        st.markdown(change_words.steps(replaced))
     drawn = {**arrays, "scores": steps.scores[seen, seen].numpy()}
     reach = {name: float(np.abs(values).max()) or 1.0 for name, values in drawn.items()}
     divisor = arrays["q"].shape[1] ** 0.5
@@ -145,6 +164,7 @@ def _matrix(
     key: int,
     saved: Saved,
     small: bool = False,
+    largest: int = SIDE,
 ) -> None:
     seen = window(scene)
     inside = key if seen.start <= key < seen.stop else None
@@ -158,6 +178,7 @@ def _matrix(
         scene.mode,
         picker(scene),
         small=small,
+        largest=largest,
         first=seen.start,
         saved=saved,
     )

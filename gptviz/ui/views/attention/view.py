@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -9,41 +10,54 @@ from gptviz import Trace
 from gptviz.analysis import attention
 from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.model import MultiHeadAttention
+from gptviz.ui import runs
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import heads
-from gptviz.ui.views.attention import controls, panels, words
+from gptviz.ui.views import change, heads
+from gptviz.ui.views.attention import change_words, comparing, controls, panels, words
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.snippet import weights
+from gptviz.ui.views.change_actions import Part
 
 
 def draw(scene: Scene) -> None:
     """The page under the prompt."""
-    sentence = st.container()
+    sentence, doing = st.columns([3, 1], gap="small")
     left, right = st.columns([4, 5], gap="medium")
     paragraph, steps, arithmetic = st.container(), st.container(), st.container()
 
     with left:  # all that chooses stands above the grid of heads, however many heads there are
         block, head = controls.controls(scene)
         chosen = Choice(block, head, *controls.options())
-    trace = scene.get(controls.sites(scene.lm.config, len(scene.tokens), block), scene.reduce)
+    keep = controls.sites(scene.lm.config, len(scene.tokens), block)
+    trace = scene.get(keep, scene.reduce)
     own, drawn = chosen.weights(trace)
+    with right:
+        which = comparing.choose(scene, chosen.arcs)
+    compared = comparing.compared(scene, chosen, trace, keep, which)
     with arithmetic:
         st.subheader("One weight, worked out", anchor=False)
         key = controls.key_control(scene, drawn)
 
     _strip(scene, drawn)
     with sentence:
-        prose(_sentence(scene, chosen, own), "block", "head", "attention")
+        said = _sentence(scene, chosen, own)
+        if compared is not None:
+            said += f" {comparing.says(scene, chosen, compared)}"
+        prose(said, "block", "head", "attention")
+    with doing:
+        _menu(scene, chosen, key)
     with left:
         controls.draw_grid(scene, block, head)
     with right:
         if chosen.arcs:
-            panels.draw_arcs(scene, trace, chosen, key)
+            shown = runs.get(scene.other, keep) if scene.other and which == UNCHANGED else trace
+            panels.draw_arcs(scene, shown, chosen, key)
         else:
-            panels.draw_head(scene, chosen, own, drawn, key)
+            panels.draw_head(scene, chosen, drawn if compared is None else compared.picture, which, key)
     with paragraph:
         prose(_look_for(scene, chosen, own), "query", "key", "causal mask")
         _sink(scene, trace, chosen)
@@ -54,7 +68,14 @@ def draw(scene: Scene) -> None:
         panels.draw_steps(scene, trace, block, head, key)
     with arithmetic:
         _arithmetic(scene, trace, chosen, own, key)
-    _details(scene, chosen, drawn)
+    _details(scene, chosen, drawn if compared is None else compared.picture, which)
+
+
+def _menu(scene: Scene, chosen: Choice, key: int) -> None:
+    """What can be done to what is looked at: the head, its block, the chosen key."""
+    block, head = chosen.block, None if chosen.average else chosen.head
+    parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, head, key)]
+    change.menu(scene, *([] if head is None else [Part("head", block, head)]), *parts, key="attention")
 
 
 def _strip(scene: Scene, drawn: torch.Tensor) -> None:
@@ -81,9 +102,11 @@ def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
 def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands below: how to read the picture, and the selected row of it."""
     parts = [words.LOOK_FOR_ARCS if chosen.arcs else words.LOOK_FOR]
+    if scene.other is not None and not chosen.arcs:
+        parts.append(change_words.LOOK_FOR)
     if not (chosen.hide_first or chosen.average):  # else it stands above
         row = own[scene.position, : scene.position + 1].tolist()
-        parts.append(words.row(scene.labels, row))
+        parts.append(("" if scene.other is None else change_words.OF) + words.row(scene.labels, row))
     if not chosen.average:
         parts.append(words.over_all(heads.measured(scene.run).roles[chosen.block][chosen.head]))
     return " ".join(filter(None, parts))
@@ -103,20 +126,33 @@ def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, k
         average = own[cell.query, key].item() if chosen.average else None
         first = own[cell.query, 0].item() if chosen.hide_first and key > 0 else None
         lines += words.drawn(cell.weight, average, first)
+        used = trace["attn", chosen.block][chosen.head, cell.query, key].item()
+        if "attn" in comparing.replaced(scene, chosen.block, chosen.head):
+            lines.append(change_words.weight(cell.weight, used))
     panels.draw_arithmetic(scene, trace, lines, cell, chosen.block, chosen.head)
 
 
-def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor) -> None:
+def _role_table(scene: Scene) -> pd.DataFrame:
+    measured = heads.measured(scene.run)
+    table = role_table(measured.roles, measured.writes)
+    return table.assign(moved=heads.moved(scene.run).by.flatten().numpy()) if scene.run.edits else table
+
+
+def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str) -> None:
     block, head = chosen.block, chosen.head
+    name = f"attention-block{block}-" + ("average" if chosen.average else f"head{head}")
     in_numbers(
         lambda: attention.table(drawn, scene.labels),
-        f"attention-block{block}-" + ("average" if chosen.average else f"head{head}"),
-        words.table_caption(block, head, chosen.average, chosen.hide_first),
+        name if scene.other is None else f"{name}-{which}",
+        words.table_caption(block, head, chosen.average, chosen.hide_first)
+        + ("" if scene.other is None else f" {change_words.which(which)}"),
         missing="not shown" if chosen.hide_first else "masked",
     )
-    measured = heads.measured(scene.run)
     in_numbers(
-        lambda: role_table(measured.roles, measured.writes), "heads", words.ROLES, "what each head does"
+        lambda: _role_table(scene),
+        "heads",
+        words.ROLES + ("" if scene.other is None else f" {change_words.MOVED}"),
+        "what each head does",
     )
     in_code(
         [MultiHeadAttention.forward],
@@ -128,6 +164,7 @@ def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor) -> None:
             head=head,
             average=chosen.average,
             hide_first=chosen.hide_first,
+            pattern=which,
             special_tokens=scene.special,
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),

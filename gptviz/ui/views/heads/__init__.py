@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from gptviz import LanguageModel, Run
+from gptviz import SITES, Edit, LanguageModel, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
+from gptviz.analysis.moved import Rows, compared_rows, total_variation
 from gptviz.config import GPTConfig
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
@@ -75,6 +76,42 @@ def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
 def mosaic(run: Run, mode: Mode) -> bytes:
     """One PNG of all heads: rows are blocks, columns heads."""
     return head_grid.mosaic(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+
+
+def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
+    """The rows of all heads that are compared where something is changed in the model."""
+    queries = compared_rows(n_tokens, config.n_layers * config.n_heads)
+    return Reduction("compared rows", "attn", Rows(queries))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far each head's pattern moved: the mean total variation of these rows, (n_layers, H)."""
+
+    rows: tuple[int, ...]
+    by: torch.Tensor
+
+
+@per_run
+def moved(run: Run) -> Moved:
+    """Of a run with edits, against the model as it is."""
+    reduction = rows_to_compare(runs.model(run).config, len(run))
+    before, after = (
+        torch.stack(runs.get(one, (), (reduction,)).reduced(reduction.name)) for one in (run.plain, run)
+    )  # (n_layers, H, R, T)
+    rows = total_variation(before, after)  # (n_layers, H, R)
+    by = rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
+    return Moved(compared_rows(len(run), by.numel()), by)
+
+
+def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
+    """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
+
+    def is_of(edit: Edit) -> bool:
+        here = SITES[edit.site].form != "rows" and block in edit.blocks(block + 1)
+        return here and (edit.heads is None or head in edit.heads)
+
+    return tuple(edit for edit in run.edits if is_of(edit))
 
 
 def _scores(lm: LanguageModel, run: Run) -> Reduction:

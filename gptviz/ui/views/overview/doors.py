@@ -53,6 +53,15 @@ def glanced(run: Run, position: int) -> Glance:
 
 
 @per_run
+def unchanged(run: Run, position: int) -> dict[int, float] | None:
+    """What the model as it is gives the tokens that are drawn, by id; None where nothing is changed."""
+    if not run.edits:
+        return None
+    probabilities = runs.get(run.plain, ()).logits(position).double().softmax(dim=-1)  # (V,)
+    return {int(i): float(probabilities[i]) for i in glanced(run, position).following["id"]}
+
+
+@per_run
 def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
     """What stands behind the doors, for all who look at this token of this run."""
     lm, seen = runs.model(run), glanced(run, position)
@@ -63,7 +72,7 @@ def pictures(run: Run, position: int, mode: Mode) -> list[dict[str, Any]]:
         _layernorm(seen, mode),
         _attention(run, lm.config, mode),
         _feed_forward(seen, lm.config, mode),
-        _next_token(lm, tokens[position], seen),
+        _next_token(lm, tokens[position], seen, unchanged(run, position)),
     ]
 
 
@@ -149,17 +158,21 @@ def _layernorm(seen: Glance, mode: Mode) -> dict[str, Any]:
     }
 
 
-def _next_token(lm: LanguageModel, after: Token, seen: Glance) -> dict[str, Any]:
+def _next_token(
+    lm: LanguageModel, after: Token, seen: Glance, before: dict[int, float] | None
+) -> dict[str, Any]:
     bars = []
     for row in seen.following.itertuples():
         shown = show_id(lm, int(row.id))
+        ghost = None if before is None else before[int(row.id)]
         bars.append(
             {
                 "shown": shown,
                 "id": int(row.id),
                 "probability": float(row.probability),
                 "percent": words.percent(row.probability),
-                "title": words.bar(shown, row.probability),
+                "title": words.bar(shown, row.probability, ghost),
+                "ghost": ghost,
             }
         )
     return {

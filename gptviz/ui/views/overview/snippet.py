@@ -22,4 +22,5 @@ def six_pictures(
         "layernorm": norms[["norm", "variance", "variance_after"]],  # drawn: their square roots
         "feed_forward": [t[site, last][position] for site in ("mlp_pre", "mlp_act", "mlp_out")],
         "next_token": t.next_tokens(k=5, position=position),
+        "unchanged": lm.plain.trace(ids).logits(position).softmax(dim=-1),  # (V,): what the ghosts are of
     }

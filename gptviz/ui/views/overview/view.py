@@ -15,7 +15,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import heads
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.overview import words
-from gptviz.ui.views.overview.doors import doors, glanced
+from gptviz.ui.views.overview.doors import doors, glanced, unchanged
 from gptviz.ui.views.overview.snippet import six_pictures
 from gptviz.ui.words import show_id
 
@@ -31,8 +31,11 @@ def draw(scene: Scene) -> None:
     best = now.following.iloc[0]
 
     token, predicted = scene.label, show_id(scene.lm, int(best["id"]))
+    before = unchanged(scene.run, scene.position)
+    ghost = None if before is None else before[int(best["id"])]
+    probability = float(best["probability"])
     prose(
-        words.sentence(len(scene.tokens), token, scene.position, predicted, float(best["probability"])),
+        words.sentence(len(scene.tokens), token, scene.position, predicted, probability, ghost),
         "token",
         "position",
     )
@@ -45,7 +48,10 @@ def draw(scene: Scene) -> None:
 
     in_numbers(lambda: token_table(scene.trace), "overview.csv", words.TABLE)
     in_numbers(lambda: spread_table(now), "overview-norms", words.NORMS, "the LayerNorms")
-    in_numbers(lambda: now.following, "overview-next", what="the next token")
+    following = now.following
+    if before is not None:
+        following = following.assign(unchanged_probability=[before[int(i)] for i in following["id"]])
+    in_numbers(lambda: following, "overview-next", what="the next token")
     in_code(
         [GPTModel.forward, GPTModel.final_hidden],
         program(

@@ -4,11 +4,20 @@ from gptviz.digits import significant
 from gptviz.ui.words import as_code
 
 
-def sentence(n_tokens: int, token: str, position: int, predicted: str, probability: float) -> str:
-    """Above the pictures, Markdown: what this pass comes to."""
+def sentence(
+    n_tokens: int,
+    token: str,
+    position: int,
+    predicted: str,
+    probability: float,
+    unchanged: float | None = None,
+) -> str:
+    """Above the pictures, Markdown: what this pass comes to, and what it gives it without the changes."""
+    model = "The model" if unchanged is None else "The changed model"
+    before = "" if unchanged is None else f"; the unchanged one gives it {percent(unchanged)}"
     return (
-        f"The model reads your {_count(n_tokens, 'token')} in one pass. After {as_code(token)} "
-        f"(position {position}) it expects {as_code(predicted)}: {percent(probability)}."
+        f"{model} reads your {_count(n_tokens, 'token')} in one pass. After {as_code(token)} "
+        f"(position {position}) it expects {as_code(predicted)}: {percent(probability)}{before}."
     )
 
 
@@ -108,8 +117,9 @@ def layernorm_alt(norms: int, before: tuple[float, float], after: tuple[float, f
     )
 
 
-def bar(token: str, probability: float) -> str:
-    return f"{token} comes next with probability {significant(probability)}"
+def bar(token: str, probability: float, unchanged: float | None = None) -> str:
+    before = "" if unchanged is None else f" (unchanged: {significant(unchanged)})"
+    return f"{token} comes next with probability {significant(probability)}{before}"
 
 
 def _count(number: int, thing: str) -> str:

@@ -1,0 +1,88 @@
+"""A menu at parts of the model: what can be done to them, for the whole app, and undone.
+
+`menu(scene, Part("head", 4, 3), key="head")` draws the plainest change as a button of one click, and beside
+it a popover with all of them, each with its formula and its line of Python. A click makes an edit.
+"""
+
+import streamlit as st
+
+from gptviz.ui.shell import address, changes
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.change_actions import Action, Part, actions
+from gptviz.ui.words import as_code
+
+__all__ = ["Part", "menu"]
+
+
+def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
+    """Draw the menu of one part, or of several that are chosen among in the popover.
+
+    `key` is the menu's own on its page; `quick` draws the button of one click, for the first part. In a
+    fragment, too, the whole page runs again when something is changed, since all of its numbers are others.
+    """
+    clicked = False
+    with st.container(key=f"change_{key}", horizontal=True, gap="small"):
+        if quick:
+            first = actions(parts[0])[0]
+            clicked = _button(
+                first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page"
+            )
+        opened = f"change_{key}_open"
+        box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
+        if box.open:
+            with box:
+                clicked |= _opened(scene, parts, key, opened)
+    if clicked and address.is_fragment_run():
+        st.rerun()
+
+
+def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> bool:
+    named = {part.name(scene.labels): part for part in parts}
+    chosen = next(iter(named))
+    if len(named) > 1:
+        chosen = st.segmented_control(
+            "Change",
+            list(named),
+            default=chosen,
+            key=f"change_{key}_part",
+            required=True,
+            label_visibility="collapsed",
+        )
+    else:
+        st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
+    rows = enumerate(actions(named[chosen]))
+    return any([_row(action, f"change_{key}_{number}", opened) for number, action in rows])
+
+
+def _row(action: Action, key: str, opened: str) -> bool:
+    button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
+    with button:
+        clicked = _button(action, key, opened)
+    with words:
+        st.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
+    return clicked
+
+
+def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> bool:
+    made = str(action.edit) in changes.written()
+    return st.button(
+        action.undone if made else action.label,
+        key=key,
+        icon=":material/undo:" if made else None,
+        type="primary" if made else "secondary",
+        on_click=_toggle,
+        args=(action, opened),
+        help=f"{says}: {action.means}" if says else None,
+        width="stretch" if opened else "content",
+    )
+
+
+def _toggle(action: Action, opened: str | None) -> None:
+    """Make the change, or undo it where it is made; the popover closes, so that the page is in sight."""
+    written = changes.written()
+    if str(action.edit) in written:
+        changes.remove(written.index(str(action.edit)))
+    else:
+        changes.add(action.edit)
+    if opened is not None:
+        st.session_state[opened] = False

@@ -1,0 +1,70 @@
+"""The laboratory in a real browser: a head is switched off, and every page is of the changed model."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+
+def effect(page):
+    """The numbers of the strip, once it is there."""
+    found = page.get_by_test_id("change-effect")
+    found.wait_for()
+    return {name: found.get_attribute(f"data-{name}") for name in ("token", "before", "now", "kl")}
+
+
+def edits(page):
+    return parse_qs(urlsplit(page.url).query).get("edits")
+
+
+def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, settled):
+    page = open_page()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").first.click()
+    settled(page).get_by_test_id("head-4-3").click()
+    settled(page).get_by_role("button", name="Switch off").click()
+    settled(page)
+    seen = effect(page)
+    assert seen["token"] == "·mill" and edits(page) == ["z.4.3=zero"]
+    assert (float(seen["before"]), float(seen["now"])) == pytest.approx((0.906, 0.184), abs=5e-4)
+    head = page.get_by_test_id("head-4-3")
+    assert head.get_attribute("data-changed") == "true" and head.locator(".hatched").count() == 1
+    assert float(page.get_by_test_id("head-5-0").get_attribute("data-moved")) > 0.1
+
+    # in sight while the page scrolls, and its switch can be clicked there
+    page.get_by_text("In code").scroll_into_view_if_needed()
+    box = page.get_by_test_id("changes").bounding_box()
+    assert 0 <= box["y"] < 80
+    page.get_by_test_id("changes-switch").click()
+    settled(page)
+    assert page.get_by_test_id("changes").get_attribute("data-off") == "true"
+    page.go_back()
+    settled(page)
+    assert effect(page) == seen
+    page.go_back()  # before the head was off
+    settled(page)
+    page.get_by_test_id("changes").wait_for(state="detached")
+    page.go_forward()
+    settled(page)
+    page.reload()
+    settled(page)
+    assert effect(page) == seen
+
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first.click()
+    settled(page)
+    assert effect(page) == seen and edits(page) == ["z.4.3=zero"]
+    page.get_by_test_id("change-remove").click()
+    settled(page)
+    page.get_by_test_id("changes").wait_for(state="detached")
+
+
+def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
+    page = open_page("attention", block=4, head=3, edits="z.4.3=zero")
+    assert page.get_by_test_id("changes").bounding_box()["height"] <= 44
+    picture = page.locator("[data-testid=matrix-head]").bounding_box()
+    assert picture["y"] + 0.65 * picture["height"] <= 800
+    page.get_by_text("Change …").click()
+    settled(page).get_by_role("button", name="Look at the first").click()
+    settled(page)
+    assert edits(page) == ["z.4.3=zero,attn.4.3=first"]
+    phone = open_page("attention", viewport=(390, 844), edits="z.4.3=zero,what is this", present="on")
+    assert phone.get_by_test_id("change-note").count() == 1
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390

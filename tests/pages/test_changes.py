@@ -1,0 +1,102 @@
+"""A changed model on the pages, through AppTest: the strip, the sheet of heads, the menu, wrong addresses."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from gptviz.ui.shell.state import DEFAULT_TEXT
+
+STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
+
+
+def component(at, key):
+    """The data of the component with this key; None where it is not there."""
+    found = [e for e in at.get("bidi_component") if e.proto.id.endswith(f"-{key}")]
+    return json.loads(found[0].proto.json) if found else None
+
+
+@pytest.mark.parametrize(("edit", "after"), zip(STORY, (0.184, 0.0002), strict=True))
+def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
+    strip = component(run_page("overview", edits=edit), "changes")
+    before = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().log_softmax(-1)
+    now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits().double().log_softmax(-1)
+    mill = int(before.argmax())
+    effect = strip["effect"]
+    assert effect["token"] == "·mill" and round(effect["before"], 3) == 0.906
+    assert effect["now"] == pytest.approx(after, abs=5e-4)
+    assert (effect["before"], effect["now"]) == pytest.approx(
+        (before[mill].exp().item(), now[mill].exp().item())
+    )
+    assert effect["kl"] == pytest.approx(float((before.exp() * (before - now)).sum()) / math.log(2))
+    assert [chip["state"] for chip in strip["chips"]] == ["made"] and not strip["notes"]
+
+
+def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
+    at = run_page("attention", block=4, head=3)
+    assert component(at, "changes") is None
+    at.button(key="change_attention_quick").click().run()
+    assert at.query_params["edits"] == "z.4.3=zero" and not at.exception
+    sheet = component(at, "heads")["roles"]
+    changed = mini.trace(DEFAULT_TEXT, keep=["attn"], edits=["z.4.3=zero"])
+    plain = mini.trace(DEFAULT_TEXT, keep=["attn"])
+    for b, row in enumerate(sheet):
+        rows = (plain["attn", b] - changed["attn", b]).abs().sum(-1) / 2  # (H, T)
+        assert [head["moved"] for head in row] == pytest.approx(rows[:, 1:].mean(-1).tolist(), abs=1e-6)
+        assert [head["changed"] for head in row] == [(b, h) == (4, 3) for h in range(len(row))]
+    assert max(head["moved"] for row in sheet[:5] for head in row) == 0  # what is not downstream stays
+    at.button(key="change_attention_quick").click().run()
+    assert at.query_params.get("edits", "") == "" and component(at, "changes") is None
+
+
+def test_the_popover_has_every_change_and_closes_after_one(run_page):
+    at = run_page("attention", block=4, head=3)
+    at.session_state["change_attention_open"] = True
+    at.run()
+    at.button(key="change_attention_4").click().run()
+    assert not at.exception and at.query_params["edits"] == "attn.4.3=first"
+    assert at.session_state["change_attention_open"] is False
+    assert component(at, "matrix_head")["panels"][0]["scale"] == "attention"
+    at.session_state["pattern"] = "difference"
+    at.run()
+    assert not at.exception and component(at, "matrix_head")["panels"][0]["scale"] == "signed"
+
+
+def test_switched_off_is_the_model_as_it_is(run_page, mini):
+    at = run_page("attention", edits="z.4.3=zero", edits_off="on")
+    strip = component(at, "changes")
+    assert strip["off"] and strip["effect"] is None and strip["chips"][0]["state"] == "off"
+    assert "moved" not in component(at, "heads")["roles"][0][0]
+    assert component(at, "chips")["next"]["probability"] == pytest.approx(
+        float(mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(1)["probability"][0])
+    )
+
+
+WRONG = (
+    "z.9.3=zero,z.4.99=zero,z.4.3@400=zero,attn.*=hide99,resid_pre.1@3=ids99999999,z.4.3=,=zero,é漢\x00,"
+    "<script>=zero,z.4.3=zero=zero,mlp_out.2=first,attn.1=zero,z.0=ids" + "1+" * 30 + "1,,,embed@-1=sample"
+)
+
+
+@pytest.mark.parametrize("page", ["overview", "attention", "next_token"])
+def test_however_wrong_the_address_there_is_a_sentence_and_no_trace_of_a_stack(run_page, page):
+    at = run_page(page, edits=WRONG, edits_off="perhaps")
+    strip = component(at, "changes")
+    written = [part for part in WRONG.split(",") if part.strip()]
+    assert [chip["text"] for chip in strip["chips"]] == [part.strip() for part in written]
+    refused = [chip for chip in strip["chips"] if chip["state"] == "refused"]
+    assert len(refused) >= 9 and all(chip["note"] for chip in refused)
+    assert not at.error
+
+
+def test_what_cannot_matter_and_what_changed_nothing_is_said(run_page):
+    # the last block's output elsewhere; a later token; attention of a row that can only look at itself
+    edits = "z.5.1@3=zero,mlp_out.2@9=zero,attn.2.0@0=uniform"
+    strip = component(
+        run_page("attention", text="one two three four five six seven", token=4, edits=edits), "changes"
+    )
+    assert strip["effect"]["nothing"] and torch.tensor(strip["effect"]["kl"]).item() == pytest.approx(
+        0, abs=1e-9
+    )
+    assert [bool(chip["note"]) for chip in strip["chips"]] == [True] * 3 and len(strip["notes"]) == 3
