@@ -123,9 +123,9 @@ def given_to(run: Run, sampling: Sampling, token: int) -> tuple[float, int]:
 
 
 @per_run
-def given_in_all(run: Run, written: int) -> float:
-    """ln of what the run gives the last `written` tokens of its text, each after those before it."""
-    return -float(prompt_surprises(run)["nats"].iloc[len(run) - written :].sum())
+def given_in_all(run: Run, count: int) -> float:
+    """ln of what the run gives the last `count` tokens of its text, each after those before it."""
+    return -float(prompt_surprises(run)["nats"].iloc[len(run) - count :].sum())
 
 
 def stretch(run: Run, sampling: Sampling, token: int) -> tuple[float, float]:

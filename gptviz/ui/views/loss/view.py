@@ -56,7 +56,7 @@ def draw(scene: Scene) -> None:
         prose(said, "perplexity", "token")
         _bars(scene)
         if scene.other is not None:
-            st.markdown(moved(scene.run, scene.other))
+            st.markdown(moved(scene.run))
         prose(costliest(scene.run), "logit")
         _text(scene, found)
         _steps(scene, found, unchanged)
@@ -127,9 +127,9 @@ def costliest(run: Run) -> str:
 
 
 @per_run
-def moved(run: Run, other: Run) -> str:
+def moved(run: Run) -> str:
     """Where the changed model paid another price than the unchanged one."""
-    now, was = (prompt_surprises(one)["nats"].iloc[1:] for one in (run, other))
+    now, was = (prompt_surprises(one)["nats"].iloc[1:] for one in (run, run.plain))
     shown = [show_token(token.raw) for token in runs.model(run).tokens(run.ids)]
     gap = (now - was).abs()
     largest = gap[gap > words.STILL].nlargest(NAMED).index
