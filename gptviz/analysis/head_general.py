@@ -106,23 +106,21 @@ def kept_under(lm: LanguageModel, *parts: object) -> str | None:
 
     None where an edit is a Python function, which cannot be told from another.
     """
-    edits = tuple(getattr(lm, "edits", ()))
     try:
-        written = [str(edit) for edit in edits]
+        written = [str(edit) for edit in lm.edits]
     except ValueError:
         return None
     return disk_cache.fingerprint([disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts])
 
 
-@dataclass(frozen=True)
-class _Distances:
-    n_tokens: int
+def distance_sums(attn: torch.Tensor) -> torch.Tensor:
+    """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
+    n_tokens = attn.shape[-1]
+    found = torch.zeros(len(attn), n_tokens)
+    return found.index_add_(1, _back(n_tokens).flatten(), attn[:, 1:, 1:].flatten(1))
 
-    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
-        back = _back(self.n_tokens)
-        found = torch.zeros(len(attn), self.n_tokens)
-        return found.index_add_(1, back.flatten(), attn[:, 1:, 1:].flatten(1))
+
+DISTANCES = Reduction("distances", "attn", distance_sums)
 
 
 @lru_cache(maxsize=2)
@@ -148,7 +146,7 @@ class _Means:
         scores = HeadScores.of(lm.tokens(ids))
         reduce = [Reduction("head scores", "attn", scores)]
         if whole:
-            reduce.append(Reduction("distances", "attn", _Distances(len(ids))))
+            reduce.append(DISTANCES)
         trace = lm.trace(ids, keep=["z"] if whole else [], reduce=reduce)
         targets = scores.targets
         asked = torch.zeros(len(targets.even))
@@ -159,7 +157,7 @@ class _Means:
         self.even = self.even + torch.nan_to_num(targets.even) * asked
         self.asked = self.asked + asked
         if whole:
-            self.far.append(torch.stack(trace.reduced("distances")))
+            self.far.append(torch.stack(trace.reduced(DISTANCES.name)))
             self.writes = self.writes + mean_writes(trace, lm.model) * len(ids)
         self.tokens += len(ids)
 

@@ -6,6 +6,8 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis.head_general import General, general
+from gptviz.analysis.head_portrait import Portrait, portrait
+from gptviz.analysis.head_trial import Trial, trial
 from gptviz.ui import runs
 from gptviz.ui.measuring.jobs import Job, Jobs, Progress
 from gptviz.ui.models.cache import model_cache
@@ -31,6 +33,33 @@ def general_job(run: Run) -> Job[General]:
         return general(lm, progress)
 
     return jobs().get(_key("general", run), work)
+
+
+def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
+    """Whether a label of a head holds. What all heads do in general is worked out first, if not known."""
+    lm, known = runs.model(run), jobs().find(_key("general", run))
+
+    def work(progress: Progress) -> Trial:
+        heads = known.result if known is not None and known.result is not None else general(lm, progress)
+        return trial(lm, block, head, label, progress, heads)
+
+    return jobs().get(_key("trial", run, block, head, label), work)
+
+
+def portrait_job(run: Run, block: int, head: int, role: str | None = None) -> Job[Portrait]:
+    """What a head does over the sample, and where it is most itself."""
+    lm = runs.model(run)
+
+    def work(progress: Progress) -> Portrait:
+        return portrait(lm, block, head, role, progress)
+
+    return jobs().get(_key("portrait", run, block, head, role), work)
+
+
+def known_trial(run: Run, block: int, head: int, label: str) -> Trial | None:
+    """The trial of this label, if it has been held and is remembered; nothing is worked out."""
+    job = jobs().find(_key("trial", run, block, head, label))
+    return None if job is None else job.result
 
 
 def _key(what: str, run: Run, *rest: object) -> tuple[object, ...]:

@@ -1,0 +1,238 @@
+"""A label is a claim about a head, so it is put to a test: what does the model lose without the head?
+
+A head that is called an induction head must be missed where a text repeats, and not elsewhere. So it is
+muted (its z is zero) on passages that follow themselves, and on the same passages after another one: the same
+tokens are predicted at the same positions, and only what stood before differs. Beside it the same is done to
+other heads of its block, drawn at random.
+
+A head that is called after where it looks (previous token, itself, nearby, punctuation, resting) must do
+as well when it looks there and nowhere else: its weights are replaced by even ones over just those keys,
+and what is lost so is compared with what is lost without the head.
+
+Shapes in comments: P passages, n tokens of a passage.
+
+Michel et al., Are Sixteen Heads Really Better than One?, 2019 (muting a head); Olsson et al., In-context
+Learning and Induction Heads, 2022 (induction heads by ablation); Wang et al., Interpretability in the Wild,
+2022; Chan et al., Causal Scrubbing, 2022 (a claim holds if what it does not speak of can be replaced).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from gptviz import disk_cache, forward
+from gptviz.analysis.head_formulas import ROLES, role_keys
+from gptviz.analysis.head_general import General, general, kept_under
+from gptviz.analysis.head_scores import is_mark
+from gptviz.analysis.sample import long_passages
+from gptviz.edits import Edit
+from gptviz.language_model import LanguageModel
+
+VERSION = 1  # of the formulas
+PASSAGES, LENGTH, OTHERS = 10, 64, 5
+SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
+SURE = 3.0  # standard errors from zero: then it is no accident of these passages
+KEPT = 0.5  # of what muting costs may be lost when a head looks only where its label says
+
+ON_REPEATS = ("induction", "copies")
+LOOKS = tuple(name for name in ROLES if name not in ON_REPEATS)
+TESTABLE = (*ON_REPEATS, *LOOKS)
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A label's test. `holds` is its verdict, `reason` why:
+
+    for "induction" and "copies": "missed" (holds), "not missed" (without it repeated passages cost no more
+    than others, as far as can be told), "as others" (so they do without the block's other heads);
+    for the labels that say where it looks: "enough" (holds: looking there and nowhere else keeps more than
+    half of what muting it costs), "not enough", and "not missed" (muting it costs nothing that can be told
+    from zero, so that there is nothing to keep; of "first", a head at rest, that is what its label says, and
+    it holds).
+
+    `table`, a row a head, the one on trial first: block, head, on_trial, same_label (in general, too), and
+    nats a token with it off: repeated, unrepeated, each with what it is more than the model's own
+    (repeated_rise, unrepeated_rise), the difference of these (extra), their mean (rise), and for labels of
+    where it looks what forcing it there costs, on both kinds together (forced_rise; else not a number); each
+    with its standard error over the passages (..._se). `repeated` and `unrepeated` are the model's own nats a
+    token; `passages`, `tokens`: how many were read of each kind, and how many tokens predicted in each.
+    """
+
+    block: int
+    head: int
+    label: str
+    holds: bool
+    reason: str
+    table: pd.DataFrame
+    repeated: float
+    unrepeated: float
+    passages: int
+    tokens: int
+
+    @property
+    def verdict(self) -> str:
+        return "holds" if self.holds else "withdrawn"
+
+
+def trial(
+    lm: LanguageModel,
+    block: int,
+    head: int,
+    label: str,
+    progress: Progress | None = None,
+    known: General | None = None,
+    disk: bool = True,
+) -> Trial:
+    """Put a label (one of `TESTABLE`) of a head to the test.
+
+    `known` are the heads in general, which tell who bears the same label; worked out if not given. What is
+    found is kept on disk under the weights' hash, unless `disk` is False. The edits of `lm`, if it has any,
+    are made in every pass.
+    `progress(done, of)` is called between passes, without a lock: what it raises stops the work. Raises
+    ValueError for a label without a test, a head that does not exist, and a model that cannot read the
+    passages.
+    """
+    if label not in TESTABLE:
+        raise ValueError(f"label is {label!r}; those that can be put to a test are {', '.join(TESTABLE)}")
+    config = lm.config
+    if not (0 <= block < config.n_layers and 0 <= head < config.n_heads):
+        raise ValueError(
+            f"there is no head {head} in block {block}; {lm.name} has the blocks 0 to {config.n_layers - 1} "
+            f"with the heads 0 to {config.n_heads - 1}"
+        )
+    pairs = passages_of(lm)
+    key = kept_under(lm, "trial", VERSION, block, head, label, pairs) if disk else None
+    if key is not None and (found := disk_cache.read(key)) is not None:
+        return Trial(**{**found, "table": pd.DataFrame(found["table"])})
+    known = general(lm, disk=disk) if known is None else known
+    heads = [head, *others(config.n_heads, block, head)]
+    forced = label in LOOKS
+    steps = len(pairs) * (2 + len(heads) * (4 if forced else 2))
+    done = 0
+
+    def loss(ids: Sequence[int], *edits: Edit) -> float:
+        nonlocal done
+        found = _loss(lm, ids, edits)
+        done += 1
+        if progress is not None:
+            progress(done, steps)
+        return found
+
+    def both(h: int, edit: Callable[[Sequence[int], int], Edit]) -> list[list[float]]:
+        return [[loss(text, edit(text, h)) for text in pair] for pair in pairs]
+
+    own = np.array([[loss(text) for text in pair] for pair in pairs])  # (P, 2): repeated, unrepeated
+    off = np.array([both(h, lambda _, h: Edit("z", block, "zero", [h])) for h in heads])  # (heads, P, 2)
+    there = off * np.nan
+    if forced:
+        there = np.array([both(h, lambda text, h: _looking(lm, text, block, h, label)) for h in heads])
+    table = _table(block, heads, off - own, there - own)
+    table.insert(3, "repeated", off[..., 0].mean(axis=1))
+    table.insert(4, "unrepeated", off[..., 1].mean(axis=1))
+    roles = known.table.set_index(["block", "head"])["role"]
+    table.insert(3, "same_label", [bool(roles.loc[(block, h)] == label) for h in heads])
+    holds, reason = _verdict(table, label)
+    repeated, unrepeated = own.mean(axis=0).tolist()
+    tokens = len(pairs[0][0]) // 2 - 1
+    made = Trial(block, head, label, holds, reason, table, repeated, unrepeated, len(pairs), tokens)
+    if key is not None:
+        disk_cache.write(key, vars(made) | {"table": table.to_dict("list")})
+    return made
+
+
+def others(n_heads: int, block: int, head: int) -> list[int]:
+    """Up to five other heads of a block, drawn at random, the same ones every time."""
+    rest = [h for h in range(n_heads) if h != head]
+    drawn = np.random.default_rng((block, head)).permutation(rest)[:OTHERS]
+    return sorted(drawn.tolist())
+
+
+def passages_of(lm: LanguageModel) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of texts, 2 n tokens each: a passage after itself, and the same passage after another book's.
+
+    Raises ValueError where the model's context or its characters do not allow it.
+    """
+    n = min(LENGTH, lm.config.context_length // 2)
+    if n < SHORTEST:
+        raise ValueError(
+            f"{lm.name} reads at most {lm.config.context_length} tokens; a trial needs {2 * SHORTEST}: "
+            "a passage of the sample, twice"
+        )
+    books = [lm.encode(passage.text) for passage in long_passages()]
+    each = -(-PASSAGES // len(books))
+    pieces = [
+        [tuple(ids[i * n : (i + 1) * n]) for i in range(each) if len(ids) >= (i + 1) * n] for ids in books
+    ]
+    found = []
+    for number, of_book in enumerate(pieces):
+        other = pieces[(number + 1) % len(pieces)]
+        found += [
+            ((*piece, *piece), (*before, *piece)) for piece, before in zip(of_book, other, strict=False)
+        ]
+    found = [pair for pair in found if max(pair[1]) < lm.config.vocab_size]
+    if len(found) < 2:
+        raise ValueError(f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test")
+    return found[:PASSAGES]
+
+
+def _loss(lm: LanguageModel, ids: Sequence[int], edits: Sequence[Edit]) -> float:
+    """Nats a token of the second half but its first token, which nothing in its half announces."""
+    half = len(ids) // 2
+    final = lm.trace(ids, keep=["final"], edits=edits)["final"][half:-1]  # (n - 1, D)
+    with forward.alone(), torch.no_grad():
+        head = lm.model.out_head.weight
+        logits = F.linear(final.to(head), head).double()  # (n - 1, V)
+        return float(F.cross_entropy(logits, torch.tensor(ids[half + 1 :], device=head.device)))
+
+
+def _looking(lm: LanguageModel, ids: Sequence[int], block: int, head: int, label: str) -> Edit:
+    """The head looks evenly at its label's keys; where a query has none, as it does."""
+    marks = [is_mark(token.raw) for token in lm.tokens(ids)]
+    keys = role_keys(ids, marks)[..., list(ROLES).index(label)].float()  # (T, T)
+    asked = keys.sum(dim=1, keepdim=True)
+    even = keys / asked.clamp(min=1)
+
+    def replaced(attn: torch.Tensor) -> torch.Tensor:
+        return torch.where(asked.to(attn.device) > 0, even.to(attn), attn)
+
+    return Edit("attn", block, replaced, [head])
+
+
+def _table(
+    block: int, heads: list[int], rises: NDArray[np.float64], forced: NDArray[np.float64]
+) -> pd.DataFrame:
+    """What each head costs on every passage of both kinds when off, and when forced, (heads, P, 2) each."""
+    columns = {
+        "repeated_rise": rises[..., 0],
+        "unrepeated_rise": rises[..., 1],
+        "extra": rises[..., 0] - rises[..., 1],
+        "rise": rises.mean(axis=-1),
+        "forced_rise": forced.mean(axis=-1),
+    }  # (heads, P)
+    table = pd.DataFrame({"block": block, "head": heads, "on_trial": [h == heads[0] for h in heads]})
+    for name, values in columns.items():
+        table[name] = values.mean(axis=1)
+        table[f"{name}_se"] = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    return table
+
+
+def _verdict(table: pd.DataFrame, label: str) -> tuple[bool, str]:
+    row, rest = table.iloc[0], table.iloc[1:]
+    if label in ON_REPEATS:
+        if row["extra"] <= SURE * row["extra_se"]:
+            return False, "not missed"
+        unlike = rest[~rest["same_label"]]
+        if len(unlike) and row["extra"] <= unlike["extra"].mean():
+            return False, "as others"
+        return True, "missed"
+    if row["rise"] <= SURE * row["rise_se"]:
+        return label == "first", "not missed"
+    enough = row["forced_rise"] <= (1 - KEPT) * row["rise"]
+    return bool(enough), "enough" if enough else "not enough"

@@ -1,0 +1,131 @@
+"""Labels on trial: the bundled model's known heads keep theirs, and random weights lose them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gptviz import Edit, disk_cache
+from gptviz.analysis import head_trial
+from gptviz.analysis.head_general import General
+from gptviz.analysis.head_trial import others, passages_of, trial
+from gptviz.language_model import LanguageModel
+from tests.conftest import random_lm
+
+
+def named(lm: LanguageModel, **roles: str) -> General:
+    """Heads in general of which a trial asks only their roles: b5h0="induction", and all others mixed."""
+    heads = [(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)]
+    role = [roles.get(f"b{b}h{h}", "mixed") for b, h in heads]
+    table = pd.DataFrame(heads, columns=["block", "head"]).assign(role=role)
+    return General(table, np.zeros((1, 1, 1), dtype=np.float32), 0, 0, 0, 0, None)
+
+
+@pytest.fixture(scope="module")
+def heads(mini: LanguageModel) -> General:
+    return named(mini, b4h3="previous", **{f"b5h{h}": "induction" for h in (0, 3, 4, 5, 7)})
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head_trial, "PASSAGES", 5)
+    monkeypatch.setattr(head_trial, "OTHERS", 2)
+    monkeypatch.setattr(head_trial, "LENGTH", 40)
+
+
+@pytest.mark.usefixtures("few")
+def test_the_bundled_models_known_heads_keep_their_labels(mini: LanguageModel, heads: General) -> None:
+    found = trial(mini, 5, 0, "induction", known=heads, disk=False)
+    assert (found.holds, found.verdict, found.reason) == (True, "holds", "missed")
+    own = found.table.iloc[0]
+    assert own["on_trial"] and own["same_label"] and own["repeated_rise"] > 5 * abs(own["unrepeated_rise"])
+    assert found.repeated < 0.5 < 3 < found.unrepeated and (found.passages, found.tokens) == (5, 39)
+    previous = trial(mini, 4, 3, "previous", known=heads, disk=False)
+    assert previous.holds and previous.table.iloc[0]["forced_rise"] < 0.1 * previous.table.iloc[0]["rise"]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_wrong_label_is_withdrawn(mini: LanguageModel, heads: General) -> None:
+    assert trial(mini, 5, 1, "induction", known=heads, disk=False).reason == "not missed"
+    looks = trial(
+        mini, 5, 0, "previous", known=heads, disk=False
+    )  # an induction head, forced to look back one
+    assert looks.verdict == "withdrawn" and looks.reason == "not enough"
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("label", ["induction", "previous", "first"])
+def test_random_weights_keep_no_label(label: str) -> None:
+    lm = random_lm(9, context_length=64, n_layers=2)
+    with torch.no_grad():  # attention that makes no difference: nothing can be missed
+        for block in lm.model.trf_blocks:
+            block.att.out_proj.weight.mul_(1e-4)
+    found = trial(lm, 1, 2, label, known=named(lm))
+    assert found.holds == (label == "first") and found.reason in ("not missed", "as others")
+
+
+@pytest.mark.usefixtures("few")
+def test_every_number_of_a_trial_by_hand(lm: LanguageModel) -> None:
+    found = trial(lm, 1, 2, "nearby", disk=False, known=named(lm))
+    pairs = passages_of(lm)
+    n = len(pairs[0][0]) // 2
+    assert [row.head for row in found.table.itertuples()] == [2, *others(4, 1, 2)]
+    for i, h in enumerate(found.table["head"]):
+        rises = []
+        for pair in pairs:
+            for text in pair:
+                costs = []
+                for edits in ([], [Edit("z", 1, "zero", [int(h)])]):
+                    logits = lm.trace(text, edits=edits)["final"] @ lm.model.out_head.weight.detach().T
+                    costs.append(F.cross_entropy(logits[n:-1], torch.tensor(text[n + 1 :])).item())
+                rises.append(costs[1] - costs[0])
+        each = np.array(rises).reshape(-1, 2)
+        row = found.table.iloc[i]
+        assert row["repeated_rise"] == pytest.approx(each[:, 0].mean(), abs=1e-5)
+        assert row["unrepeated_rise"] == pytest.approx(each[:, 1].mean(), abs=1e-5)
+        assert row["extra_se"] == pytest.approx(np.std(each[:, 0] - each[:, 1], ddof=1) / 5**0.5, abs=1e-5)
+
+
+def test_passages_differ_only_in_what_stood_before(mini: LanguageModel) -> None:
+    pairs = passages_of(mini)
+    assert len(pairs) == head_trial.PASSAGES and len(set(pairs)) == len(pairs)
+    for repeated, unrepeated in pairs:
+        n = len(repeated) // 2
+        assert len(unrepeated) == len(repeated) == 2 * n
+        assert repeated[:n] == repeated[n:] == unrepeated[n:] != unrepeated[:n]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_trial_is_kept_stopped_and_refused(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
+    lm = random_lm(4, context_length=32, n_heads=2)
+    first = trial(lm, 0, 1, "itself", known=named(lm))
+    again = trial(lm, 0, 1, "itself", progress=lambda *_: pytest.fail("it was known"))
+    assert again.table.equals(first.table) and (again.holds, again.repeated) == (first.holds, first.repeated)
+    told: list[tuple[int, int]] = []
+    trial(lm, 1, 1, "copies", lambda done, of: told.append((done, of)), named(lm))
+    assert [done for done, _ in told] == list(range(1, told[0][1] + 1))
+
+    def stop(done: int, _of: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trial(lm, 1, 0, "copies", stop, named(lm))
+    with pytest.raises(ValueError, match="label is 'mixed'"):
+        trial(lm, 0, 0, "mixed")
+    with pytest.raises(ValueError, match="no head 7 in block 0"):
+        trial(lm, 0, 7, "itself")
+    with pytest.raises(ValueError, match="reads at most 8 tokens"):
+        trial(random_lm(context_length=8), 0, 0, "itself")
+
+
+@pytest.mark.usefixtures("few")
+def test_standing_edits_are_made_in_every_pass() -> None:
+    lm = random_lm(4, context_length=32, n_heads=2)
+    known = named(lm)
+    plain, edited = (trial(one, 1, 1, "copies", known=known) for one in (lm, lm.edited("z.0.0=zero")))
+    assert edited.repeated != plain.repeated
+    off = trial(lm.edited("z.1.1=zero"), 1, 1, "copies", known=known)
+    assert off.table.iloc[0]["repeated_rise"] == pytest.approx(0, abs=1e-6)  # it is off already
