@@ -19,7 +19,7 @@ from gptviz.model import GPTModel
 from gptviz.sample import windows
 from gptviz.sites import SITES, Key, all_keys
 
-MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, half a second with mini
+MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
 
 Means = dict[Key, torch.Tensor]
 
