@@ -1,4 +1,4 @@
-"""A head on trial, and what it is like: what muting it costs beside others, its roles, where it looks."""
+"""A head on trial: what muting it costs beside others, and its roles here and in general."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Cost:
-    """One passage: the loss as the model is, with the head muted, and with each of `others` muted; nats."""
+    """One kind of passage and change: the loss as the model is, with the head changed so, and with each of
+    `others`; nats a token. `how` says what is done: "without the head".
+    """
 
     passage: str
+    how: str
     whole: float
     without: float
     others: tuple[tuple[int, float], ...]  # head, loss
@@ -41,7 +44,7 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     dots: dict[str, Any] = {
         "type": "scatter",
         "mode": "markers",
-        "name": "five others of its block",
+        "name": "others of its block",
         "x": grey["x"],
         "y": grey["y"],
         "customdata": grey["says"],
@@ -65,7 +68,7 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     said = [
         heading(
             f"<b>{escape(cost.passage, quote=False)}</b>: loss {fixed(cost.whole, 2)}, "
-            f"without the head {fixed(cost.without, 2)}",
+            f"{cost.how} {fixed(cost.without, 2)}",
             0,
             row - 0.24,
             yref="y",
@@ -91,8 +94,8 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
 def _cost_says(cost: Cost, block: int, head: int, loss: float) -> str:
     rise = loss - cost.whole
     return (
-        f"without block {block}, head {head} the loss on {escape(cost.passage, quote=False)}<br>is "
-        f"{significant(loss)}: {significant(abs(rise))} {'more' if rise >= 0 else 'less'}"
+        f"block {block}, head {head} on {escape(cost.passage, quote=False)}, {cost.how}:<br>"
+        f"loss {significant(loss)}, {significant(abs(rise))} {'more' if rise >= 0 else 'less'}"
     )
 
 
@@ -149,7 +152,7 @@ def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
     ]
     hidden = [
         heading("<i>this text cannot show it</i>", 1, row, yref="y", xanchor="right", yanchor="middle")
-        | {"font": {"color": colors.quiet, "size": 12}}
+        | {"font": {"color": colors.quiet, "size": 12}, "bgcolor": colors.paper}
         for row, score in enumerate(scores)
         if score.here is None
     ]
@@ -180,37 +183,3 @@ def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
 
 def _score(value: float | None) -> str:
     return "not known" if value is None else weight(value)
-
-
-def distances(shares: Floats, mode: Mode) -> Figure:
-    """How far back a head looks: of all its attention the share that goes 0, 1, 2 ... tokens back, (D,).
-
-    The last bar is what goes farther than that.
-    """
-    colors, n = palette(mode), len(shares)
-    names = ["itself", *map(str, range(1, n - 1)), f"{n - 1} or more"]
-    far = ["to the token itself", *(f"{d} back" for d in range(1, n - 1)), f"{n - 1} or more back"]
-    bars = {
-        "type": "bar",
-        "x": np.arange(n),
-        "y": shares,
-        "marker": {"color": colors.output},
-        "customdata": [
-            f"{significant(100 * float(s), 2)} % goes {f}" for s, f in zip(shares, far, strict=True)
-        ],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-    every = max(1, -(-n // 10))
-    ticks = [i for i in range(n) if i % every == 0 and n - 1 - i >= every] + [n - 1]
-    layout = {
-        "xaxis": {
-            "title": {"text": "tokens back"},
-            "tickvals": ticks,
-            "ticktext": [names[i] for i in ticks],
-            "fixedrange": True,
-            "showgrid": False,
-        },
-        "yaxis": {"title": {"text": "share of its attention"}, "fixedrange": True, "rangemode": "tozero"},
-        "bargap": 0.15,
-    }
-    return figure([bars], layout, mode, height=260)

@@ -50,7 +50,7 @@ def role_sheet(
     }
     if columns <= WRITTEN:
         heat |= {
-            "text": [[_word(c) for c in row] for row in cells],
+            "text": [[_word(c, theme.quiet) for c in row] for row in cells],
             "texttemplate": "%{text}",
             "textfont": {"size": 11, "color": theme.ink},
         }
@@ -77,6 +77,8 @@ def _steps(grounds: Sequence[str]) -> list[tuple[float, str]]:
     return [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)]
 
 
-def _word(cell: Cell) -> str:
+def _word(cell: Cell, quiet: str) -> str:
     word = escape(cell.label, quote=False)
+    if cell.hidden:
+        return f'<i style="color:{quiet}">{word}</i>'
     return f"<s>{word}</s>" if cell.withdrawn else word

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gptviz.figures.head_finder import NOTHING, Point, finder, role_colors
-from gptviz.figures.head_trial import Cost, Score, costs, distances, here_and_general
+from gptviz.figures.head_portrait import distances, entropies
+from gptviz.figures.head_trial import Cost, Score, costs, here_and_general
 from gptviz.figures.role_sheet import Cell, role_sheet
 from gptviz.figures.theme import palette
 
@@ -47,6 +48,7 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
     heat = fig.data[0]
     assert np.array(heat.z).tolist() == [[0, 2], [1, 3]]
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
+    assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'
     assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 8
     corners = fig.layout.shapes[0]
     assert (corners.x0, corners.y0) == (-0.5, 0.5)
@@ -56,15 +58,15 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_trial_is_drawn_as_rises_of_the_loss(mode):
     found = [
-        Cost("a repeated passage", 2.0, 5.0, ((1, 2.1), (2, 1.9))),
-        Cost("an unrepeated passage", 8.0, 8.1, ((1, 8.0), (2, 8.2))),
+        Cost("a repeated passage", "without it", 2.0, 5.0, ((1, 2.1), (2, 1.9))),
+        Cost("an unrepeated passage", "without it", 8.0, 8.1, ((1, 8.0), (2, 8.2))),
     ]
     fig = costs(found, 4, 3, mode)
     others, own = fig.data
     assert np.allclose(own.x, [3.0, 0.1]) and list(own.y) == [0, 1] and own.name == "head 3"
     assert np.allclose(others.x, [0.1, -0.1, 0.0, 0.2]) and list(others.y) == [0, 0, 1, 1]
     assert "block 4, head 2" in others.customdata[1] and "0.100 less" in others.customdata[1]
-    assert "loss 2.00, without the head 5.00" in fig.layout.annotations[0].text
+    assert "loss 2.00, without it 5.00" in fig.layout.annotations[0].text
     low, high = fig.layout.xaxis.range
     assert low < -0.1 and high > 3
 
@@ -94,4 +96,13 @@ def test_distances_end_in_all_that_is_farther(mode):
     assert list(fig.layout.xaxis.ticktext) == ["itself", "1", "2", "3 or more"]
     assert fig.data[0].customdata[1] == "60 % goes 1 back"
     long = distances(np.full(40, 0.025), mode)
-    assert long.layout.xaxis.ticktext[-1] == "39 or more" and len(long.layout.xaxis.tickvals) <= 11
+    assert np.isclose(long.data[0].y[-1], 0.4) and long.layout.xaxis.ticktext[-1] == "24 or more"
+    assert len(long.layout.xaxis.tickvals) <= 11
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_entropies_are_shares_of_rows(mode):
+    bars = entropies(np.array([1, 0, 3, 4]), 2.0, mode).data[0]
+    assert np.allclose(bars.y, [0.125, 0, 0.375, 0.5]) and np.allclose(bars.x, [0.25, 0.75, 1.25, 1.75])
+    assert bars.customdata[-1] == "50 % of its rows have an entropy from 1.5 to 2.0 nats"
+    assert not any(entropies(np.zeros(3, dtype=int), 1.0, mode).data[0].y)

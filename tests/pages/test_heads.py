@@ -1,6 +1,7 @@
 """The page "Heads on trial" through AppTest: what is drawn of every head is what its analysis gives."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,10 +12,12 @@ from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
+from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.analysis.head_roles import most_telling, role_table, roles
+from gptviz.analysis.head_trial import Trial
 from gptviz.edits import Edit
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.heads import view
+from gptviz.ui.views.heads import portraits, trials, verdicts, view
 from gptviz.ui.views.heads.words import SHORT
 from tests.pages.test_next_token import given
 from tests.specs import charts
@@ -78,7 +81,7 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, mini, known)
     assert len({colours[0, h] for h in range(4)}) == 4 and colours[0, 0] == colours[0, 4]
     assert np.allclose(bars["data"][0]["x"], [table[name][1] for name in SHARES])
     assert general["data"][0]["text"][0] == [SHORT[kind] for kind in table["role"][:8]]
-    assert here["data"][0]["text"][0][0] == "induction"  # greyed: three different words have no repeat
+    assert here["data"][0]["text"][0][0].endswith(">induction</i>")  # greyed: no word repeats
     grey = here["data"][0]["z"].max()
     assert {int(z) for z in here["data"][0]["z"][:, 0::4].flat} == {int(grey)}
     for name in ("numbers_heads-general", "in_code"):
@@ -134,3 +137,92 @@ def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
     for drawn, of in ((ghosts, trace), (here, changed)):
         assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
     assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1
+
+
+def a_trial(block, head, label, holds):
+    """A trial as if it had been held."""
+    others = [h for h in range(8) if h != head][:5]
+    rises = np.linspace(0.1, 0.6, 6)
+    columns = ("repeated_rise", "unrepeated_rise", "extra", "rise", "forced_rise")
+    table = pd.DataFrame({"block": block, "head": [head, *others], "on_trial": [True] + [False] * 5})
+    table["same_label"] = [True, True, False, False, False, False]
+    for i, name in enumerate(columns):
+        table[name] = rises / (i + 1)
+    if label in ("induction", "copies"):
+        table["forced_rise"] = np.nan
+    reason = ("missed" if label == "induction" else "enough") if holds else "not missed"
+    return Trial(block, head, label, holds, reason, table, 2.0, 4.0, 10, 63)
+
+
+@pytest.fixture
+def tried(monkeypatch, known):
+    """Trials as if they had been held: every previous-token head's failed, all others held."""
+
+    def job(run, block, head, label):
+        result = a_trial(block, head, label, label != "previous")
+        return SimpleNamespace(state="done", active=False, result=result, start=lambda: None)
+
+    monkeypatch.setattr(trials, "trial_job", job)
+    monkeypatch.setattr(verdicts, "known_trial", lambda *claim: job(*claim).result)
+
+
+def test_a_label_on_trial_holds_or_is_withdrawn(run_page, tried, known):
+    at = run_page("heads", text=TEXT, block=0, head=0)
+    *_, general, costs = charts(at)
+    others, own = costs["data"]
+    assert np.allclose(own["x"], [0.1, 0.05]) and np.allclose(others["x"][:5], np.linspace(0.2, 0.6, 5))
+    sentence = next(element.value for element in at.markdown if "On trial as" in element.value)
+    assert "holds" in sentence and "0.10 nats a token more" in sentence
+    assert {word for row in general["data"][0]["text"] for word in row if "previous" in word} == {
+        "<s>previous</s>"
+    }
+    at.number_input(key="head").set_value(1).run()
+    assert any("withdrawn" in element.value for element in at.markdown if "On trial as" in element.value)
+    assert len(charts(at)[-1]["data"][1]["x"]) == 3  # it was made to look there, too
+    hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous token"]
+    assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
+    at.selectbox(key="claim").set_value("copies").run()
+    assert at.query_params["claim"] == "copies" and len(charts(at)[-1]["data"][1]["x"]) == 2
+    at.number_input(key="head").set_value(3).run()  # no habit, and the claim was another's
+    assert at.selectbox(key="claim").value is None and len(charts(at)) == 4
+
+
+def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
+    at = run_page("attention", text=TEXT, block=4, head=3)
+    labels = given(at, "heads")["roles"]
+    for b, row in enumerate(roles(mini.trace(TEXT))):
+        for h, role in enumerate(row):
+            assert ("\u0336" in labels[b][h]["label"]) == (role.kind == "previous")
+    assert any("withdrawn in its trial" in element.value for element in at.markdown)
+
+
+def test_a_portrait_is_drawn_on_the_passages(run_page, tried, mini, monkeypatch):
+    ids = tuple(mini.encode("the old mill stood behind the old"))
+    weights = np.zeros(len(ids))
+    weights[[0, 2]] = 0.25, 0.75
+    passage = Passage("A <book>", ids, tuple(weights.tolist()), 0.75)
+    pairs = pd.DataFrame({"query": [" old"], "key": [" mill"], "query_id": ids[-1], "key_id": ids[2]})
+    pairs = pairs.assign(times=3, mean=0.75, total=2.25, excess=1.5)
+    counts = np.array([1, 3])
+    found = Portrait(
+        0, 0, "induction", pairs, np.array([0.1, 0.6, 0.2]), 0.1, counts, 4.0, 1.5, 4, (passage,)
+    )
+    asked = []
+    job = SimpleNamespace(state="done", active=False, result=found)
+    monkeypatch.setattr(portraits, "portrait_job", lambda run, *which: asked.append(which) or job)
+    at = run_page("heads", text=TEXT, block=0, head=0)
+    assert asked == [(0, 0, "induction")]
+    far, spread = charts(at)[-2:]
+    assert np.allclose(far["data"][0]["y"], found.distances)
+    assert np.allclose(spread["data"][0]["y"], [0.25, 0.75])
+    place = next(part.proto.body for part in at.get("html") if "gv-place" in part.proto.body)
+    spans = re.findall(r'<span style="([^"]*)" title="([^"]*)">', place)
+    assert [title for _, title in spans] == ["0.25", "0.00", "0.75", *["0.00"] * (len(ids) - 3)]
+    assert ["outline" in style for style, _ in spans] == [False] * (len(ids) - 1) + [True]
+    assert ["background" in style for style, _ in spans][:3] == [True, False, True]
+    assert "A &lt;book&gt;" in place
+    at.session_state["numbers_heads-portrait"] = True
+    at.run()
+    assert at.dataframe[0].value["excess"].tolist() == [1.5]
+    run_page("heads", text=TEXT, block=0, head=3)  # no habit: by its largest weight
+    assert asked[-1] == (0, 3, None)

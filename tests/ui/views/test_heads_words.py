@@ -1,7 +1,7 @@
 """The sentences of "Heads on trial", all of them, for small inputs."""
 
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.ui.views.heads import words
+from gptviz.ui.views.heads import portrait_words, trial_words, words
 from tests.golden_files import check
 
 SHOWN = ["The", "·cat", "·sat"]
@@ -33,6 +33,7 @@ def test_every_sentence() -> None:
             "cannot show": words.cannot_show(["induction", "copies", "marks"]),
             "cannot show: one": words.cannot_show(["nearby"]),
             "cell": words.cell(4, 3, "previous", 0.912),
+            "cell: failed": words.FAILED,
             "cell: hidden": words.hidden_cell(5, 0, "induction", "first", 0.62),
             "differ": words.differ(30, 48, 0),
             "differ: hidden": words.differ(8, 48, 1),
@@ -40,5 +41,56 @@ def test_every_sentence() -> None:
             "offer": words.offer("A copied passage", ["induction", "copies"]),
             "table: general": words.GENERAL_NUMBERS,
             "table: here": words.HERE_NUMBERS,
+        },
+    )
+
+
+RISES = {"repeated": 0.442, "unrepeated": 0.048, "extra": 0.394, "rise": 0.245, "forced": -0.0005}
+
+
+def test_every_sentence_of_a_trial() -> None:
+    verdict = trial_words.verdict
+    check(
+        "heads_trial_words",
+        {
+            "missed": verdict("induction", "missed", RISES, 0.001),
+            "missed: alone": verdict("induction", "missed", RISES, None),
+            "as others": verdict("copies", "as others", RISES, 0.5),
+            "not missed": verdict("induction", "not missed", RISES, 0.001),
+            "not missed: where it looks": verdict("previous", "not missed", RISES, 0.001),
+            "not missed: resting": verdict("first", "not missed", RISES, 0.001),
+            "enough": verdict("previous", "enough", RISES, 0.001),
+            "not enough": verdict("previous", "not enough", RISES, None),
+            "waits": trial_words.WAITS,
+            "no claim": trial_words.no_claim("mixed"),
+            "no trial": trial_words.no_claim("favourite"),
+            "intro": trial_words.intro("induction", 10, 63),
+            "intro: where it looks": trial_words.intro("previous", 10, 63),
+            "working": trial_words.working(12, 140),
+            "stopped": trial_words.STOPPED,
+            "all": trial_words.all_trials(27),
+            "all: working": trial_words.all_working(3, 27),
+            "tried: none": trial_words.tried(0, 27, 0),
+            "tried": trial_words.tried(3, 27, 1),
+            "table: trial": trial_words.NUMBERS,
+        },
+    )
+
+
+def test_every_sentence_of_a_portrait() -> None:
+    check(
+        "heads_portrait_words",
+        {
+            "portrait": portrait_words.portrait(4, 3, 0.0039, 0.081, 10319),
+            "pairs": portrait_words.PAIRS,
+            "distances": portrait_words.DISTANCES,
+            "entropy": portrait_words.ENTROPY,
+            "places": portrait_words.places("previous token"),
+            "places: no role": portrait_words.places(None),
+            "waits": portrait_words.WAITS,
+            "working": portrait_words.working(12, 42),
+            "stopped": portrait_words.STOPPED,
+            "table: pairs": portrait_words.NUMBERS,
+            "table: distances": portrait_words.DISTANCE_NUMBERS,
         },
     )

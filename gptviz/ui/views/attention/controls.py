@@ -24,6 +24,7 @@ from gptviz.ui.views import heads
 from gptviz.ui.views.attention import change_words, words
 from gptviz.ui.views.attention.comparing import PATTERN
 from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.views.heads.verdicts import withdrawn_here
 
 
 def _a_mass(value: int, masses: Sequence[int]) -> int:
@@ -79,6 +80,22 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
                 thumbnail |= {"moved": by[b, h].item(), "changed": own}
                 thumbnail["says"] += change_words.thumbnail(by[b, h].item(), own)
     return labels
+
+
+def _withdrawn(run: Run, labels: list[list[Thumbnail]]) -> list[list[Thumbnail]]:
+    """The same; a label that is known to have failed in its trial is struck out (see Heads on trial)."""
+    failed = withdrawn_here(run, heads.measured(run).roles)
+    if not failed:
+        return labels
+    return [
+        [
+            {**one, "label": words.struck(one["label"]), "says": f"{words.WITHDRAWN} {one['says']}"}
+            if (b, h) in failed
+            else one
+            for h, one in enumerate(row)
+        ]
+        for b, row in enumerate(labels)
+    ]
 
 
 # ---- choosing ----
@@ -169,10 +186,9 @@ def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
 def draw_grid(scene: Scene, block: int, head: int) -> None:
     """The grid of heads: a thumbnail each, the chosen one ringed."""
     picture, side = heads.thumbnails(scene.run, scene.mode)
+    labels = _withdrawn(scene.run, head_labels(scene.run))
     saved = scene.saved("heads", "All heads: where each looks", scene.lm.name)
-    head_grid(
-        picture, side, head_labels(scene.run), (block, head), scene.mode, open_head, key="heads", saved=saved
-    )
+    head_grid(picture, side, labels, (block, head), scene.mode, open_head, key="heads", saved=saved)
     if scene.run.edits:
         _sheet_says(scene)
 

@@ -21,6 +21,7 @@ from gptviz.ui.views.attention import change_words, comparing, controls, panels,
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.change_actions import Part
+from gptviz.ui.views.heads.verdicts import withdrawn_here
 
 
 def draw(scene: Scene) -> None:
@@ -92,8 +93,10 @@ def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     if chosen.average:
         what = words.average(chosen.block, scene.lm.config.n_heads)
     else:
-        role = heads.measured(scene.run).roles[chosen.block][chosen.head]
-        what = words.one_head(chosen.block, chosen.head, role, shown)
+        roles = heads.measured(scene.run).roles
+        what = words.one_head(chosen.block, chosen.head, roles[chosen.block][chosen.head], shown)
+        if (chosen.block, chosen.head) in withdrawn_here(scene.run, roles):
+            what += f" {words.WITHDRAWN}"
     if chosen.hide_first:
         return f"{what} {words.rescaled_row(shown, row)}"
     return f"{what} {words.row(shown, row)}" if chosen.average else what

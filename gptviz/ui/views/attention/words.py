@@ -13,7 +13,7 @@ from gptviz.ui.words import as_code, term
 LABELS = {
     "induction": "what came next",
     "copies": "copies",
-    "first": "first",
+    "first": "resting",
     "previous": "previous",
     "itself": "itself",
     "marks": "punctuation",
@@ -96,6 +96,14 @@ def _mostly(found: HeadRole) -> str:
     names = {"first": "the first token", "previous": "the token just before", "itself": "the token itself"}
     share, target = max((found.shares[kind] or 0.0, target) for kind, target in names.items())
     return f"{percent(share)} goes to {target}"
+
+
+WITHDRAWN = "Its label was withdrawn in its trial (see Heads on trial)."
+
+
+def struck(label: str) -> str:
+    """A label that was withdrawn, struck out wherever it stands."""
+    return "".join(f"{character}\u0336" for character in label)
 
 
 # ---- above the picture ----

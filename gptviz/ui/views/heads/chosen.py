@@ -1,23 +1,29 @@
 """The head that is opened, and what is known of all of them: what the page's parts need beside the Scene."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
+from gptviz.analysis.head_trial import Trial
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import heads
 from gptviz.ui.views.heads import Measured
+from gptviz.ui.views.heads.verdicts import verdicts
+
+Head = tuple[int, int]  # block and head
+Label = tuple[str, float | None]  # a role and its share, None for a role that has none
 
 
 @dataclass(frozen=True)
 class Chosen:
     """`here`: every head on this text, and `unchanged` by the model as it is, where the pass is changed.
 
-    `general`: every head in general, None as long as that is not known. `hidden`: the roles that this text
-    cannot show.
+    `general`: every head in general, and `labels` what each is called by that; None while it is not known.
+    `tried`: the trials of these labels that were held. `hidden`: the roles that this text cannot show.
     """
 
     block: int
@@ -25,12 +31,19 @@ class Chosen:
     here: Measured
     unchanged: Measured | None
     general: General | None
+    labels: Mapping[Head, Label] | None
+    tried: Mapping[Head, Trial]
     hidden: tuple[str, ...]
 
     @property
     def role(self) -> HeadRole:
         """What the opened head does on this text."""
         return self.here.roles[self.block][self.head]
+
+    def failed(self, block: int, head: int, role: str) -> bool:
+        """Whether this label of a head was withdrawn."""
+        trial = self.tried.get((block, head))
+        return trial is not None and trial.label == role and not trial.holds
 
     @property
     def unchanged_share(self) -> float | None:
@@ -40,21 +53,24 @@ class Chosen:
         return self.unchanged.roles[self.block][self.head].shares.get(self.role.kind)
 
     @property
-    def in_general(self) -> tuple[str, float | None] | None:
-        """What it does in general, a role and its share; None as long as that is not known."""
-        return general_role(self.general, self.block, self.head)
-
-
-def general_role(general: General | None, block: int, head: int) -> tuple[str, float | None] | None:
-    """A head's role in general with its share, None for a role that has none."""
-    if general is None:
-        return None
-    row = general.table.iloc[block * (general.table["head"].max() + 1) + head]
-    return str(row["role"]), None if math.isnan(row["share"]) else float(row["share"])
+    def in_general(self) -> Label | None:
+        """What it does in general; None as long as that is not known."""
+        return None if self.labels is None else self.labels[self.block, self.head]
 
 
 def choose(scene: Scene, general: General | None, block: int, head: int) -> Chosen:
     rows = HeadScores.of(scene.tokens).targets.rows
     hidden = tuple(name for name in SHARES if not rows[name])
-    unchanged = heads.measured(scene.run.plain) if scene.run.edits else None
-    return Chosen(block, head, heads.measured(scene.run), unchanged, general, hidden)
+    plain = scene.run.plain
+    here, unchanged = heads.measured(scene.run), heads.measured(plain) if scene.run.edits else None
+    labels = None if general is None else _labels(general)
+    tried = {} if labels is None else verdicts(plain, labels)
+    return Chosen(block, head, here, unchanged, general, labels, tried, hidden)
+
+
+def _labels(general: General) -> dict[Head, Label]:
+    columns = (general.table[name].tolist() for name in ("block", "head", "role", "share"))
+    return {
+        (block, head): (role, None if math.isnan(share) else share)
+        for block, head, role, share in zip(*columns, strict=True)
+    }

@@ -15,13 +15,13 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.controls import open_head
 from gptviz.ui.views.examples import EXAMPLES, Example
 from gptviz.ui.views.heads import words
-from gptviz.ui.views.heads.chosen import Chosen, general_role
+from gptviz.ui.views.heads.chosen import Chosen
 
 
 def draw(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
     """This text's labels beside those in general, and below them what this text cannot show."""
     st.subheader("The labels, here and in general", anchor=False)
-    if chosen.general is None:
+    if chosen.labels is None:
         _sheet(scene, chosen, colors, _here(chosen), "heads_here", "on this text")
     else:
         prose(words.LABELS, "head", "attention")
@@ -58,22 +58,25 @@ def _here(chosen: Chosen) -> list[list[Cell]]:
     """What each head does on this text; hidden where this text cannot show its label in general."""
 
     def cell(role: HeadRole) -> Cell:
-        found = general_role(chosen.general, role.block, role.head)
-        if found is not None and found[0] in chosen.hidden:
-            general = found[0]
+        general, _ = (chosen.labels or {}).get((role.block, role.head), (role.kind, None))
+        if general in chosen.hidden:
             says = words.hidden_cell(role.block, role.head, general, role.kind, role.share)
             return Cell(general, words.SHORT[general], says, hidden=True)
         says = words.cell(role.block, role.head, role.kind, role.share)
-        return Cell(role.kind, words.SHORT[role.kind], says)
+        failed = chosen.failed(role.block, role.head, role.kind)
+        says += words.FAILED if failed else ""
+        return Cell(role.kind, words.SHORT[role.kind], says, withdrawn=failed)
 
     return [[cell(role) for role in row] for row in chosen.here.roles]
 
 
 def _general(chosen: Chosen) -> list[list[Cell]]:
     def cell(block: int, head: int) -> Cell:
-        found = general_role(chosen.general, block, head)
-        assert found is not None
-        return Cell(found[0], words.SHORT[found[0]], words.cell(block, head, *found))
+        assert chosen.labels is not None
+        found = chosen.labels[block, head]
+        failed = chosen.failed(block, head, found[0])
+        says = words.cell(block, head, *found) + (words.FAILED if failed else "")
+        return Cell(found[0], words.SHORT[found[0]], says, withdrawn=failed)
 
     return [[cell(role.block, role.head) for role in row] for row in chosen.here.roles]
 

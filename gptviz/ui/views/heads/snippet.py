@@ -4,16 +4,21 @@ import pandas as pd
 
 import gptviz
 from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_general import general
+from gptviz.analysis.head_portrait import portrait
 from gptviz.analysis.head_roles import role_table, roles
+from gptviz.analysis.head_trial import trial
 
 
-def on_trial(
+def measured_heads(
     lm: gptviz.LanguageModel,
     text: str,
     block: int,
     head: int,
     in_general: bool = False,
+    label: str | None = None,
+    role: str | None = None,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
     """Every head's label on this text with the shares behind it, a row a head; or that in general."""
@@ -23,6 +28,15 @@ def on_trial(
     print("on this text\n", here[(here["block"] == block) & (here["head"] == head)].iloc[0].to_string())
     if not in_general:
         return here
+    if label is not None:  # a label of this head put on trial: more than a hundred passes
+        tried = trial(lm, block, head, label)
+        print("on trial as", label, tried.verdict, tried.reason, tried.repeated, tried.unrepeated)
+        print(tried.table.to_string())
+    if role is not None:  # the head's portrait, painted by this role: some 40 passes
+        over = portrait(lm, block, head, role if role in ROLES else None)
+        print(over.pairs.to_string(), "sink", over.sink, "entropy", over.mean_entropy, over.entropies)
+        for place in over.passages:
+            print(place.share, place.title, repr(lm.decode(place.ids[-12:])))
     found = general(lm)  # some 60 short passes, or what they gave when it was kept on disk
     print("in general\n", found.row(block, head).to_string())
     return found.table

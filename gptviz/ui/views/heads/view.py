@@ -9,6 +9,7 @@ import streamlit as st
 from gptviz.analysis.head_formulas import SHARES, role_keys, shares
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_roles import HeadRole, role_table
+from gptviz.analysis.head_trial import Trial
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.head_finder import Point, finder, role_colors
 from gptviz.figures.head_trial import Score, here_and_general
@@ -19,12 +20,12 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention import controls
 from gptviz.ui.views.examples import example_row
-from gptviz.ui.views.heads import labels, measures, words
-from gptviz.ui.views.heads.chosen import Chosen, choose, general_role
-from gptviz.ui.views.heads.snippet import on_trial
+from gptviz.ui.views.heads import labels, measures, portraits, trials, words
+from gptviz.ui.views.heads.chosen import Chosen, choose
+from gptviz.ui.views.heads.snippet import measured_heads
 from gptviz.ui.views.heads.waiting import wait_for
 
-PARAMS = measures.PARAMS
+PARAMS = (*measures.PARAMS, *trials.PARAMS)
 
 needs = controls.needs
 
@@ -41,11 +42,6 @@ def draw(scene: Scene) -> None:
     chosen = choose(scene, general, block, head)
     colors = role_colors(list(words.SHORT), words.QUIET, scene.mode)
     _strip(scene, chosen)
-    with sentence:
-        said = words.sentence(
-            chosen.role, scene.labels, chosen.in_general, chosen.hidden, chosen.unchanged_share
-        )
-        prose(said, "head", "block")
     with left:
         _finder(scene, chosen, colors)
     with right:
@@ -55,7 +51,17 @@ def draw(scene: Scene) -> None:
         st.markdown(words.CHANGED)
     example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
     labels.draw(scene, chosen, colors)
-    _details(scene, chosen)
+    tried, portrayed = st.container(), st.container()
+    with portrayed:  # asked for first: it is there in seconds, a trial in a minute
+        painted = portraits.draw(scene, chosen)
+    with tried:
+        trial = trials.draw(scene, chosen)
+    with sentence:
+        said = words.sentence(
+            chosen.role, scene.labels, chosen.in_general, chosen.hidden, chosen.unchanged_share
+        )
+        prose(f"{said} {trials.verdict(trial)}" if trial else said, "head", "block")
+    _details(scene, chosen, trial, painted is not None)
 
 
 def _strip(scene: Scene, chosen: Chosen) -> None:
@@ -71,7 +77,7 @@ def _strip(scene: Scene, chosen: Chosen) -> None:
 def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
     across, up = (measures.axis(name, chosen.general, chosen.here) for name in measures.boxes())
     points = [
-        Point(role.block, role.head, float(x), float(y), _role(chosen, role))
+        Point(role.block, role.head, float(x), float(y), *_role(chosen, role))
         for roles, xs, ys in zip(chosen.here.roles, across.values, up.values, strict=True)
         for role, x, y in zip(roles, xs, ys, strict=True)
     ]
@@ -85,10 +91,13 @@ def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
     )
 
 
-def _role(chosen: Chosen, here: HeadRole) -> str:
-    """What a head is coloured by: its role in general, on this text as long as that is not known."""
-    found = general_role(chosen.general, here.block, here.head)
-    return here.kind if found is None else found[0]
+def _role(chosen: Chosen, here: HeadRole) -> tuple[str, bool]:
+    """What a head is coloured by, and whether it was withdrawn: its role in general, or, as long as that is
+    not known, on this text."""
+    if chosen.labels is None:
+        return here.kind, False
+    role, _ = chosen.labels[here.block, here.head]
+    return role, chosen.failed(here.block, here.head, role)
 
 
 def _open() -> None:
@@ -128,7 +137,7 @@ def _roles(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
 # ---- details ----
 
 
-def _details(scene: Scene, chosen: Chosen) -> None:
+def _details(scene: Scene, chosen: Chosen, trial: Trial | None, painted: bool) -> None:
     in_numbers(
         lambda: role_table(chosen.here.roles, chosen.here.writes),
         "heads-here",
@@ -149,12 +158,14 @@ def _details(scene: Scene, chosen: Chosen) -> None:
     in_code(
         [MultiHeadAttention.forward, role_keys, shares],
         program(
-            on_trial,
+            measured_heads,
             scene.load,
             text=scene.text,
             block=chosen.block,
             head=chosen.head,
             in_general=general is not None,
+            label=None if trial is None else trial.label,
+            role=chosen.in_general[0] if painted and chosen.in_general else None,
             special_tokens=scene.special,
         ),
         run=lambda: run_first_block(scene.lm, scene.run.ids),

@@ -191,10 +191,13 @@ def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def cell(block: int, head: int, role: str, share: float | None, more: str = "") -> str:
+def cell(block: int, head: int, role: str, share: float | None) -> str:
     """What a hover over a label says."""
     part = "" if share is None else f", {percent(share)}"
-    return f"{name(block, head)}: {TITLES[role]}{part}{more}"
+    return f"{name(block, head)}: {TITLES[role]}{part}"
+
+
+FAILED = "; withdrawn in its trial"
 
 
 def hidden_cell(block: int, head: int, general: str, here: str, share: float | None) -> str:

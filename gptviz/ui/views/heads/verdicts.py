@@ -1,0 +1,33 @@
+"""Which labels of heads were put on trial, and which of them failed: what is known, without any work."""
+
+from collections.abc import Mapping, Sequence
+
+from gptviz import Run
+from gptviz.analysis.head_roles import HeadRole
+from gptviz.analysis.head_trial import TESTABLE, Trial
+from gptviz.ui.measuring import known_trial
+
+Claim = tuple[int, int, str]  # block, head, label
+
+
+def claims(labels: Mapping[tuple[int, int], tuple[str, float | None]]) -> list[Claim]:
+    """Of every head's label in general those that can be put to a test."""
+    return [(block, head, role) for (block, head), (role, _) in labels.items() if role in TESTABLE]
+
+
+def verdicts(
+    run: Run, labels: Mapping[tuple[int, int], tuple[str, float | None]]
+) -> dict[tuple[int, int], Trial]:
+    """The trials of heads' labels that were held, by block and head."""
+    return _known(run, claims(labels))
+
+
+def withdrawn_here(run: Run, roles: Sequence[Sequence[HeadRole]]) -> dict[tuple[int, int], str]:
+    """The labels on a text that are known to have failed in their trial, by block and head."""
+    here = [(role.block, role.head, role.kind) for row in roles for role in row if role.kind in TESTABLE]
+    return {head: trial.label for head, trial in _known(run.plain, here).items() if not trial.holds}
+
+
+def _known(run: Run, asked: Sequence[Claim]) -> dict[tuple[int, int], Trial]:
+    found = {(block, head): known_trial(run, block, head, label) for block, head, label in asked}
+    return {head: trial for head, trial in found.items() if trial is not None}
