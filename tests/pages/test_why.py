@@ -13,8 +13,7 @@ from gptviz.analysis.attribution import logit
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views import heads
-from gptviz.ui.views.why import muting
+from gptviz.ui.views import heads, muted
 from gptviz.ui.views.why.snippet import shares
 from tests.pages.test_next_token import given
 from tests.specs import charts
@@ -122,7 +121,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini):
 
 def test_muting_again_comes_from_memory(run_page, monkeypatch):
     run_page("why", text=TEXT, mute="on")
-    monkeypatch.setattr(muting, "knock_out", None)
+    monkeypatch.setattr(muted, "knock_out", None)
     run_page("why", text=TEXT, mute="on", block=1, head=1)
 
 

@@ -49,7 +49,9 @@ SECTIONS = {
     },
     "The laboratory": {
         "heads": ("Heads on trial", "gavel", "What is each head for, and does its label hold?"),
+        "knock_out": ("Knock-out", "power_off", "What becomes of the prediction without each part?"),
         "patching": ("Patching", "healing", "Which place carries the answer, and which is needed for it?"),
+        "circuit": ("Circuit", "schema", "Which few heads are enough for this prediction?"),
         "compare": ("Compare", "compare", "What differs between two texts, two models, before and after?"),
     },
     "The model": {

@@ -42,7 +42,7 @@ def test_every_sentence() -> None:
             "no sources: muted": words.no_sources(True),
             "no sources": words.no_sources(False),
             "offer": words.offer(60),
-            "muting": words.muting(24, 60),
+            "to knock-out": words.TO_KNOCK_OUT,
             "total effect": words.total_effect(4, 3, 0.466, 3.645, "·mill", "·town"),
             "total effect: rises": words.total_effect(4, 3, 0.466, -0.1, "·mill", None),
             "farthest": words.farthest("block 0 · head 1", 0.281, 5.97),

@@ -1,20 +1,19 @@
 """Direct beside total: what muting each part in turn takes away, worked out when somebody asks for it."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.knock_out import knock_out, parts_of
+from gptviz.analysis.knock_out import parts_of
 from gptviz.figures import shares as figures
-from gptviz.ui import runs
-from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.target import Target
+from gptviz.ui.views.muted import knocked, muted_map
+from gptviz.ui.views.target import PARAMS
 from gptviz.ui.views.why import words
 from gptviz.ui.views.why.chosen import Chosen
 
@@ -28,7 +27,7 @@ def draw(scene: Scene, chosen: Chosen, table: pd.DataFrame) -> None:
     MUTE.widget(st.toggle, "Mute each part in turn")
     if not MUTE.value:
         return
-    muted = knocked(scene, chosen.target)
+    muted = knocked(scene, chosen.target, "why_stop", lambda: MUTE.set(False))
     both = numbers.direct_and_total(table, muted)
     block, head = chosen.block, chosen.head
     target = chosen.target
@@ -41,21 +40,22 @@ def draw(scene: Scene, chosen: Chosen, table: pd.DataFrame) -> None:
         said += " " + words.farthest(far["label"], float(far["direct"]), float(far["total"]))
     prose(said)
     left, right = st.columns(2, gap="medium")
-    config = scene.lm.config
-    grid, columns = numbers.grid(
-        both.rename(columns={"kind": "part", "total": "contribution"}),
-        config.n_layers,
-        config.n_heads,
-        ("attention", "feed-forward"),
-    )
     with left:
         st.markdown("**What muting takes away**")
-        scene.chart(
-            figures.share_grid(grid, columns, (block, head), "muting it takes away", scene.mode),
-            key="why_muted",
-            alt=f"What muting each part takes away from {chosen.said}",
+        muted_map(
+            scene,
+            muted,
+            both["total"].to_numpy(),
+            (block, head),
+            "why_muted",
+            f"What muting each part takes away from {chosen.said}",
+            chosen.open,
         )
-        cell_clicks("why_muted", len(grid), len(columns), chosen.open, scene.mode)
+        st.page_link(
+            page_target("knock_out"),
+            label=words.TO_KNOCK_OUT,
+            query_params=state.link() | in_link(PARAMS),
+        )
     with right:
         scene.chart(
             figures.direct_and_total(both, (block, head), scene.mode),
@@ -64,27 +64,6 @@ def draw(scene: Scene, chosen: Chosen, table: pd.DataFrame) -> None:
         )
     prose(words.WHY_DIFFERENT, "LayerNorm", "residual stream")
     in_numbers(lambda: _table(both, muted), "muting", words.MUTED_NUMBERS, "direct and total")
-
-
-def knocked(scene: Scene, target: Target) -> pd.DataFrame:
-    """`knock_out` for the selected position; with a progress bar and a way to stop, where it is not known."""
-    lm, position = scene.lm, scene.position
-    pair = target.token if target.against is None else (target.token, target.against)
-    place = st.empty()
-
-    def work() -> pd.DataFrame:
-        with place.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", key="why_stop", type="primary", on_click=MUTE.set, args=(False,))
-            bar = st.progress(0.0)
-
-        def progress(done: int, of: int) -> Any:
-            bar.progress(done / of, words.muting(done, of))  # a click interrupts the script here
-
-        return knock_out(lm, scene.run.ids, pair, position=position, progress=progress)
-
-    found = runs.runs().derived((f"{__name__}.knocked", position, pair), scene.run, work)
-    place.empty()
-    return found
 
 
 def _table(both: pd.DataFrame, muted: pd.DataFrame) -> pd.DataFrame:

@@ -215,9 +215,7 @@ def offer(parts: int) -> str:
     )
 
 
-def muting(done: int, of: int) -> str:
-    return f"{done} of {of} parts muted"
-
+TO_KNOCK_OUT = "Knock-out: the same by probability, with a mean in the part's place, and every part to open"
 
 NUMBERS = (
     "Every part's direct share, in the order of the pass; the last rows are their sum and the model's own "

@@ -1,0 +1,166 @@
+"""The passes behind a circuit: a text read by a model of which only some heads speak, many choices at once.
+
+Whoever does not speak gives its mean (or zero): the same numbers as `lm.trace(text, edits=edits_of(...))`.
+Choices that part ways in one block share all before it, and go through the rest as one batch.
+
+Shapes: B choices of one batch, T tokens, L blocks, H heads, D emb_dim, V vocabulary.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gptviz import kernels
+from gptviz.analysis.attribution import position_of
+from gptviz.analysis.knock_out import BATCH_NUMBERS, Progress, Target, check
+from gptviz.edits import Edit
+from gptviz.forward import Hook, hidden_from, running
+from gptviz.language_model import LanguageModel
+from gptviz.sample_means import sample_means
+
+BASELINES = ("zero", "mean", "sample")
+Head = tuple[int, int]  # (block, head)
+Values = NDArray[np.float64]
+
+
+def all_heads(lm: LanguageModel) -> list[Head]:
+    """Every (block, head), in the order of the pass."""
+    return [(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)]
+
+
+def edits_of(
+    lm: LanguageModel, heads: Collection[Head], baseline: str = "mean", feed_forwards: bool = True
+) -> list[Edit]:
+    """The circuit as edits of one pass: every head but these replaced, and the feed-forwards if not kept."""
+    edits = []
+    for b in range(lm.config.n_layers):
+        others = [h for h in range(lm.config.n_heads) if (b, h) not in heads]
+        if others:
+            edits.append(Edit("z", b, baseline, None if len(others) == lm.config.n_heads else others))
+        if not feed_forwards:
+            edits.append(Edit("mlp_out", b, baseline))
+    return edits
+
+
+class Passes:
+    """What one text's circuits are measured with.
+
+    `target` is a token or a pair of them, by id or text. F, the measure, is the target's probability at
+    `position`, or of a pair the first one's logit less the second one's, as Wang et al. have it. `whole` is
+    F(M), of the model with all its parts. Raises ValueError as `knock_out` does.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        text: str | Sequence[int],
+        target: Target,
+        baseline: str = "mean",
+        feed_forwards: bool = True,
+        position: int = -1,
+    ):
+        self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
+        if baseline not in BASELINES:
+            raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
+        self.target = check(lm, target, "zero")
+        trace = lm.trace(text, keep=[("resid_pre", 0)])
+        self.ids = [token.id for token in trace.tokens]
+        self.at = position_of(trace, position)
+        # a mean over the text, and an edit, may look at what stands after the position
+        stop = len(trace) if baseline == "mean" or lm.edits else self.at + 1
+        self._embedded = trace["resid_pre", 0][None, :stop].to(lm.model.out_head.weight)  # (1, T, D)
+        self._instead = sample_means(lm.model, lm.config, lm.encode) if baseline == "sample" else None
+        self.whole = float(self._measure(trace.logits(self.at)[None])[0])
+
+    def of(self, circuits: Sequence[Collection[Head]], progress: Progress | None = None) -> Values:
+        """F of each of these choices of heads, (n,)."""
+        found = np.zeros(0)
+        for values in self._batches(circuits, 0, self._embedded):
+            found = np.append(found, values)
+            if progress is not None:
+                progress(len(found), len(circuits))
+        return found
+
+    def with_each(
+        self, circuit: Collection[Head], changed: Sequence[Head]
+    ) -> Iterator[tuple[list[Head], Values]]:
+        """F of the circuit with each of these heads the other way: one more, or one less.
+
+        Block by block: (the heads of the block, F of each). Each begins where the change does.
+        """
+        own = frozenset(circuit)
+        streams = self._streams(own)
+        for b in range(self.lm.config.n_layers):
+            here = [head for head in changed if head[0] == b]
+            done = 0
+            for found in self._batches([own ^ {head} for head in here], b, streams[b]):
+                yield here[done : done + len(found)], found
+                done += len(found)
+
+    def _streams(self, circuit: Collection[Head]) -> list[torch.Tensor]:
+        """What comes into each block when only these heads speak, (1, T, D) each."""
+        found: list[torch.Tensor] = []
+        hooks = [Hook(f"trf_blocks.{b}", "input", found.append) for b in range(self.lm.config.n_layers)]
+        self._final([circuit], 0, self._embedded, hooks)
+        return found
+
+    def _batches(
+        self, circuits: Sequence[Collection[Head]], block: int, stream: torch.Tensor
+    ) -> Iterator[Values]:
+        size = max(1, BATCH_NUMBERS // (4 * stream[0].numel()))
+        for i in range(0, len(circuits), size):
+            some = circuits[i : i + size]
+            final = self._final(some, block, stream)
+            with running(self.lm.model):
+                logits = kernels.linear(final, self.lm.model.out_head.weight)  # (B, D) x (V, D) -> (B, V)
+            yield self._measure(logits.float().cpu())
+
+    def _measure(self, logits: torch.Tensor) -> Values:
+        """(B, V) -> (B,)"""
+        token, against = self.target
+        logits = logits.double()
+        if against is None:
+            return logits.softmax(dim=-1)[:, token].numpy()
+        return (logits[:, token] - logits[:, against]).numpy()
+
+    def _final(
+        self,
+        circuits: Sequence[Collection[Head]],
+        block: int,
+        stream: torch.Tensor,
+        looking: Sequence[Hook] = (),
+    ) -> torch.Tensor:
+        """(B, D): what the output head is given at the position."""
+        hooks = [*self.lm.hooks(stream.shape[1], entered=block), *looking]
+        for b in range(block, self.lm.config.n_layers):
+            hooks += self._hooks(b, circuits)
+        final = hidden_from(self.lm.model, block, stream, hooks)[:, self.at]
+        return final.expand(len(circuits), -1)  # one row where no choice changes anything
+
+    def _hooks(self, block: int, circuits: Sequence[Collection[Head]]) -> list[Hook]:
+        n_heads, path = self.lm.config.n_heads, f"trf_blocks.{block}"
+        kept = torch.tensor([[(block, h) in c for h in range(n_heads)] for c in circuits])  # (B, H)
+
+        def heads(z: torch.Tensor) -> torch.Tensor:
+            z = z.unflatten(-1, (n_heads, -1))  # (1 or B, T, D) -> (.., T, H, d)
+            speaks = kept[:, None, :, None].to(z.device)
+            return torch.where(speaks, z, self._null(("z", block), z)).flatten(
+                -2
+            )  # (B, T, H, d) -> (B, T, D)
+
+        def whole(output: torch.Tensor) -> torch.Tensor:
+            return self._null(("mlp_out", block), output).expand_as(output).clone()
+
+        hooks = [] if bool(kept.all()) else [Hook(f"{path}.att.out_proj", "input", heads)]
+        return hooks if self.feed_forwards else [*hooks, Hook(f"{path}.ff", "output", whole)]
+
+    def _null(self, key: tuple[str, int], value: torch.Tensor) -> torch.Tensor:
+        """What somebody gives who does not speak, for (B, T, ...)."""
+        if self.baseline == "mean":
+            return value.mean(dim=1, keepdim=True)
+        if self._instead is None:
+            return torch.zeros_like(value)
+        mean = self._instead[key].to(value)  # (H, 1, d) or (1, D)
+        return mean.transpose(0, -2) if mean.dim() == 3 else mean  # (1, H, d) or (1, D): of any token

@@ -1,0 +1,176 @@
+"""A circuit drawn: the sheet of heads with those that are in, and F against the number of heads."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.heatmaps import BAR, signed_axis
+from gptviz.figures.marks import across, frame, line
+from gptviz.figures.theme import Mode, figure, palette
+
+ROW, LOW_ROW = 34, 26  # pixels of a row of the sheet: of up to eight blocks, of more
+WRITTEN_HEADS = 12  # above it cells have no room for numbers
+
+
+def circuit_sheet(
+    brings: NDArray[np.floating] | None,
+    inside: Collection[tuple[int, int]],
+    shape: tuple[int, int],
+    mode: Mode,
+) -> Figure:
+    """Blocks x heads: who is in the circuit is framed, who is not is hatched out by a thin cross.
+
+    `brings` (L, H) colours a cell: F with the head less F without it, the others as they are. Without it the
+    cells have no colour. `shape` is (L, H).
+    """
+    rows, count = shape
+    colors = palette(mode)
+    values = np.zeros(shape) if brings is None else np.asarray(brings, dtype=np.float64)
+    limit = float(np.abs(values).max()) or 1.0
+    says = [
+        [
+            f"block {b}, head {h}: {'in the circuit' if (b, h) in inside else 'set to its mean'}"
+            + ("" if brings is None else f"; with it F is {_more(float(values[b, h]))} than without it")
+            + f"<br>a click {'takes it out' if (b, h) in inside else 'puts it in'}"
+            for h in range(count)
+        ]
+        for b in range(rows)
+    ]
+    cells: dict[str, Any] = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        "hovertext": says,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "coloraxis": "coloraxis",
+        "xgap": 5,
+        "ygap": 5,
+    }
+    if brings is not None and count <= WRITTEN_HEADS:
+        cells |= {
+            "text": [[fixed(value, 2) for value in row] for row in values],
+            "texttemplate": "%{text}",
+            "textfont": {"size": 11},
+        }
+    stroke, thin = line(colors.accent, 3), line(colors.masked, 1)
+    shapes = []
+    for b in range(rows):
+        for h in range(count):
+            x, y = (h - 0.45, h + 0.45), (b - 0.44, b + 0.44)
+            shapes.append(frame(x, y, stroke if (b, h) in inside else thin))
+    plain = {"showgrid": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
+    layout = {
+        "coloraxis": signed_axis(limit, mode, 0.97)
+        if brings is not None
+        else {"colorscale": colors.signed, "cmin": -1, "cmax": 1, "showscale": False},
+        "xaxis": plain | {"side": "top", "tickvals": np.arange(count), "range": [-0.5, count - 0.5]},
+        "yaxis": plain
+        | {
+            "tickvals": np.arange(rows),
+            "ticktext": [f"block {b} " for b in range(rows)],
+            "range": [rows - 0.5, -0.5],
+        },
+        "shapes": shapes,
+    }
+    height = BAR + 34 + rows * (ROW if rows <= 8 else LOW_ROW)
+    return figure([cells], layout, mode, height=height, t=BAR + 26, r=4)
+
+
+def _more(value: float) -> str:
+    return f"{significant(abs(value))} {'higher' if value >= 0 else 'lower'}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """F against the number of heads: a search ("remove", "add") or a "random" order; a hover a point."""
+
+    kind: str
+    sizes: Sequence[int]
+    values: Sequence[float]
+    says: Sequence[str]
+
+
+def circuit_curve(
+    curves: Sequence[Curve],
+    names: Mapping[str, str],
+    levels: tuple[float, float],
+    here: tuple[int, float],
+    heads: int,
+    measure: str,
+    mode: Mode,
+) -> Figure:
+    """The curves, the `levels` of the whole model's F and of what counts as kept, and the circuit in hand.
+
+    `names` are the curves' by their kind; `here` is the circuit's size and F. A point's
+    customdata is [the curve's kind, its place in the curve].
+    """
+    colors, (whole, goal) = palette(mode), levels
+    style = {
+        "remove": line(colors.accent, 2.5),
+        "add": line(colors.positive, 2.5),
+        "random": line(colors.quiet, 1.5, "dot"),
+    }
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": names[curve.kind],
+            "x": list(curve.sizes),
+            "y": list(curve.values),
+            "line": style[curve.kind],
+            "marker": {"size": 5},
+            "customdata": [[curve.kind, i] for i in range(len(curve.sizes))],
+            "hovertext": list(curve.says),
+            "hoverinfo": "text",
+            "unselected": {"marker": {"opacity": 1}},
+        }
+        for curve in curves
+    ]
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "this circuit",
+            "x": [here[0]],
+            "y": [here[1]],
+            "marker": {
+                "size": 14,
+                "color": colors.output,
+                "symbol": "diamond",
+                "line": {"color": colors.ink, "width": 1.5},
+            },
+            "hovertext": [f"this circuit: {here[0]} heads, F = {significant(here[1])}"],
+            "hoverinfo": "text",
+            "cliponaxis": False,
+        }
+    )
+    everything = [value for curve in curves for value in curve.values] + [whole, here[1], 0.0]
+    low, high = min(everything), max(everything)
+    room = 0.06 * ((high - low) or 1.0)
+    layout = {
+        "xaxis": {
+            "title": {"text": "heads in the circuit"},
+            "range": [-0.8, heads + 0.8],
+            "fixedrange": True,
+        },
+        "yaxis": {"title": {"text": measure}, "range": [low - room, high + 2 * room], "fixedrange": True},
+        "shapes": [across(whole, line(colors.ink, 1)), across(goal, line(colors.quiet, 1, "dash"))],
+        "annotations": [
+            {
+                "text": "the whole model",
+                "x": 0,
+                "y": whole,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "font": {"size": 12},
+            },
+        ],
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+    }
+    return figure(traces, layout, mode, height=360, t=36, r=10)

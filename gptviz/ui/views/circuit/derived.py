@@ -1,0 +1,107 @@
+"""What the page "Circuit" works out once for a run, a prediction and a circuit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from gptviz import Run
+from gptviz.analysis.circuit import Circuit, Score, in_order, random_order, without_each
+from gptviz.analysis.circuit import score as score_of
+from gptviz.analysis.circuit import search as search_for
+from gptviz.analysis.circuit_passes import Head, Passes
+from gptviz.analysis.knock_out import Progress
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.views.circuit import words
+
+T = TypeVar("T")
+Heads = tuple[Head, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which prediction, and what becomes of the parts that are not in."""
+
+    position: int
+    token: int
+    against: int | None
+    others: str
+    feed_forwards: bool
+
+    def passes(self, run: Run) -> Passes:
+        """Made where they are used: they hold on to the model."""
+        target = self.token if self.against is None else (self.token, self.against)
+        return Passes(runs.model(run), run.ids, target, self.others, self.feed_forwards, self.position)
+
+
+@per_run
+def values(run: Run, asked: Asked, heads: Heads) -> tuple[float, float, float]:
+    """F of the whole model, of the circuit, and of nobody."""
+    passes = asked.passes(run)
+    circuit, empty = passes.of([heads, ()]).tolist()
+    return passes.whole, circuit, empty
+
+
+@per_run
+def random(run: Run, asked: Asked) -> list[float]:
+    """F of the first n heads of a random order, for n from 0 to all."""
+    passes = asked.passes(run)
+    found: list[float] = in_order(passes, random_order(passes.lm))["value"].tolist()
+    return found
+
+
+def search(run: Run, asked: Asked, way: str, stop: Callable[[], Any]) -> Circuit:
+    """A greedy search, with a bar and a button where it is not known."""
+    return _watched(
+        ("search", asked, way),
+        run,
+        stop,
+        lambda progress: search_for(asked.passes(run), way, progress=progress),
+    )
+
+
+def brings(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> NDArray[np.float64]:
+    """What each head brings, (L, H): F of the circuit with it, less F without it."""
+
+    def work(progress: Progress) -> NDArray[np.float64]:
+        passes = asked.passes(run)
+        own = float(passes.of([heads])[0])
+        sign = np.array(
+            [
+                [1.0 if (b, h) in heads else -1.0 for h in range(passes.lm.config.n_heads)]
+                for b in range(passes.lm.config.n_layers)
+            ]
+        )
+        result: NDArray[np.float64] = sign * (own - without_each(passes, heads, progress))
+        return result
+
+    return _watched(("brings", asked, heads), run, stop, work)
+
+
+def score(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> Score:
+    """Faithfulness and completeness."""
+    return _watched(
+        ("score", asked, heads),
+        run,
+        stop,
+        lambda progress: score_of(asked.passes(run), heads, progress=progress),
+    )
+
+
+def _watched(name: tuple[Any, ...], run: Run, stop: Callable[[], Any], work: Callable[[Progress], T]) -> T:
+    """What `work` gives, from memory where it is known; else with a bar, at which a click interrupts it."""
+    place = st.empty()
+
+    def shown() -> T:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", key=f"circuit_stop_{name[0]}", type="primary", on_click=stop)
+            bar = st.progress(0.0)
+        return work(lambda done, most: bar.progress(done / most, words.searching(done, most)))
+
+    found = runs.runs().derived((__name__, *name), run, shown)
+    place.empty()
+    return found

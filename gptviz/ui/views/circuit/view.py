@@ -1,0 +1,354 @@
+"""The circuit: a sheet of heads that are in or out, the curve of the search, and what the circuit is "
+"worth."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from gptviz.analysis.circuit import WAYS, Circuit, goal, parse, subsets, written
+from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
+from gptviz.analysis.shapes import run_first_block
+from gptviz.figures.circuit import Curve, circuit_curve, circuit_sheet
+from gptviz.model import MultiHeadAttention
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell import changes, state
+from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import target
+from gptviz.ui.views.circuit import derived, words
+from gptviz.ui.views.circuit.derived import Asked, Heads
+from gptviz.ui.views.circuit.snippet import kept as kept_in_python
+from gptviz.ui.views.circuit.words import Measured
+from gptviz.ui.views.examples import example_row
+from gptviz.ui.views.panel import panel
+from gptviz.ui.views.slow import is_asked_for
+
+OTHERS: Param[str] = Param("others", str, "sample", if_there)
+FORWARDS = Param("forwards", bool, True)
+CIRCUIT: Param[str | None] = Param("circuit", str, None)  # None: what the search found, or all heads
+SEARCH: Param[str | None] = Param("search", str, None, if_there)
+SCORE: Param[str | None] = Param("score", str, None)  # what a link says of its circuit
+SHEET: Param[str | None] = Param("sheet", str, None, if_there)  # None: its colours where that is quick
+PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET)
+
+NOBODY = "none"  # the empty circuit, in an address
+AGREES = 0.0006  # a link's score has four decimals, and another machine other last digits
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The circuit on the screen: its heads, F of the whole model, of it and of nobody, and how F is "
+    "called."""
+
+    heads: Heads
+    whole: float
+    value: float
+    empty: float
+    of: int
+    measured: Measured
+
+    @property
+    def wanted(self) -> float:
+        return goal(self.whole)
+
+
+def draw(scene: Scene) -> None:
+    """The page under the strip of chips."""
+    explained = target.target_input(scene, label="Token to keep")
+    _controls()
+    asked = Asked(scene.position, explained.token, explained.against, OTHERS.value, FORWARDS.value)
+    sentence = st.container()
+    _buttons(scene)
+    searches = _searches(scene, asked)
+    chosen = _chosen(scene, asked, searches, Measured(explained.shown, explained.against_shown))
+    with sentence:
+        _say(scene, chosen)
+    left, right = st.columns([5, 4], gap="medium")
+    with left:
+        brings = _sheet(scene, asked, chosen)
+    with right:
+        _curve(scene, asked, chosen, searches)
+    _golf(scene, asked, chosen)
+    prose(words.LOOK_FOR, "head")
+    st.caption(words.STAY)
+    _worth(scene, asked, chosen)
+    example_row("A copied passage", "A name comes back", "A quotation closes")
+    _details(scene, asked, chosen, searches, brings)
+
+
+# ---- choosing ----
+
+
+def _controls() -> None:
+    OTHERS.within(words.OTHERS)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        OTHERS.widget(
+            st.segmented_control,
+            "Every other head gives",
+            options=tuple(words.OTHERS),
+            format_func=words.OTHERS.__getitem__,
+            required=True,
+        )
+        FORWARDS.widget(st.toggle, "The feed-forwards stay")
+
+
+def _buttons(scene: Scene) -> None:
+    SEARCH.within((*WAYS, "both"))
+    everyone = all_heads(scene.lm)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for way, label in words.SEARCHES.items():
+            done = SEARCH.value in (way, "both")
+            st.button(
+                label,
+                key=f"circuit_{way}",
+                icon=":material/search:",
+                help=words.SEARCH_HELP,
+                disabled=done,
+                on_click=_search,
+                args=(way,),
+            )
+        for key, label, heads in (("all", "All heads", everyone), ("none", "No head", [])):
+            st.button(label, key=f"circuit_{key}", type="tertiary", on_click=_take, args=(tuple(heads),))
+
+
+def _search(way: str) -> None:
+    """Callback: search in this way, too, and show what is found."""
+    SEARCH.set(way if SEARCH.value in (None, way) else "both")
+    CIRCUIT.set(None)
+    SCORE.set(None)
+
+
+def _take(heads: Heads) -> None:
+    """Callback: these heads are the circuit."""
+    CIRCUIT.set(written(heads) or NOBODY)
+    SCORE.set(None)
+
+
+def _toggle(heads: Heads, head: Head) -> None:
+    _take(tuple(sorted(set(heads) ^ {head})))
+
+
+def _searches(scene: Scene, asked: Asked) -> dict[str, Circuit]:
+    """What was searched for, by its way."""
+    ways = WAYS if SEARCH.value == "both" else [way for way in WAYS if way == SEARCH.value]
+    return {way: derived.search(scene.run, asked, way, lambda: SEARCH.set(None)) for way in ways}
+
+
+def _chosen(scene: Scene, asked: Asked, searches: dict[str, Circuit], measured: Measured) -> Chosen:
+    everyone = tuple(all_heads(scene.lm))
+    heads = min((found.heads for found in searches.values()), key=len, default=everyone)
+    if CIRCUIT.value is not None:
+        try:
+            heads = tuple(parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, scene.lm))
+        except ValueError as error:
+            st.warning(words.unreadable(str(error)))
+    whole, value, empty = derived.values(scene.run, asked, heads)
+    return Chosen(heads, whole, value, empty, len(everyone), measured)
+
+
+# ---- what is said ----
+
+
+def _say(scene: Scene, chosen: Chosen) -> None:
+    prose(
+        words.sentence(
+            chosen.measured,
+            len(chosen.heads),
+            chosen.of,
+            (chosen.whole, chosen.value, chosen.empty),
+            OTHERS.value,
+            FORWARDS.value,
+        ),
+        "head",
+        "logit",
+        "mean",
+    )
+    if scene.run.edits:
+        st.caption(words.CHANGED)
+    if SCORE.value is not None and CIRCUIT.value is not None:
+        shown = f"{chosen.value:.4f}"
+        if words.is_number(SCORE.value) and abs(float(SCORE.value) - chosen.value) <= AGREES:
+            st.success(words.score_holds(len(chosen.heads), shown))
+        else:
+            st.warning(words.score_differs(SCORE.value, shown))
+
+
+def _golf(scene: Scene, asked: Asked, chosen: Chosen) -> None:
+    """The link that holds the circuit and its score."""
+    number = chosen.measured.number
+    if len(chosen.heads) < chosen.of or not asked.feed_forwards:
+        edits = edits_of(scene.lm, chosen.heads, asked.others, asked.feed_forwards)
+        st.button(words.EVERYWHERE, key="circuit_everywhere", on_click=changes.add, args=edits)
+    st.markdown(
+        words.golf(
+            len(chosen.heads), chosen.value >= chosen.wanted, number(chosen.value), number(chosen.wanted)
+        )
+    )
+    own = {
+        CIRCUIT.name: written(chosen.heads) or NOBODY,
+        SCORE.name: f"{chosen.value:.4f}",
+        SEARCH.name: None,
+    }
+    query = urlencode(state.link() | in_link(PARAMS, own), safe="+")
+    st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+
+
+# ---- the pictures ----
+
+
+def _sheet(scene: Scene, asked: Asked, chosen: Chosen) -> NDArray[np.float64] | None:
+    """Who is in, coloured by what each brings where that is quick or asked for."""
+    SHEET.within(("on", "off"))
+    config, brings = scene.lm.config, None
+    slow = is_asked_for(scene.lm, len(scene.tokens), chosen.of)
+    if SHEET.value == "on" or (SHEET.value is None and not slow):
+        brings = derived.brings(scene.run, asked, chosen.heads, lambda: SHEET.set("off"))
+    else:
+        st.button(words.ask(chosen.of), key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
+    st.caption(words.SHEET)
+    scene.chart(
+        circuit_sheet(brings, chosen.heads, (config.n_layers, config.n_heads), scene.mode),
+        key="circuit_sheet",
+        alt=f"The circuit of {chosen.measured.axis}: {len(chosen.heads)} of {chosen.of} heads",
+    )
+    heads = chosen.heads
+    cell_clicks(
+        "circuit_sheet",
+        config.n_layers,
+        config.n_heads,
+        lambda block, head: _toggle(heads, (block, head)),
+        scene.mode,
+    )
+    return brings
+
+
+def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circuit]) -> None:
+    number = chosen.measured.number
+    for way, found in searches.items():
+        is_enough = float(found.steps["value"].max()) >= chosen.wanted
+        st.markdown(words.found(way, len(found.heads), number(chosen.wanted), is_enough))
+    if not searches:
+        st.markdown(words.NOT_SEARCHED)
+    curves = [
+        Curve(way, found.steps["size"].tolist(), found.steps["value"].tolist(), _says(found, way, chosen))
+        for way, found in searches.items()
+    ]
+    if searches:
+        values = derived.random(scene.run, asked)
+        says = [words.point("random", size, number(value), None) for size, value in enumerate(values)]
+        curves.insert(0, Curve("random", list(range(len(values))), values, says))
+    by_way = {way: found.stages for way, found in searches.items()}
+
+    def pick() -> None:
+        points = st.session_state["circuit_curve"].selection.points
+        way, place = points[0].get("customdata", ("", 0)) if points else ("", 0)
+        if way in by_way:
+            _take(by_way[way][int(place)])
+
+    scene.chart(
+        circuit_curve(
+            curves,
+            words.CURVES,
+            (chosen.whole, chosen.wanted),
+            (len(chosen.heads), chosen.value),
+            chosen.of,
+            chosen.measured.axis,
+            scene.mode,
+        ),
+        key="circuit_curve",
+        alt=f"F against the number of heads: {chosen.measured.axis}",
+        on_select=pick,
+    )
+    st.caption(words.CURVE)
+
+
+def _says(found: Circuit, way: str, chosen: Chosen) -> list[str]:
+    steps = found.steps
+    rows = zip(steps["size"], steps["block"], steps["head"], steps["value"], strict=True)
+    return [
+        words.point(way, size, chosen.measured.number(value), None if pd.isna(block) else (block, head))
+        for size, block, head, value in rows
+    ]
+
+
+# ---- what it is worth ----
+
+
+def _worth(scene: Scene, asked: Asked, chosen: Chosen) -> None:
+    with panel(words.WORTH, ":material/balance:", "circuit_worth") as opened:
+        if not opened:
+            return
+        st.markdown(words.definitions(chosen.measured))
+        sets, everything = subsets(chosen.heads)
+        if is_asked_for(scene.lm, len(scene.tokens), 2 * len(sets)) and not st.toggle(
+            words.ask_score(2 * len(sets)), key="circuit_score_ask"
+        ):
+            return
+        score = derived.score(
+            scene.run, asked, chosen.heads, lambda: st.session_state.pop("circuit_worth", None)
+        )
+        prose(
+            words.scored(
+                score.size, score.faithfulness, score.completeness, score.worst, len(sets), everything
+            )
+        )
+        in_numbers(score.table, "circuit-sets", words.SETS, "the sets K")
+
+
+# ---- the details ----
+
+
+def _details(
+    scene: Scene,
+    asked: Asked,
+    chosen: Chosen,
+    searches: dict[str, Circuit],
+    brings: NDArray[np.float64] | None,
+) -> None:
+    in_numbers(
+        lambda: _table(chosen, brings, scene.lm.config.n_heads), "circuit", words.NUMBERS, "every head"
+    )
+    if searches:
+        steps = [found.steps.assign(way=words.CURVES[way]) for way, found in searches.items()]
+        values = derived.random(scene.run, asked)
+        steps.append(
+            pd.DataFrame({"size": range(len(values)), "value": values, "way": words.CURVES["random"]})
+        )
+        in_numbers(
+            lambda: pd.concat(steps, ignore_index=True), "circuit-search", words.SEARCHED, "the curves"
+        )
+    in_code(
+        [Passes.of, edits_of, MultiHeadAttention.forward],
+        program(
+            kept_in_python,
+            scene.load,
+            text=scene.text,
+            position=scene.position,
+            token=asked.token,
+            against=asked.against,
+            heads=written(chosen.heads),
+            others=asked.others,
+            feed_forwards=asked.feed_forwards,
+            search=next(iter(searches), None),
+            special_tokens=scene.special,
+        ),
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )
+
+
+def _table(chosen: Chosen, brings: NDArray[np.float64] | None, n_heads: int) -> pd.DataFrame:
+    rows = [divmod(i, n_heads) for i in range(chosen.of)]
+    inside = [head in chosen.heads for head in rows]
+    table = pd.DataFrame(rows, columns=["block", "head"]).assign(inside=inside)
+    if brings is None:
+        return table
+    change = brings.ravel()
+    with_it = [chosen.value if one else chosen.value + d for one, d in zip(inside, change, strict=True)]
+    without = [chosen.value - d if one else chosen.value for one, d in zip(inside, change, strict=True)]
+    return table.assign(**{"F with it": with_it, "F without it": without, "brings": change})

@@ -1,0 +1,208 @@
+"""The sentences of "Circuit": numbers in, Markdown out. Tokens come as the screen shows them."""
+
+import re
+from dataclasses import dataclass
+
+from gptviz.digits import fixed, significant
+from gptviz.ui.words import as_code
+
+OTHERS = {"sample": "its mean over a sample of text", "mean": "its mean over this text", "zero": "0"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured, F: the tokens as the screen shows them."""
+
+    token: str
+    against: str | None
+
+    @property
+    def name(self) -> str:
+        """F in a sentence."""
+        if self.against is None:
+            return f"the probability of {as_code(self.token)}"
+        return f"the logit of {as_code(self.token)} less that of {as_code(self.against)}"
+
+    @property
+    def axis(self) -> str:
+        """F at an axis."""
+        if self.against is None:
+            return f"probability of {self.token}"
+        return f"logit of {self.token} − {self.against}"
+
+    def number(self, value: float) -> str:
+        """F with its digits."""
+        return fixed(value, 2) if self.against is not None else significant(value)
+
+
+def sentence(
+    measured: Measured, size: int, of: int, values: tuple[float, float, float], others: str, forwards: bool
+) -> str:
+    """What a circuit keeps. `values` are F of the whole model, of the circuit, and of no head at all."""
+    whole, kept, empty = (measured.number(value) for value in values)
+    if size == of and forwards:
+        return (
+            f"All {of} heads are in: that is the model itself, and {measured.name} is **{whole}**. With no "
+            f"head in, each giving {OTHERS[others]}, it is {empty}. How few heads are enough?"
+        )
+    who = {0: "No head is in, which keeps", 1: f"**1 of {of} heads** keeps"}.get(
+        size, f"**{size} of {of} heads** keep"
+    )
+    gone = "each other head gives" if forwards else "each other head and every feed-forward gives"
+    return (
+        f"{who} {share_of(values[1], values[0])}{measured.name}: it is **{kept}**, and {whole} in the whole "
+        f"model. All else is gone: {gone} {OTHERS[others]}. With no head in it would be {empty}."
+    )
+
+
+def share_of(value: float, whole: float) -> str:
+    """How much is kept, in percent; nothing where there is no telling, since the whole is not above 0."""
+    return "" if whole <= 0 else f"**{fixed(100 * value / whole, 0)} %** of "
+
+
+SHEET = (
+    "A frame: the head is in. The colour: what it brings, F with it less F without it, the others as they "
+    "are. A click puts a head in or takes it out."
+)
+
+LOOK_FOR = (
+    "**What to look for.** A framed head that is pale can go; a head that is orange and not framed is "
+    "missed. Heads work together: one that copies is worth nothing without the one that finds what to "
+    "copy, so that heads that are *added* one by one may seem to bring nothing for long. And heads stand in "
+    "for one another: of two that do the same, either can go. So neither way need find the fewest. Try both, "
+    "then click."
+)
+
+STAY = (
+    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The feed-forwards stay "
+    "as well, unless the switch takes them away: then each gives its mean."
+)
+
+
+def searching(done: int, most: int) -> str:
+    return f"{done} passes, at most {most}"
+
+
+SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
+SEARCH_HELP = (
+    "A greedy search: each step tries every head, and takes the one that leaves F highest. About half of all "
+    "heads squared are the passes that it takes."
+)
+CURVES = {"remove": "taken away one by one", "add": "added one by one", "random": "added in a random order"}
+
+NOT_SEARCHED = "Nobody has searched yet: take heads away one by one, or click heads in and out yourself."
+
+
+def found(way: str, size: int, wanted: str, is_enough: bool) -> str:
+    """What a search ended with."""
+    if not is_enough:
+        return f"The search ({CURVES[way]}) came by no circuit with F at least {wanted}."
+    how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
+    return f"{how} F is at least {wanted} (nine tenths of the model's own): **{size}** heads."
+
+
+def point(way: str, size: int, value: str, head: tuple[int, int] | None) -> str:
+    """A hover over a point of a curve."""
+    said = f"{size} {'head' if size == 1 else 'heads'}, {CURVES[way]}: F is {value}"
+    if head is None:
+        return said
+    return f"{said}<br>{'without' if way == 'remove' else 'with'} block {head[0]}, head {head[1]} at last"
+
+
+def ask(heads: int) -> str:
+    """Before it is asked for, where it takes long."""
+    return f"Colour the sheet: what does each of the {heads} heads bring?"
+
+
+def ask_score(passes: int) -> str:
+    return f"Work them out ({passes} passes)"
+
+
+def unreadable(error: str) -> str:
+    """Of a circuit in a link."""
+    return f"The link's circuit cannot be read, and is left out: {error}."
+
+
+WORTH = "Is it faithful, is it complete? Three measures of a circuit"
+
+CURVE = (
+    "F for the circuits of the search, from many heads to few or from few to many, beside heads added in a "
+    "random order. The dashed line: nine tenths of the whole model's F. A click on a point takes that "
+    "circuit."
+)
+
+DEFINITIONS = """
+After Wang et al., *Interpretability in the Wild*, 2022, section 4. M is the model with all its parts, C the
+circuit, and F is {F}, with everything replaced that is not in.
+
+- **faithfulness** |F(M) − F(C)|: what the circuit gets wrong. 0 is faithful.
+- **completeness** the largest |F(C without K) − F(M without K)| over sets K of the circuit's heads: taken out
+  of the circuit and out of the model, they should do the same harm. Where it is large, the model has other
+  heads that stand in, and the circuit has not all of them.
+- **size** |C|: the number of heads.
+
+There, F is the difference of two logits, averaged over many prompts of one form, and the mean is that of
+those prompts, position by position. Here there is one text, and a mean is the same at every position.
+"""
+
+
+def definitions(measured: Measured) -> str:
+    return DEFINITIONS.replace("{F}", measured.name)
+
+
+def scored(
+    size: int, faithfulness: float, completeness: float, worst: str, sets: int, everything: bool
+) -> str:
+    """The three measures of a circuit."""
+    which = (
+        f"all {sets} sets K" if everything else f"{sets} sets K: none, each head, all of them, random halves"
+    )
+    where = f"for K = {worst}" if worst else "with nothing taken out"
+    return (
+        f"faithfulness **{significant(faithfulness)}** · completeness **{significant(completeness)}**, "
+        f"{where}, the worst of {which} · size **{size}**"
+    )
+
+
+# ---- golf ----
+
+
+def golf(size: int, is_kept: bool, value: str, goal: str) -> str:
+    """What the link is for."""
+    if is_kept:
+        return (
+            f"**Circuit golf:** {size} heads, and the prediction is kept (F is {value}, at least {goal}). "
+            "Who needs fewer? The link holds the circuit and its score:"
+        )
+    return (
+        f"**Circuit golf:** with {size} heads F is {value}, short of {goal}: the prediction is not kept. The "
+        "link holds the circuit and its score:"
+    )
+
+
+def score_holds(size: int, value: str) -> str:
+    heads = "head" if size == 1 else "heads"
+    return f"The score in this link was worked out anew, and holds: {size} {heads}, F is {value}."
+
+
+def score_differs(said: str, value: str) -> str:
+    return (
+        f"The link says {as_code(said)}, but with these heads, this text and this model F is **{value}**, "
+        "worked out just now: the link's number is not what comes out."
+    )
+
+
+def is_number(said: str) -> bool:
+    """Whether a link's score can be read as a number with a point."""
+    return re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?", said) is not None
+
+
+NUMBERS = "What each head brings: F with it, F without it, the others of the circuit as they are."
+SEARCHED = "Each circuit of the search: the head that was taken away or added, and F."
+SETS = (
+    "The sets K: F of the circuit without them, F of the model without them, and how far apart the two are."
+)
+
+EVERYWHERE = "Make this circuit the model, on every page"
+
+CHANGED = "The model is changed: M is the changed model, and the circuit is one of it."

@@ -1,0 +1,73 @@
+"""What muting each part in turn takes away from a prediction: worked out with a progress bar, and its map."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from gptviz import Run
+from gptviz.analysis import shares as numbers
+from gptviz.analysis.knock_out import knock_out
+from gptviz.figures import shares as figures
+from gptviz.ui import runs
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.target import Target
+
+KINDS = ("head", "attention", "feed-forward")
+
+
+def knocked(
+    scene: Scene,
+    target: Target,
+    key: str,
+    stop: Callable[[], Any],
+    baseline: str = "zero",
+    run: Run | None = None,
+) -> pd.DataFrame:
+    """`knock_out` at the selected position; with a progress bar and a button `key`, where it is not known.
+
+    `stop` is the button's callback: the page must then not ask again. `run` is the scene's own if it is none.
+    """
+    run, position = run or scene.run, scene.position
+    pair = target.token if target.against is None else (target.token, target.against)
+    place = st.empty()
+
+    def work() -> pd.DataFrame:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", key=key, type="primary", on_click=stop)
+            bar = st.progress(0.0)
+
+        def progress(done: int, of: int) -> None:
+            bar.progress(done / of, f"{done} of {of} parts muted")  # a click interrupts the script here
+
+        return knock_out(runs.model(run), run.ids, pair, baseline, position, progress=progress)
+
+    found = runs.runs().derived((f"{__name__}.knocked", position, pair, baseline), run, work)
+    place.empty()
+    return found
+
+
+def muted_map(
+    scene: Scene,
+    muted: pd.DataFrame,
+    lost: NDArray[np.floating],
+    opened: tuple[int, int] | None,
+    key: str,
+    alt: str,
+    on_pick: Callable[[int, int], Any],
+) -> None:
+    """Blocks x parts: what muting each of `knock_out`'s rows takes away (n,). A click is (block, column).
+
+    The columns after the heads' are the block's attention and its feed-forward.
+    """
+    config = scene.lm.config
+    table = muted[["kind", "block", "head"]].rename(columns={"kind": "part"}).assign(contribution=lost)
+    grid, columns = numbers.grid(table, config.n_layers, config.n_heads, KINDS[1:])
+    scene.chart(
+        figures.share_grid(grid, columns, opened, "muting it takes away", scene.mode), key=key, alt=alt
+    )
+    cell_clicks(key, len(grid), len(columns), on_pick, scene.mode)

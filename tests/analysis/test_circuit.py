@@ -1,0 +1,260 @@
+"""Circuits: batched and restarted passes are what edits do one by one, and what missing weights do."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz.analysis import circuit
+from gptviz.analysis.circuit import (
+    Circuit,
+    goal,
+    in_order,
+    parse,
+    random_order,
+    score,
+    search,
+    subsets,
+    without_each,
+    written,
+)
+from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.conftest import random_lm
+
+IDS = [5, 300, 17, 17, 4000, 8, 300]
+BASELINES = ("zero", "mean", "sample")
+TINY = random_lm(3, n_layers=2, n_heads=2)  # 16 circuits: few enough to try all
+HEADS = all_heads(TINY)
+
+
+def likely(lm):
+    """The token that the model says."""
+    return int(lm.trace(IDS, keep=[]).next_tokens(1)["id"][0])
+
+
+def by_edits(lm, text, target, heads, baseline, feed_forwards=True, position=-1):
+    """F from one pass with edits."""
+    edits = edits_of(lm, heads, baseline, feed_forwards)
+    logits = lm.trace(text, keep=[], edits=edits).logits(position).double()
+    if isinstance(target, tuple):
+        return float(logits[target[0]] - logits[target[1]])
+    return float(logits.softmax(0)[target])
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+@pytest.mark.parametrize("target", [7, (12, 7)])
+def test_all_heads_and_feed_forwards_are_the_model(baseline, target):
+    lm = random_lm(6)
+    passes = Passes(lm, IDS, target, baseline)
+    assert passes.of([all_heads(lm)])[0] == pytest.approx(passes.whole, abs=1e-6)
+    logits = lm.model(torch.tensor([IDS]))[0, -1].double()
+    one, two = target if isinstance(target, tuple) else (target, None)
+    own = logits.softmax(0)[one] if two is None else logits[one] - logits[two]
+    assert passes.whole == pytest.approx(own.item(), abs=1e-6)
+    assert edits_of(lm, all_heads(lm), baseline) == []
+
+
+@pytest.mark.parametrize("baseline", BASELINES)
+@pytest.mark.parametrize(("feed_forwards", "position", "target"), [(True, -1, 7), (False, 3, (12, 7))])
+def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards, position, target):
+    lm = random_lm(6)
+    chosen = [(), [(0, 1)], [(0, 0), (1, 2)], all_heads(lm)[2:7], all_heads(lm)]
+    passes = Passes(lm, IDS, target, baseline, feed_forwards, position)
+
+    def alone(heads):
+        return by_edits(lm, IDS, target, heads, baseline, feed_forwards, position)
+
+    assert np.allclose(passes.of(chosen), [alone(heads) for heads in chosen], atol=1e-5)
+    others = [alone(set(chosen[2]) ^ {head}) for head in all_heads(lm)]
+    assert np.allclose(without_each(passes, chosen[2]).ravel(), others, atol=1e-5)
+
+
+def test_a_circuit_with_zeros_is_a_model_without_those_weights():
+    """Nothing of ours: the plain forward of a copy whose output weights are 0."""
+    lm = random_lm(6)
+    d = lm.config.emb_dim // lm.config.n_heads
+    for heads in ([(0, 1), (1, 3)], [], [(1, 0)]):
+        model = copy.deepcopy(lm.model)
+        with torch.no_grad():
+            for b, h in set(all_heads(lm)) - set(heads):
+                model.trf_blocks[b].att.out_proj.weight[:, h * d : (h + 1) * d] = 0
+            logits = model(torch.tensor([IDS]))[0, -1]
+        found = Passes(lm, IDS, 7, "zero").of([heads])[0]
+        assert found == pytest.approx(logits.softmax(0)[7].item(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("way", "baseline"), [("remove", "mean"), ("add", "sample")])
+def test_each_step_of_a_search_is_the_best_of_all_that_it_could_take(way, baseline):
+    lm = random_lm(6)
+    token = likely(lm)
+    found = circuit(lm, IDS, token, baseline, way=way)
+    stages = found.stages
+    assert stages[0] == (tuple(all_heads(lm)) if way == "remove" else ())
+    for before, after, row in zip(stages[:-1], stages[1:], found.steps[1:].itertuples(), strict=True):
+        others = before if way == "remove" else set(all_heads(lm)) - set(before)
+        tried = [by_edits(lm, IDS, token, set(before) ^ {head}, baseline) for head in others]
+        assert row.value == pytest.approx(max(tried), abs=1e-5)
+        assert row.value == pytest.approx(by_edits(lm, IDS, token, after, baseline), abs=1e-5)
+        assert set(before) ^ set(after) == {(row.block, row.head)} and row.size == len(after)
+    kept = by_edits(lm, IDS, token, found.heads, baseline)
+    assert kept >= goal(found.whole) - 1e-5
+    assert found.heads in stages and len(stages) > 2
+
+
+@pytest.mark.parametrize("target", [7, (12, 7), (300, 5)])
+@pytest.mark.parametrize("baseline", BASELINES)
+def test_beside_an_exhaustive_search_of_a_tiny_model(target, baseline):
+    """All 16 circuits of four heads, a pass with edits each: a greedy search is among them, and no better."""
+    everyone = [set(c) for n in range(5) for c in itertools.combinations(HEADS, n)]
+    values = {frozenset(c): by_edits(TINY, IDS, target, c, baseline) for c in everyone}
+    passes = Passes(TINY, IDS, target, baseline)
+    assert np.allclose(passes.of(everyone), list(values.values()), atol=1e-5)
+    enough = goal(passes.whole) - 1e-5
+    fewest = min(len(c) for c, value in values.items() if value >= enough)
+    for way in ("remove", "add"):
+        found = search(passes, way)
+        assert values[frozenset(found.heads)] >= enough and len(found.heads) >= fewest
+        best_alone = max(values[frozenset({head})] for head in HEADS)
+        if way == "add" and len(found.steps) > 1:  # the first step of a greedy search is exhaustive
+            assert found.steps["value"][1] == pytest.approx(best_alone, abs=1e-5)
+    for heads in (HEADS[:2], HEADS[1:], []):
+        measured = score(passes, heads)
+        sets = [set(k) for n in range(len(heads) + 1) for k in itertools.combinations(heads, n)]
+        gaps = {
+            written(k): abs(values[frozenset(set(heads) - k)] - values[frozenset(set(HEADS) - k)])
+            for k in sets
+        }
+        assert measured.all_subsets and dict(
+            zip(measured.table["K"], measured.table["gap"], strict=True)
+        ) == pytest.approx(gaps, abs=2e-5)
+        assert measured.completeness == pytest.approx(max(gaps.values()), abs=2e-5)
+        assert measured.faithfulness == pytest.approx(gaps[""], abs=2e-5)
+        assert measured.empty == pytest.approx(values[frozenset()], abs=1e-5)
+        assert gaps[measured.worst] == pytest.approx(measured.completeness, abs=2e-5)
+
+
+def test_the_whole_model_is_faithful_and_complete():
+    measured = score(Passes(TINY, IDS, 7), HEADS)
+    assert measured.size == 4
+    assert measured.faithfulness == pytest.approx(0, abs=1e-6)
+    assert measured.completeness == pytest.approx(0, abs=1e-6)
+
+
+def test_the_sets_of_a_large_circuit():
+    heads = all_heads(random_lm(6))
+    sets, everything = subsets(heads)
+    assert not everything and sets[0] == () and tuple(heads) in sets
+    assert all((head,) in sets for head in heads) and len(sets) == len(set(sets)) > len(heads) + 10
+    assert all(set(k) <= set(heads) for k in sets) and sets == subsets(heads)[0]
+
+
+def test_the_bundled_model_needs_its_induction_heads(mini):
+    """Of 48 heads 16 are enough; among them the previous-token head and two induction heads."""
+    heads = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
+    passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
+    chosen = parse(heads, mini)
+    value = passes.of([chosen])[0]
+    assert value == pytest.approx(
+        by_edits(mini, DEFAULT_TEXT, mini.encode(" mill")[0], chosen, "sample"), abs=1e-5
+    )
+    assert value > goal(passes.whole) and passes.whole == pytest.approx(0.906, abs=0.0005)
+    for head in ((4, 3), (5, 0), (5, 3)):
+        assert passes.of([set(chosen) - {head}])[0] < goal(passes.whole)
+
+
+def test_a_random_order_is_every_head_once(lm):
+    order = random_order(lm, 3)
+    assert sorted(order) == all_heads(lm) and order == random_order(lm, 3) != random_order(lm, 4)
+    passes = Passes(lm, IDS, 7)
+    steps = in_order(passes, order)
+    assert steps["size"].tolist() == list(range(len(order) + 1))
+    assert steps["value"].iloc[-1] == pytest.approx(passes.whole, abs=1e-6)
+    assert steps["value"].iloc[3] == pytest.approx(by_edits(lm, IDS, 7, order[:3], "mean"), abs=1e-5)
+
+
+def test_an_edited_model_has_its_own_circuits():
+    lm = random_lm(6).edited("z.0.1=zero", "resid_mid.1@2=mean")
+    token = likely(lm)
+    passes = Passes(lm, IDS, token, "sample")
+    assert passes.whole == pytest.approx(lm.trace(IDS).logits().softmax(0)[token].item(), abs=1e-6)
+    assert abs(passes.whole - Passes(lm.plain, IDS, token).whole) > 1e-2
+    heads = [(0, 1), (1, 0)]
+    assert passes.of([heads])[0] == pytest.approx(by_edits(lm, IDS, token, heads, "sample"), abs=1e-5)
+    found = without_each(passes, all_heads(lm))
+    for (b, h), value in zip(all_heads(lm), found.ravel(), strict=True):
+        others = set(all_heads(lm)) - {(b, h)}
+        assert value == pytest.approx(by_edits(lm, IDS, token, others, "sample"), abs=1e-5)
+
+
+def test_it_can_be_stopped_and_leaves_nothing_behind():
+    lm = random_lm(6)
+    before = lm.trace(IDS, keep=[]).logits()
+    done = []
+
+    class Stop(Exception):
+        pass
+
+    def progress(passes, of):
+        done.append((passes, of))
+        if len(done) == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        circuit(lm, IDS, 99, progress=progress)
+    assert done == [(4, 36), (8, 36), (11, 36)]
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
+    assert torch.equal(lm.trace(IDS, keep=[]).logits(), before)
+
+
+def test_one_token_one_head_and_bfloat16():
+    small = random_lm(6, n_heads=1, n_layers=1)
+    found = circuit(small, [17], 7)
+    assert isinstance(found, Circuit) and found.steps["size"].tolist()[0] == 1
+    half = random_lm(6)
+    half.model.bfloat16()
+    heads = all_heads(half)[:3]
+    assert Passes(half, IDS, 7, "sample").of([heads])[0] == pytest.approx(
+        by_edits(half, IDS, 7, heads, "sample"), abs=0.05
+    )
+
+
+@given(st.sets(st.sampled_from(HEADS)))
+def test_a_circuit_is_read_as_it_is_written(heads):
+    assert parse(written(heads), TINY) == sorted(heads)
+    assert parse(written(heads).replace("+", " "), TINY) == sorted(heads)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("4", "'4' is no head; a circuit is written block.head"),
+        ("0.0++1.1", "'' is no head"),
+        ("0.0+2.0", "there is no head 2.0: the blocks of random go from 0 to 1"),
+        ("0.9", "the heads of each from 0 to 1"),
+        ("-1.0", "'-1.0' is no head"),
+        ("٣.0", "is no head"),
+    ],
+)
+def test_what_is_no_circuit_is_answered_with_a_sentence(text, says):
+    with pytest.raises(ValueError, match=says.replace("+", r"\+")):
+        parse(text, TINY)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"way": "best"}, "way is 'best'; it must be one of remove, add"),
+        ({"baseline": "uniform"}, "baseline is 'uniform'"),
+        ({"target": 8192}, "target is 8192"),
+        ({"position": 9}, "no position 9"),
+        ({"text": ""}, "the text is empty"),
+    ],
+)
+def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
+    with pytest.raises(ValueError, match=says):
+        circuit(lm, **{"text": IDS, "target": 7, **options})

@@ -1,0 +1,41 @@
+"""The page "Knock-out" in Chromium: the story on the map, and a click that opens a part."""
+
+import numpy as np
+
+from gptviz.analysis import knock_out
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.browser.plots import click, hover, values
+
+MILL, TOWN = 2958, 1647
+
+
+def test_the_map_tells_the_story_and_a_click_opens_a_part(open_page, settled, mini):
+    page = open_page("knock_out", against=TOWN)
+    cells = values(page, "knock_out_map", 0, "z")  # blocks x (heads, attention, feed-forward)
+    table = knock_out(mini, DEFAULT_TEXT, (MILL, TOWN))
+    own = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().softmax(0)[MILL].item()
+    assert np.allclose(cells.ravel(), own - table["probability"], atol=1e-4)
+    assert round(float(cells[4, 3]), 2) == 0.72  # 0.906 -> 0.184
+    assert hover(page, "knock_out_map", 3, 4).startswith("block 4 · head 3")
+
+    click(page, "knock_out_map", 3, 4)
+    settled(page)
+    assert "block=4" in page.url and "head=3" in page.url
+    page.get_by_role("link", name="See where block 4, head 3 looks").wait_for()
+    click(page, "knock_out_map", 9, 5)
+    settled(page)
+    assert "block=5" in page.url and "part=feed-forward" in page.url
+    page.get_by_text("logit", exact=True).click()
+    settled(page)
+    drawn = values(page, "knock_out_map", 0, "z")
+    assert np.allclose(drawn.ravel(), -table["effect"], atol=1e-4) and "measure=logit" in page.url
+    page.get_by_role("link", name="See the feed-forward of block 5").click()
+    settled(page)
+    page.get_by_role("heading", name="Feed-forward", exact=True).wait_for()
+    assert "block=5" in page.url
+
+
+def test_a_phone_needs_no_scrolling_sideways(open_page):
+    page = open_page("knock_out", viewport=(390, 844), color_scheme="dark", text="Sam and the 🦜 sat")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert values(page, "knock_out_map", 0, "z").shape == (6, 10)

@@ -1,0 +1,127 @@
+"""The page "Circuit" through AppTest: what is drawn and said is that of passes with edits."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from gptviz.analysis import circuit
+from gptviz.analysis.circuit import Circuit, in_order, parse, random_order, score
+from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.circuit.snippet import kept
+from tests.specs import charts
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
+
+
+def here(at):
+    """Size and F of the circuit on the screen, and the sheet's colours."""
+    sheet, curve = charts(at)[:2]
+    point = curve["data"][-1]
+    return int(point["x"][0]), float(point["y"][0]), np.array(sheet["data"][0]["z"])
+
+
+def by_edits(lm, text, heads, token, others="sample", feed_forwards=True):
+    edits = edits_of(lm, heads, others, feed_forwards)
+    return float(lm.trace(text, keep=[], edits=edits).logits().double().softmax(0)[token])
+
+
+def test_at_first_all_heads_are_in(run_page, mini):
+    at = run_page("circuit", text=TEXT)
+    size, value, brings = here(at)
+    top = mini.trace(TEXT, keep=[]).next_tokens(1)
+    assert size == 48 and value == pytest.approx(top["probability"][0], abs=1e-6)
+    token, everyone = int(top["id"][0]), set(all_heads(mini))
+    for b, h in ((0, 1), (4, 3), (5, 0)):
+        without = by_edits(mini, TEXT, everyone - {(b, h)}, token)
+        assert brings[b, h] == pytest.approx(value - without, abs=1e-5)
+
+
+def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
+    at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.8697")
+    size, value, brings = here(at)
+    heads, mill = parse(SIXTEEN, mini), mini.encode(" mill")[0]
+    assert size == 16 and value == pytest.approx(by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5)
+    assert f"{value:.4f}" == "0.8697" and len(at.success) == 1 and not at.warning
+    assert brings[4, 3] == pytest.approx(
+        value - by_edits(mini, DEFAULT_TEXT, set(heads) - {(4, 3)}, mill), abs=1e-5
+    )
+    assert brings[2, 2] == pytest.approx(
+        by_edits(mini, DEFAULT_TEXT, {*heads, (2, 2)}, mill) - value, abs=1e-5
+    )
+    link = next(block.value for block in at.code if "score=" in block.value)
+    assert f"circuit={SIXTEEN}&score=0.8697" in link
+    for wrong in ("0.9423", "nan", "much"):
+        at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score=wrong)
+        assert "0.8697" in at.warning[0].value and wrong in at.warning[0].value and not at.success
+
+
+def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch):
+    few = [(0, 1), (1, 3), (4, 3), (5, 0), (5, 3)]  # among which it searches: the test is short then
+    monkeypatch.setattr(sys.modules[Circuit.__module__], "all_heads", lambda lm: few)
+    at = run_page("circuit", text=TEXT, others="zero")
+    at.button(key="circuit_add").click().run()
+    assert not at.exception and at.query_params["search"] == "add"
+    token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
+    found = circuit(mini, TEXT, token, "zero", way="add")
+    drawn = charts(at)[1]["data"]
+    assert here(at)[0] == len(found.heads) and len(found.steps) > 1
+    assert np.allclose(drawn[1]["y"], found.steps["value"], atol=1e-5)
+    ordered = in_order(Passes(mini, TEXT, token, "zero"), random_order(mini))
+    assert np.allclose(drawn[0]["y"], ordered["value"], atol=1e-5)
+    at.session_state["numbers_circuit-search"] = True
+    at.run()
+    table = next(one.value for one in at.dataframe if "way" in one.value)
+    assert np.allclose(table["value"][: len(found.steps)], found.steps["value"], atol=1e-5)
+    at.button(key="circuit_none").click().run()
+    assert here(at)[0] == 0 and at.query_params["circuit"] == "none"
+    at.button(key="circuit_all").click().run()
+    assert here(at)[0] == 48
+
+
+def test_its_worth_is_score(run_page, mini):
+    at = run_page("circuit", text=TEXT, circuit="4.3+5.0", target=99, against=300, others="mean")
+    at.session_state["circuit_worth"] = True
+    at.session_state["numbers_circuit-sets"] = True
+    at.run()
+    assert not at.exception
+    found = score(Passes(mini, TEXT, (99, 300), "mean"), [(4, 3), (5, 0)])
+    table = next(one.value for one in at.dataframe if "gap" in one.value)
+    assert np.allclose(table["gap"], found.table["gap"], atol=1e-4)
+    assert len(table) == 4
+
+
+def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
+    at = run_page("circuit", text=TEXT, circuit="4.3+5.0", others="mean")
+    value = here(at)[1]
+    at.button(key="circuit_everywhere").click().run()
+    assert not at.exception
+    edits = at.query_params["edits"].split(",")
+    assert edits == [str(edit) for edit in edits_of(mini, [(4, 3), (5, 0)], "mean")]
+    token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
+    lm = mini.edited(*edits)
+    assert lm.trace(TEXT, keep=[]).logits().double().softmax(0)[token] == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<|endoftext|>"])
+def test_any_text_and_any_address(run_page, text):
+    for wrong in ("99.99", "x", "4.3+", "٣.1"):
+        at = run_page(
+            "circuit", text=text, circuit=wrong, others="y", search="z", sheet="q", forwards="maybe"
+        )
+        assert here(at)[0] == 48 and len(at.warning) == 1
+    for chart in at.get("plotly_chart"):
+        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
+
+
+def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
+    at = run_page("circuit", text=TEXT, circuit="4.3+5.0", target=99, others="mean", forwards="off")
+    found = kept(mini, TEXT, 11, 99, heads="4.3+5.0", others="mean", feed_forwards=False)
+    _, value, brings = here(at)
+    sign = np.full((6, 8), 1.0)
+    sign[4, 3] = sign[5, 0] = -1
+    assert np.allclose(brings, sign * (found - value), atol=1e-5)
+    assert f"2 heads: {value:.5f}" in capsys.readouterr().out

@@ -1,0 +1,94 @@
+"""The page "Knock-out" through AppTest: what is drawn is `knock_out`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gptviz.analysis import knock_out
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views import muted, slow
+from gptviz.ui.views.knock_out.snippet import muted as muted_in_python
+from tests.specs import charts
+
+TEXT = "The cat sat on the mat. The dog sat on the"
+MILL = 2958
+
+
+def drawn(at):
+    """The map's cells row by row, and the list's bars."""
+    cells, bars = charts(at)
+    return np.array(cells["data"][0]["z"]).ravel(), bars["data"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "baseline", "measure"),
+    [
+        ({}, "zero", "probability"),
+        ({"null": "mean", "measure": "logit", "against": 300, "token": 4, "target": 99}, "mean", "logit"),
+    ],
+)
+def test_what_is_drawn_is_knock_out(run_page, mini, query, baseline, measure):
+    at = run_page("knock_out", text=TEXT, **query)
+    position = query.get("token", -1)
+    logits = mini.trace(TEXT, keep=[]).logits(position).double()
+    token = query.get("target", int(logits.argmax()))
+    target = (token, query["against"]) if "against" in query else token
+    table = knock_out(mini, TEXT, target, baseline, position)
+    lost = -table["effect"] if measure == "logit" else float(logits.softmax(0)[token]) - table["probability"]
+    cells, bars = drawn(at)
+    assert np.allclose(cells, lost, atol=2e-5)
+    largest = np.sort(np.abs(lost))[::-1][:12]
+    assert np.allclose(np.abs(bars["x"]), largest, atol=2e-5)
+    assert not [button for button in at.button if button.key in ("knock_out_start", "knock_out_stop")]
+
+
+def test_the_story_of_the_previous_token_head(run_page, mini):
+    at = run_page("knock_out", text=DEFAULT_TEXT, block=4, head=3, target=MILL)
+    cells, bars = drawn(at)
+    assert cells.reshape(6, 10)[4, 3] == pytest.approx(0.906 - 0.184, abs=0.001)
+    assert bars["text"][bars["marker"]["line"]["width"].index(3)] == "0.184"  # the opened one
+    said = [element.value for element in at.markdown]
+    assert any("goes from 0.906 to **0.184**" in one for one in said)
+
+
+def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monkeypatch):
+    text = TEXT + " one"
+    monkeypatch.setattr(slow, "UNASKED", 0)
+    at = run_page("knock_out", text=text)
+    assert not charts(at)
+    at.button(key="knock_out_start").click().run()
+    assert len(charts(at)) == 2 and at.query_params["map"] == "on"
+    monkeypatch.setattr(muted, "knock_out", None)
+    at = run_page("knock_out", text=text, map="on", block=1, part="feed-forward")
+    assert len(charts(at)) == 2
+    stopped = run_page("knock_out", text=text, map="off")
+    assert not charts(stopped) and stopped.info[0].value and stopped.button(key="knock_out_start")
+
+
+def test_a_changed_model_has_its_own_map(run_page, mini):
+    at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", measure="logit")
+    lm = mini.edited("z.4.3=zero")
+    target = int(lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
+    cells, _ = drawn(at)
+    assert np.allclose(cells, -knock_out(lm, TEXT, target)["effect"], atol=2e-5)
+    assert cells.reshape(6, 10)[4, 3] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>"])
+def test_any_text_and_any_address(run_page, text):
+    at = run_page("knock_out", text=text, null="x", measure="y", part="z", map="maybe", block=99, head=99)
+    cells, _ = drawn(at)
+    assert np.isfinite(cells).all() and len(cells) == 60
+    for chart in at.get("plotly_chart"):
+        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
+
+
+def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
+    at = run_page("knock_out", text=TEXT, target=99, against=300, null="mean", measure="logit")
+    picture = muted_in_python(mini, TEXT, 11, 99, 300, "mean", block=4, head=3)
+    assert np.allclose(drawn(at)[0], picture, atol=2e-5)
+    assert "without block 4, head 3 it is" in capsys.readouterr().out
+    at.session_state["numbers_knock-out"] = True
+    at.run()
+    assert np.allclose(at.dataframe[0].value["effect"], -picture, atol=2e-5)

@@ -1,0 +1,60 @@
+"""The sentences of "Circuit", all of them, for small inputs."""
+
+from gptviz.ui.views.circuit import words
+from gptviz.ui.views.circuit.words import Measured
+from tests.golden_files import check
+
+
+def test_every_sentence() -> None:
+    one, pair = Measured("·mill", None), Measured("·mill", "·town")
+    values = (0.906, 0.8697, 6.48e-5)
+    check(
+        "circuit_words",
+        {
+            "sentence": words.sentence(one, 16, 48, values, "sample", True),
+            "sentence: the whole": words.sentence(one, 48, 48, values, "sample", True),
+            "sentence: without feed-forwards": words.sentence(one, 48, 48, values, "mean", False),
+            "sentence: one head": words.sentence(one, 1, 48, values, "mean", True),
+            "sentence: nobody": words.sentence(one, 0, 48, (0.9, 0.0001, 0.0001), "zero", True),
+            "sentence: difference": words.sentence(pair, 16, 48, (5.33, 7.2, -1.6), "sample", True),
+            "sentence: no share": words.sentence(pair, 16, 48, (-5.33, 7.2, -1.6), "sample", True),
+            "axis": f"{one.axis}; {pair.axis}",
+            "sheet": words.SHEET,
+            "look for": words.LOOK_FOR,
+            "stay": words.STAY,
+            "searching": words.searching(473, 1176),
+            "searches": "; ".join(words.SEARCHES.values()),
+            "search help": words.SEARCH_HELP,
+            "not searched": words.NOT_SEARCHED,
+            "found: remove": words.found("remove", 16, "0.815", True),
+            "found: add": words.found("add", 42, "0.815", True),
+            "found: nothing": words.found("add", 48, "0.815", False),
+            "point": words.point("remove", 16, "0.870", (5, 6)),
+            "point: random": words.point("random", 1, "0.870", None),
+            "curve": words.CURVE,
+            "ask": words.ask(144),
+            "ask for the score": words.ask_score(128),
+            "unreadable": words.unreadable("'4' is no head"),
+            "worth": words.WORTH,
+            "definitions": words.definitions(pair),
+            "scored": words.scored(16, 0.0363, 0.994, "0.1+0.4", 42, False),
+            "scored: all sets": words.scored(2, 0.0363, 0.994, "", 4, True),
+            "golf": words.golf(16, True, "0.870", "0.815"),
+            "golf: short": words.golf(9, False, "0.470", "0.815"),
+            "score holds": words.score_holds(16, "0.8697"),
+            "score differs": words.score_differs("0.9423", "0.8697"),
+            "score differs: no number": words.score_differs("`x`", "0.8697"),
+            "everywhere": words.EVERYWHERE,
+            "table: heads": words.NUMBERS,
+            "table: search": words.SEARCHED,
+            "table: sets": words.SETS,
+            "changed": words.CHANGED,
+        },
+    )
+
+
+def test_a_links_score_is_read_as_a_number_or_not_at_all() -> None:
+    assert all(words.is_number(said) for said in ("0.8697", "-1.5", "3", "0"))
+    assert not any(
+        words.is_number(said) for said in ("", "nan", "1e9", "0,5", "inf", "٣", " 1", "--1", "1.2.3")
+    )

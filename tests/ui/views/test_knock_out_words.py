@@ -1,0 +1,38 @@
+"""The sentences of "Knock-out", all of them, for small inputs."""
+
+from gptviz.ui.views.knock_out import words
+from gptviz.ui.views.knock_out.words import Asked, Muted
+from tests.golden_files import check
+
+
+def test_every_sentence() -> None:
+    asked = Asked("·old", 21, "·mill", None, 14.25, 0.906)
+    pair = Asked("·old", 21, "·mill", "·town", 5.33, 0.906)
+    head = Muted("block 4 · head 3", 10.6, 0.184)
+    whole = Muted("block 0 · attention", -3.5, 7.04e-5)
+    check(
+        "knock_out_words",
+        {
+            "sentence": words.sentence(asked, "probability", whole, head, 34, 48),
+            "sentence: a head is first": words.sentence(asked, "probability", head, head, 34, 48),
+            "sentence: logit": words.sentence(asked, "logit", whole, head, 34, 48),
+            "sentence: difference": words.sentence(pair, "logit", whole, head, 34, 48),
+            "grid": words.GRID,
+            "listed": words.listed(12, "probability"),
+            **{f"look for: {name}": words.look_for(name) for name in words.BASELINES},
+            "opened": words.opened(asked, head, 6, 60, "zero"),
+            "opened: sample": words.opened(pair, head, 6, 60, "sample"),
+            "opened: rises": words.opened(asked, Muted("block 0 · head 6", 15.0, 0.9999), 40, 60, "mean"),
+            "unmoved": words.unmoved("block 4 · head 3"),
+            "bar": words.bar("block 4 · head 3", pair, head),
+            "ask": words.ask(168, 64),
+            "stopped": words.STOPPED,
+            "changed": words.CHANGED,
+            "table": words.NUMBERS,
+            "to attention": words.TO_ATTENTION.format(block=4, head=3),
+            "to a block": words.TO_BLOCK.format(block=4),
+            "to a feed-forward": words.TO_FEED_FORWARD.format(block=4),
+            "to why": words.TO_WHY,
+            "to circuit": words.TO_CIRCUIT,
+        },
+    )
