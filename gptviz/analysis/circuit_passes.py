@@ -20,7 +20,6 @@ from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
 from gptviz.sample_means import sample_means
 
-BASELINES = ("zero", "mean", "sample")
 Head = tuple[int, int]  # (block, head)
 Values = NDArray[np.float64]
 
@@ -62,9 +61,7 @@ class Passes:
         position: int = -1,
     ):
         self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
-        if baseline not in BASELINES:
-            raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
-        self.target = check(lm, target, "zero")
+        self.target = check(lm, target, baseline)
         trace = lm.trace(text, keep=[("resid_pre", 0)])
         self.ids = [token.id for token in trace.tokens]
         self.at = position_of(trace, position)
