@@ -1,7 +1,6 @@
 """The circuit: a sheet of heads that are in or out, the curve of the search, and what the circuit is "
 "worth."""
 
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import numpy as np
@@ -9,64 +8,55 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.circuit import WAYS, Circuit, goal, parse, subsets, written
-from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
+from gptviz.analysis.circuit import Circuit, subsets, written
+from gptviz.analysis.circuit_passes import Passes, edits_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.circuit import Curve, circuit_curve, circuit_sheet
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.details import in_code, in_numbers, program
-from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.params import in_link
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
 from gptviz.ui.views.circuit import derived, words
-from gptviz.ui.views.circuit.derived import Asked, Heads
+from gptviz.ui.views.circuit.choice import (
+    CIRCUIT,
+    FORWARDS,
+    NOBODY,
+    OTHERS,
+    PARAMS,
+    SCORE,
+    SEARCH,
+    SHEET,
+    Chosen,
+    buttons,
+    chosen_of,
+    controls,
+    searches_of,
+    take,
+    toggle,
+)
+from gptviz.ui.views.circuit.derived import Asked
 from gptviz.ui.views.circuit.snippet import kept as kept_in_python
 from gptviz.ui.views.circuit.words import Measured
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.panel import panel
 from gptviz.ui.views.slow import is_asked_for
 
-OTHERS: Param[str] = Param("others", str, "sample", if_there)
-FORWARDS = Param("forwards", bool, True)
-CIRCUIT: Param[str | None] = Param("circuit", str, None)  # None: what the search found, or all heads
-SEARCH: Param[str | None] = Param("search", str, None, if_there)
-SCORE: Param[str | None] = Param("score", str, None)  # what a link says of its circuit
-SHEET: Param[str | None] = Param("sheet", str, None, if_there)  # None: its colours where that is quick
-PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET)
-
-NOBODY = "none"  # the empty circuit, in an address
 AGREES = 0.0006  # a link's score has four decimals, and another machine other last digits
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The circuit on the screen: its heads, F of the whole model, of it and of nobody, and how F is "
-    "called."""
-
-    heads: Heads
-    whole: float
-    value: float
-    empty: float
-    of: int
-    measured: Measured
-
-    @property
-    def wanted(self) -> float:
-        return goal(self.whole)
 
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     explained = target.target_input(scene, label="Token to keep")
-    _controls()
+    controls()
     asked = Asked(scene.position, explained.token, explained.against, OTHERS.value, FORWARDS.value)
     sentence = st.container()
-    _buttons(scene)
-    searches = _searches(scene, asked)
-    chosen = _chosen(scene, asked, searches, Measured(explained.shown, explained.against_shown))
+    buttons(scene)
+    searches = searches_of(scene, asked)
+    chosen = chosen_of(scene, asked, searches, Measured(explained.shown, explained.against_shown))
     with sentence:
         _say(scene, chosen)
     left, right = st.columns([5, 4], gap="medium")
@@ -80,76 +70,6 @@ def draw(scene: Scene) -> None:
     _worth(scene, asked, chosen)
     example_row("A copied passage", "A name comes back", "A quotation closes")
     _details(scene, asked, chosen, searches, brings)
-
-
-# ---- choosing ----
-
-
-def _controls() -> None:
-    OTHERS.within(words.OTHERS)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        OTHERS.widget(
-            st.segmented_control,
-            "Every other head gives",
-            options=tuple(words.OTHERS),
-            format_func=words.OTHERS.__getitem__,
-            required=True,
-        )
-        FORWARDS.widget(st.toggle, "The feed-forwards stay")
-
-
-def _buttons(scene: Scene) -> None:
-    SEARCH.within((*WAYS, "both"))
-    everyone = all_heads(scene.lm)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for way, label in words.SEARCHES.items():
-            done = SEARCH.value in (way, "both")
-            st.button(
-                label,
-                key=f"circuit_{way}",
-                icon=":material/search:",
-                help=words.SEARCH_HELP,
-                disabled=done,
-                on_click=_search,
-                args=(way,),
-            )
-        for key, label, heads in (("all", "All heads", everyone), ("none", "No head", [])):
-            st.button(label, key=f"circuit_{key}", type="tertiary", on_click=_take, args=(tuple(heads),))
-
-
-def _search(way: str) -> None:
-    """Callback: search in this way, too, and show what is found."""
-    SEARCH.set(way if SEARCH.value in (None, way) else "both")
-    CIRCUIT.set(None)
-    SCORE.set(None)
-
-
-def _take(heads: Heads) -> None:
-    """Callback: these heads are the circuit."""
-    CIRCUIT.set(written(heads) or NOBODY)
-    SCORE.set(None)
-
-
-def _toggle(heads: Heads, head: Head) -> None:
-    _take(tuple(sorted(set(heads) ^ {head})))
-
-
-def _searches(scene: Scene, asked: Asked) -> dict[str, Circuit]:
-    """What was searched for, by its way."""
-    ways = WAYS if SEARCH.value == "both" else [way for way in WAYS if way == SEARCH.value]
-    return {way: derived.search(scene.run, asked, way, lambda: SEARCH.set(None)) for way in ways}
-
-
-def _chosen(scene: Scene, asked: Asked, searches: dict[str, Circuit], measured: Measured) -> Chosen:
-    everyone = tuple(all_heads(scene.lm))
-    heads = min((found.heads for found in searches.values()), key=len, default=everyone)
-    if CIRCUIT.value is not None:
-        try:
-            heads = tuple(parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, scene.lm))
-        except ValueError as error:
-            st.warning(words.unreadable(str(error)))
-    whole, value, empty = derived.values(scene.run, asked, heads)
-    return Chosen(heads, whole, value, empty, len(everyone), measured)
 
 
 # ---- what is said ----
@@ -222,7 +142,7 @@ def _sheet(scene: Scene, asked: Asked, chosen: Chosen) -> NDArray[np.float64] | 
         "circuit_sheet",
         config.n_layers,
         config.n_heads,
-        lambda block, head: _toggle(heads, (block, head)),
+        lambda block, head: toggle(heads, (block, head)),
         scene.mode,
     )
     return brings
@@ -249,7 +169,7 @@ def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circu
         points = st.session_state["circuit_curve"].selection.points
         way, place = points[0].get("customdata", ("", 0)) if points else ("", 0)
         if way in by_way:
-            _take(by_way[way][int(place)])
+            take(by_way[way][int(place)])
 
     scene.chart(
         circuit_curve(
