@@ -169,3 +169,9 @@ def test_the_sample_is_read_by_the_changed_model(run_page, mini):
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edits, ff_sample="on")
     assert all(float(row[0]) == 0 for row in table(at, "excerpts"))
     assert any("One change is about a place" in element.value for element in at.caption)
+
+
+def test_the_feed_forward_is_switched_off_for_the_whole_app(run_page):
+    at = run_page("feed_forward", text=TEXT, block=2)
+    at.button(key="change_ff_quick").click().run()
+    assert not at.exception and at.query_params["edits"] == "mlp_out.2=zero"

@@ -134,3 +134,9 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
 def test_a_change_that_is_not_seen_and_one_that_breaks_the_sum_say_so(run_page, query, said):
     at = run_page("residual_stream", **{"text": TEXT, "token": 3, "block": 3} | query)
     assert any(said in element.value for element in at.markdown)
+
+
+def test_a_site_at_a_position_is_switched_off_for_the_whole_app(run_page):
+    at = run_page("residual_stream", text=TEXT, token=3, block=2)
+    at.button(key="change_stream_quick").click().run()
+    assert not at.exception and at.query_params["edits"] == "attn_out.2@3=zero"

@@ -236,3 +236,13 @@ def test_any_change_is_explained(run_page, edits):
 def test_a_change_of_later_tokens_cannot_matter(run_page):
     at = run_page("why", text=TEXT, token=3, edits="z.4.3@5=zero")
     assert any("cannot matter for the logit of" in element.value for element in at.markdown)
+
+
+@pytest.mark.parametrize(
+    ("part", "edit"),
+    [("head", "z.4.3=zero"), ("feed-forward", "mlp_out.4=zero"), ("attention", "attn_out.4=zero")],
+)
+def test_a_clicked_part_is_switched_off_for_the_whole_app(run_page, part, edit):
+    at = run_page("why", text=TEXT, block=4, head=3, why_part=part)
+    at.button(key="change_why_quick").click().run()
+    assert not at.exception and at.query_params["edits"] == edit

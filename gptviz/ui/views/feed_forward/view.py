@@ -25,6 +25,7 @@ from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
 from gptviz.ui.views.both import both
+from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
@@ -71,6 +72,7 @@ def draw(scene: Scene) -> None:
         block = block_input(last + 1, last, "the last", width=205)
         found = units_of(scene.run, block, scene.position)
         unit = _unit_input(found)
+        menu(scene, Part("feed-forward", block), key="ff")
     label = scene.label
     with sentences:
         count, fired = len(found.before), int(found.fires.sum())

@@ -24,6 +24,7 @@ from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
 from gptviz.ui.views.both import both
+from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
@@ -33,6 +34,7 @@ from gptviz.ui.words import as_code
 
 KEEP = numbers.SITES
 PARAMS = (SHOWN,)
+CHANGED_SITES = ("attn_out", "mlp_out", "resid_pre", "resid_mid", "resid_post")  # that the menu offers
 COMPARED = ("stream", "write", "ratio", "cosine", "along", "turn", "after", "share")
 COMPARED_ALL = ("write", "ratio", "cosine", "turn", "after")
 
@@ -57,7 +59,10 @@ def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     found, layers = stream_of(scene.run), scene.lm.config.n_layers
     sentences = st.container()
-    block = block_input(layers, found.most_changed(scene.position), "which turns it most", width=300)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        block = block_input(layers, found.most_changed(scene.position), "which turns it most", width=300)
+        sites = [Part("site", block, position=scene.position, site=site) for site in CHANGED_SITES]
+        menu(scene, *sites, key="stream")
     with sentences:
         _say(scene, found)
     _ladder(scene, found, block)

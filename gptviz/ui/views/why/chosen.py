@@ -7,6 +7,7 @@ from gptviz.analysis.shares import FEED_FORWARD
 from gptviz.config import GPTConfig
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views.change import Part
 from gptviz.ui.views.target import Target
 
 PART = Param("why_part", str, "head", if_there)  # of the block, that the page offers to change
@@ -42,6 +43,13 @@ class Chosen:
         elif column < len(columns):
             BLOCK.set(block)
             PART.set("feed-forward" if columns[column] == FEED_FORWARD else "attention")
+
+
+def parts_of(block: int, head: int) -> list[Part]:
+    """What the page offers to change: the opened head and its block's parts, what was clicked last first."""
+    PART.within(PARTS)
+    found = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
+    return sorted(found, key=lambda part: part.kind != PART.value)
 
 
 def choose(config: GPTConfig, target: Target, strongest: tuple[int, int]) -> Chosen:

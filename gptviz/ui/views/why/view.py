@@ -19,10 +19,11 @@ from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
+from gptviz.ui.views.change import menu
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.shown import SHOWN, shown_input
 from gptviz.ui.views.why import compared, derived, muting, words
-from gptviz.ui.views.why.chosen import PART, Chosen, choose
+from gptviz.ui.views.why.chosen import PART, Chosen, choose, parts_of
 from gptviz.ui.views.why.derived import Shares, Sources
 from gptviz.ui.views.why.snippet import shares as shares_in_python
 from gptviz.ui.views.why.ways import agreement, flow, paths
@@ -141,6 +142,7 @@ def _grid(scene: Scene, chosen: Chosen, found: Shares, shown: str) -> None:
         chosen.open(block, column, columns)
 
     cell_clicks("why_grid", len(drawn.values), len(columns), pick, scene.mode)
+    menu(scene, *parts_of(chosen.block, chosen.head), key="why")
 
 
 def _which_run(scene: Scene, shown: str) -> str:
