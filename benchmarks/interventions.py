@@ -1,12 +1,12 @@
 """The knock-out map of a whole model: every head, attention and feed-forward muted in turn, in five ways.
 
-    python benchmarks/interventions.py [--models mini gpt2-untrained] [--tokens 32] [--rounds 3] [--threads 2]
+    python benchmarks/interventions.py [--models mini gpt2-untrained] [--tokens 32] [--rounds 3] [--threads 1]
 
 Each way gives the next-token logits with each part set to zero, one row a part; the largest difference to
 the first way's is printed. Every round runs every way once, in turn, so that a machine that slows down slows
-all of them; a figure is the median over the rounds of the time on the clock, in seconds. The text is the
-beginning of README.md. TransformerLens (`pip install transformer_lens==4.3.0`) is measured where it is
-installed, the way its own tutorials mute a head: `run_with_hooks`, one run a part, with the same weights.
+all of them; a figure is the median over the rounds of CPU time in seconds (`--wall`: on the clock). The
+text is the beginning of README.md. TransformerLens (`pip install transformer_lens==4.3.0`) is measured where
+it is installed, the way its own tutorials mute a head: `run_with_hooks`, one run a part, the same weights.
 """
 
 import argparse
@@ -23,9 +23,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import gptviz
-from benchmarks.capture import to_transformer_lens
 from gptviz import forward
 from gptviz.analysis.knock_out import MutedPart, batches, parts_of
+from gptviz.model import GPTModel
 
 STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 Way = Callable[[], torch.Tensor]  # (parts, V)
@@ -100,21 +100,32 @@ def muting(lm: gptviz.LanguageModel, block: int, parts: list[MutedPart]) -> list
     ]
 
 
+def with_biases(lm: gptviz.LanguageModel) -> tuple[GPTModel, dict]:
+    """The same model with biases of zero in its queries, keys and values, as GPT-2 has some; its sizes."""
+    config = vars(lm.config) | {"qkv_bias": True}
+    model = GPTModel(config).eval()
+    for name, value in model.state_dict().items():
+        value.copy_(lm.model.state_dict().get(name, torch.zeros(())))
+    return model, config
+
+
 def head(lm: gptviz.LanguageModel, hidden: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         return hidden @ lm.model.out_head.weight.T
 
 
-def ways_of(lm: gptviz.LanguageModel, ids: list[int]) -> dict[str, Way]:
+def ways_of(lm: gptviz.LanguageModel, ids: list[int], lens: bool) -> dict[str, Way]:
     found: dict[str, Way] = {
         "one by one": lambda: one_by_one(lm, ids),
         "batched by block": lambda: batched(lm, ids),
         "restarted at the block": lambda: restarted(lm, ids),
         "restarted and batched: `knock_out`": lambda: both(lm, ids),
     }
-    if importlib.util.find_spec("transformer_lens"):
-        lens = to_transformer_lens(lm.model, vars(lm.config))
-        found["TransformerLens, `run_with_hooks`"] = lambda: transformer_lens(lens, lm, ids)
+    if lens and importlib.util.find_spec("transformer_lens"):
+        from benchmarks.capture import to_transformer_lens
+
+        bridge = to_transformer_lens(*with_biases(lm))
+        found["TransformerLens, `run_with_hooks`"] = lambda: transformer_lens(bridge, lm, ids)
     return found
 
 
@@ -126,23 +137,27 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
+    parser.add_argument("--no-lens", action="store_true", help="leave TransformerLens out")
+    parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
     args = parser.parse_args()
+    clock = time.perf_counter if args.wall else time.process_time
     if args.threads:
         torch.set_num_threads(args.threads)
-    print(f"seconds for all parts, {args.tokens} tokens, {torch.get_num_threads()} threads\n")
+    what = "seconds" if args.wall else "CPU seconds"
+    print(f"{what} for all parts, {args.tokens} tokens, {torch.get_num_threads()} threads\n", flush=True)
     for name in args.models:
         lm = gptviz.load(name)
         ids = lm.encode(STORY)[: args.tokens]
-        ways, took, apart = ways_of(lm, ids), {}, {}
+        ways, took, apart = ways_of(lm, ids, not args.no_lens), {}, {}
         with torch.no_grad():
             truth = ways["one by one"]()
             for way, work in ways.items():  # once before it counts
                 apart[way] = float((work() - truth).abs().max())
             for _ in range(args.rounds):
                 for way, work in ways.items():
-                    began = time.perf_counter()
+                    began = clock()
                     work()
-                    took.setdefault(way, []).append(time.perf_counter() - began)
+                    took.setdefault(way, []).append(clock() - began)
         print(f"| {name}, {len(truth)} parts | seconds | times as fast | largest difference of a logit |")
         print("|---|---|---|---|")
         first = statistics.median(took["one by one"])
