@@ -190,6 +190,11 @@ class Edit:
         from_the_end = any(position < 0 for position in self.positions or ())
         return not (_is_function(self.value) or spread or name == "shuffle" or from_the_end)
 
+    @property
+    def is_of_any_text(self) -> bool:
+        """Whether it means something in other texts, too: it names no position, and no text's numbers."""
+        return self.positions is None and (self.named is None or self.named.name not in ("ids", "hide"))
+
     def blocks(self, n_layers: int) -> tuple[int, ...]:
         """The blocks that it is made in; none for a site outside of them."""
         if self.block == EVERY:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from gptviz import kernels
 from gptviz.analysis.norms import find_norm, norm_steps
-from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
 from gptviz.model import GELU, GPTModel
 from gptviz.reduction import Reduction
@@ -234,13 +233,8 @@ PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
 
 
 def of_any_text(lm: LanguageModel) -> LanguageModel:
-    """The model with those of its edits alone that can be made in any text: see `is_of_any_text`."""
-    return lm.plain.edited(*(edit for edit in lm.edits if is_of_any_text(edit)))
-
-
-def is_of_any_text(edit: Edit) -> bool:
-    """Whether an edit means something in other texts, too: it names no position, and no text's numbers."""
-    return edit.positions is None and (edit.named is None or edit.named.name not in ("ids", "hide"))
+    """The model with those of its edits alone that can be made in any text: see `Edit.is_of_any_text`."""
+    return lm.plain.edited(*(edit for edit in lm.edits if edit.is_of_any_text))
 
 
 def _times(matrix: Floats, row: Floats) -> Floats:

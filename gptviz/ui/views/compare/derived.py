@@ -37,45 +37,38 @@ def trace_of(run: Run, block: int | None = None) -> Trace:
     return runs.get(run, sites(runs.model(run), len(run), block))
 
 
-@per_run
-def pairs(run: Run, other: Run, one_text: bool) -> Alignment:
-    left, right = (runs.model(side).tokens(side.ids) for side in (run, other))
-    return compare.align(left, right, one_text)
-
-
-def one_vocabulary(run: Run, other: Run) -> bool:
+def one_vocabulary(run: Run, right: Run) -> bool:
     """Whether both sides' next tokens are those of one vocabulary."""
-    left, right = (runs.model(side) for side in (run, other))
-    same = left.tokenizer is right.tokenizer or left.tokenizer.name == right.tokenizer.name
-    return same and left.config.vocab_size == right.config.vocab_size
+    one, other = (runs.model(side) for side in (run, right))
+    same = one.tokenizer is other.tokenizer or one.tokenizer.name == other.tokenizer.name
+    return same and one.config.vocab_size == other.config.vocab_size
 
 
 @per_run
-def expected(run: Run, other: Run, at: int, other_at: int, k: int = SHOWN) -> pd.DataFrame:
+def expected(run: Run, right: Run, at: int, right_at: int, count: int = SHOWN) -> pd.DataFrame:
     """`compare.next_tokens` at two positions that belong together."""
-    left, right = runs.model(run), runs.model(other)
-    mine, theirs = logits_at(run, at), logits_at(other, other_at)
-    return compare.next_tokens(mine, theirs, left.tokenizer, right.tokenizer, k)
+    one, other = (runs.model(side).tokenizer for side in (run, right))
+    return compare.next_tokens(logits_at(run, at), logits_at(right, right_at), one, other, count)
 
 
 @per_run
-def divergence(run: Run, other: Run, at: int, other_at: int) -> tuple[float, float] | None:
+def divergence(run: Run, right: Run, at: int, right_at: int) -> tuple[float, float] | None:
     """KL(left || right) and KL(right || left) in bits; None where the vocabularies are two."""
-    if not one_vocabulary(run, other):
+    if not one_vocabulary(run, right):
         return None
-    left, right = logits_at(run, at), logits_at(other, other_at)
-    return kl_bits(left, right), kl_bits(right, left)
+    one, other = logits_at(run, at), logits_at(right, right_at)
+    return kl_bits(one, other), kl_bits(other, one)
 
 
-def one_shape(run: Run, other: Run) -> bool:
+def one_shape(run: Run, right: Run) -> bool:
     """Whether each head of the one has its counterpart in the other, and the streams have one width."""
-    left, right = (runs.model(side).config for side in (run, other))
-    return (left.n_layers, left.n_heads, left.emb_dim) == (right.n_layers, right.n_heads, right.emb_dim)
+    one, other = (runs.model(side).config for side in (run, right))
+    return (one.n_layers, one.n_heads, one.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
 
 
-def passes(run: Run, other: Run) -> int:
+def passes(run: Run, right: Run) -> int:
     """How many passes `heads_apart` makes: none where both sides' attention is kept whole."""
-    long = [side for side in (run, other) if not fit_whole(runs.model(side).config, len(side))]
+    long = [side for side in (run, right) if not fit_whole(runs.model(side).config, len(side))]
     return sum(runs.model(side).config.n_layers for side in long)
 
 
@@ -83,22 +76,21 @@ Progress = Callable[[int, int], object]
 
 
 def heads_apart(
-    run: Run, other: Run, one_text: bool, progress: Progress | None = None
+    run: Run, right: Run, pairs: Alignment, progress: Progress | None = None
 ) -> NDArray[np.float64]:
     """(L, H): `compare.heads_apart`; of long texts a block at a time, whose weights are let go again."""
 
     def work() -> NDArray[np.float64]:
-        found = pairs(run, other, one_text)
         blocks = range(runs.model(run).config.n_layers)
         rows = []
         for b in blocks:
-            left, right = (_attention(side, b) for side in (run, other))
-            rows.append(compare.block_apart(left["attn", b], right["attn", b], found).numpy())
+            one, other = (_attention(side, b)["attn", b] for side in (run, right))
+            rows.append(compare.block_apart(one, other, pairs).numpy())
             if progress is not None:
                 progress(b + 1, len(blocks))
         return np.stack(rows)
 
-    return runs.runs().derived((f"{__name__}.heads_apart", other, one_text), run, work)
+    return runs.runs().derived((f"{__name__}.heads_apart", right, pairs), run, work)
 
 
 def _attention(run: Run, block: int) -> Trace:
@@ -109,9 +101,9 @@ def _attention(run: Run, block: int) -> Trace:
 
 
 @per_run
-def streams_apart(run: Run, other: Run, one_text: bool) -> NDArray[np.float64]:
+def streams_apart(run: Run, right: Run, pairs: Alignment) -> NDArray[np.float64]:
     """(L + 1, P): `compare.streams_apart`."""
-    return compare.streams_apart(trace_of(run), trace_of(other), pairs(run, other, one_text)).numpy()
+    return compare.streams_apart(trace_of(run), trace_of(right), pairs).numpy()
 
 
 @per_run
@@ -123,12 +115,11 @@ def weights(run: Run, block: int, head: int) -> NDArray[np.float32]:
 
 @per_run
 def difference(
-    run: Run, other: Run, one_text: bool, head: tuple[int, int], other_head: tuple[int, int]
+    run: Run, right: Run, pairs: Alignment, heads: tuple[tuple[int, int], tuple[int, int]]
 ) -> NDArray[np.float32]:
-    """(P, P): the right side's weights less the left's, between the paired tokens."""
-    found = pairs(run, other, one_text)
-    left, right = (
+    """(P, P): the right side's weights less the left's, between the paired tokens; `heads` of the two."""
+    one, other = (
         compare.grouped(trace_of(side, b)["attn", b][h : h + 1], ends)[0]
-        for side, (b, h), ends in ((run, head, found.left), (other, other_head, found.right))
+        for side, (b, h), ends in zip((run, right), heads, (pairs.left, pairs.right), strict=True)
     )
-    return (right - left).float().numpy()
+    return (other - one).float().numpy()

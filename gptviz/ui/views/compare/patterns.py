@@ -86,7 +86,7 @@ def _picker(scene: Scene, found: Sides, left: bool):  # type: ignore[no-untyped-
 
 
 def _difference(scene: Scene, found: Sides, head: tuple[int, int], other: tuple[int, int]) -> None:
-    values = derived.difference(found.run, found.other, found.one_text, head, other)
+    values = derived.difference(found.run, found.other, found.pairs, (head, other))
     seen = _window(len(values), found.chosen)
     limit = float(np.abs(values).max()) or 1.0
     panel = Panel(

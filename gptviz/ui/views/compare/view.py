@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis.compare import align
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures import compare as figures
 from gptviz.figures import shares
@@ -55,14 +56,15 @@ def draw(scene: Scene) -> None:
 
 
 def _sides(scene: Scene, kind: str, other: sides.Right) -> Sides:
-    pairs = derived.pairs(scene.run, other.run, kind != sides.TEXT)
+    tokens = sides.tokens_of(other.run)
+    pairs = align(scene.tokens, tokens, one_text=kind != sides.TEXT)
     names = {sides.TEXT: "your text", MODEL: scene.lm.name, sides.EDITS: _own_name(scene)}
     return Sides(
         kind,
         scene.run,
         other.run,
         scene.tokens,
-        sides.tokens_of(other.run),
+        tokens,
         pairs,
         pairs.nearest(scene.position),
         (names[kind], other.name),
@@ -182,11 +184,11 @@ def _apart(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
             return None
         bar = st.progress(0.0)
         apart = derived.heads_apart(
-            found.run, found.other, found.one_text, lambda done, of: bar.progress(done / of)
+            found.run, found.other, found.pairs, lambda done, of: bar.progress(done / of)
         )
         bar.empty()
         return apart
-    return derived.heads_apart(found.run, found.other, found.one_text)
+    return derived.heads_apart(found.run, found.other, found.pairs)
 
 
 def _open(block: int, head: int) -> None:
@@ -217,7 +219,7 @@ def _streams(scene: Scene, found: Sides) -> None:
     if not derived.one_shape(found.run, found.other):
         return
     st.subheader("How far apart are the residual streams?", anchor=False)
-    distances = derived.streams_apart(found.run, found.other, found.one_text)
+    distances = derived.streams_apart(found.run, found.other, found.pairs)
     shown, others = (
         [show_token(tokens[i].raw) for i in positions]
         for tokens, positions in (
@@ -242,7 +244,7 @@ def _streams(scene: Scene, found: Sides) -> None:
 
 def _details(scene: Scene, found: Sides, apart: NDArray[np.float64] | None) -> None:
     in_numbers(
-        lambda: derived.expected(found.run, found.other, *found.at, k=50).assign(
+        lambda: derived.expected(found.run, found.other, *found.at, count=50).assign(
             **_bits(derived.divergence(found.run, found.other, *found.at))
         ),
         "compare-next",
@@ -253,9 +255,7 @@ def _details(scene: Scene, found: Sides, apart: NDArray[np.float64] | None) -> N
         in_numbers(lambda: tables.heads_table(apart), "compare-heads", words.HEADS_NUMBERS, "the heads")
     if derived.one_shape(found.run, found.other):
         in_numbers(
-            lambda: tables.streams_table(
-                derived.streams_apart(found.run, found.other, found.one_text), found
-            ),
+            lambda: tables.streams_table(derived.streams_apart(found.run, found.other, found.pairs), found),
             "compare-streams",
             words.STREAMS_NUMBERS,
             "the streams",

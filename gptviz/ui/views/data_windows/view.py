@@ -142,7 +142,9 @@ def _found(scene: Scene, cut: CutText, windows: Windows, number: int) -> pd.Data
     if not cut.own or windows.max_length > scene.lm.config.context_length:
         return None
     inputs, targets = windows.dataset[number]
-    return losses(Run(scene.key, tuple(inputs.tolist())), int(targets[-1]))
+    # with the model's changes, as far as they are not tied to a place of the prompt
+    edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
+    return losses(Run(scene.key, tuple(inputs.tolist()), edits), int(targets[-1]))
 
 
 def _examples(scene: Scene, cut: CutText, windows: Windows, number: int) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from gptviz import LanguageModel, Run
-from gptviz.analysis.feed_forward import PEAKS, Peaks, is_of_any_text
+from gptviz.analysis.feed_forward import PEAKS, Peaks
 from gptviz.sample import Window, passages, windows
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
@@ -37,7 +37,7 @@ def draw(scene: Scene, block: int, unit: int) -> None:
     fired = sum(int(of[block].fired[unit]) for of in read)
     looked_at = sum(len(window.ids) - 1 for window in found)
     prose(words.sample(unit, fired, looked_at, tokens, len(passages())))
-    if left_out := sum(not is_of_any_text(edit) for edit in scene.run.edits):
+    if left_out := sum(not edit.is_of_any_text for edit in scene.run.edits):
         st.caption(words.left_out(left_out))
     rows = []
     for i in sorted(range(len(found)), key=lambda i: -value[i])[:SHOWN]:
@@ -59,7 +59,7 @@ def readable(lm: LanguageModel, found: list[Window]) -> bool:
 def _read(scene: Scene, found: list[Window]) -> list[list[Peaks]]:
     """All windows: each is kept by itself, so that what was read before a stop need not be read again."""
     bar = st.progress(0.0)
-    read, edits = [], tuple(edit for edit in scene.run.edits if is_of_any_text(edit))
+    read, edits = [], tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
     for number, window in enumerate(found):
         bar.progress(number / len(found), words.progress(number + 1, len(found)))
         read.append(peaks(Run(scene.run.model, window.ids, edits)))
