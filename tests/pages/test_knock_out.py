@@ -52,6 +52,13 @@ def test_the_story_of_the_previous_token_head(run_page, mini):
     assert any("goes from 0.906 to **0.184**" in one for one in said)
 
 
+def test_an_opened_part_is_switched_off_for_the_whole_app(run_page):
+    at = run_page("knock_out", text=TEXT, block=4, head=3)
+    at.button(key="change_knock_out_quick").click().run()
+    assert not at.exception and at.query_params["edits"] == "z.4.3=zero"
+    assert drawn(at)[0].reshape(6, 10)[4, 3] == pytest.approx(0, abs=1e-5)
+
+
 def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monkeypatch):
     text = TEXT + " one"
     monkeypatch.setattr(slow, "UNASKED", 0)

@@ -19,7 +19,7 @@ def test_every_sentence() -> None:
             "sentence: difference": words.sentence(pair, 16, 48, (5.33, 7.2, -1.6), "sample", True),
             "sentence: no share": words.sentence(pair, 16, 48, (-5.33, 7.2, -1.6), "sample", True),
             "axis": f"{one.axis}; {pair.axis}",
-            "sheet": words.SHEET,
+            "sheet": words.sheet(pair),
             "look for": words.LOOK_FOR,
             "stay": words.STAY,
             "searching": words.searching(473, 1176),

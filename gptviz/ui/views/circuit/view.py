@@ -131,7 +131,7 @@ def _sheet(scene: Scene, asked: Asked, chosen: Chosen) -> NDArray[np.float64] | 
         brings = derived.brings(scene.run, asked, chosen.heads, lambda: SHEET.set("off"))
     else:
         st.button(words.ask(chosen.of), key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
-    st.caption(words.SHEET)
+    st.caption(words.sheet(chosen.measured))
     scene.chart(
         circuit_sheet(brings, chosen.heads, (config.n_layers, config.n_heads), scene.mode),
         key="circuit_sheet",

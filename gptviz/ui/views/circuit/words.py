@@ -60,10 +60,13 @@ def share_of(value: float, whole: float) -> str:
     return "" if whole <= 0 else f"**{fixed(100 * value / whole, 0)} %** of "
 
 
-SHEET = (
-    "A frame: the head is in. The colour: what it brings, F with it less F without it, the others as they "
-    "are. A click puts a head in or takes it out."
-)
+def sheet(measured: Measured) -> str:
+    """Over the sheet of heads."""
+    return (
+        f"F is {measured.name}. A frame: the head is in. The colour: what it brings, F with it less F "
+        "without it, the others as they are. A click puts a head in or takes it out."
+    )
+
 
 LOOK_FOR = (
     "**What to look for.** A framed head that is pale can go; a head that is orange and not framed is "

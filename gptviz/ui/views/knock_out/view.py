@@ -20,6 +20,7 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
+from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.knock_out import words
 from gptviz.ui.views.knock_out.snippet import muted as muted_in_python
@@ -209,6 +210,8 @@ def _part(scene: Scene, found: Found, opened: int) -> None:
     else:
         rank = found.order.index(opened) + 1
         prose(words.opened(found.asked, part, rank, len(found.table), BASELINE.value))
+    one = None if pd.isna(head) else int(head)
+    menu(scene, Part(row["kind"], block, one), key="knock_out")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         own = {"block": block} | ({} if pd.isna(head) else {"head": int(head)})
         page, label = "attention", words.TO_ATTENTION if "head" in own else words.TO_BLOCK
