@@ -58,7 +58,8 @@ def hidden_from(
 
     A hook may return more texts than it was given: the stream into the block is then that of each of them.
     """
-    with running(model), _hooked(model, hooks):
+    tokens = stream.shape[:2].numel()
+    with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, tokens)):
         after: torch.Tensor = model.final_norm(model.trf_blocks[block:](stream))
         return after
 

@@ -17,8 +17,8 @@ from gptviz import disk_cache
 from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
 from gptviz.analysis.head_general import distance_sums, kept_under, sample_windows
 from gptviz.analysis.head_scores import is_mark
-from gptviz.analysis.sample import Window
 from gptviz.language_model import LanguageModel
+from gptviz.sample import Window
 
 VERSION = 1  # of the formulas
 PAIRS = 20

@@ -29,9 +29,9 @@ from gptviz import disk_cache, forward
 from gptviz.analysis.head_formulas import ROLES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
-from gptviz.analysis.sample import long_passages
 from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
+from gptviz.sample import long_passages
 
 VERSION = 1  # of the formulas
 PASSAGES, LENGTH, OTHERS = 10, 64, 5

@@ -168,6 +168,7 @@ def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
             "range": [n - 0.4, -0.6],
             "tickvals": np.arange(n),
             "ticktext": [f"{name} " for name in names],
+            "ticklabelstandoff": 8,  # a diamond at 0 is half outside
             "showgrid": False,
             "fixedrange": True,
             "ticks": "",

@@ -85,7 +85,7 @@ def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
         {"vs": "edits", "vs_edits": "z.9.3=zero"},
         {"vs": "model", "vs_model": "upload:0123"},
         {"vs": "model", "vs_model": "mini"},
-        {"vs": "else", "vs_block": "x", "vs_head": "99"},
+        {"vs": "else", "vs_block": "x", "vs_head": "99", "block": "99", "head": "99"},
         {"vs": "text", "vs_text": "<|endoftext|> 🦜 鹦鹉", "special": "on"},
         {"vs": "edits", "text": "a"},
     ],

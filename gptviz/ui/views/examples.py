@@ -51,11 +51,12 @@ EXAMPLES = (
 def example_row(*labels: str) -> None:
     """These examples (all, if none is named) as buttons, and below them what to watch in the prompt's own.
 
-    What there is to watch was seen in the bundled model, and is said of no other.
+    What there is to watch was seen in the bundled model, and is said of no other, nor of a changed one.
     """
     offered = [(i, example) for i, example in enumerate(EXAMPLES) if not labels or example.label in labels]
     prompt = state.current()
-    bundled = prompt.model.name == state.DEFAULT_MODEL.name
+    changed = bool(state.EDITS.value) and not state.EDITS_OFF.value
+    bundled = prompt.model.name == state.DEFAULT_MODEL.name and not changed
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")
         for number, example in offered:

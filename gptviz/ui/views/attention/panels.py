@@ -23,16 +23,11 @@ from gptviz.ui.shell.state import HEAD
 from gptviz.ui.views.attention import change_words, comparing
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import MASS, picker
+from gptviz.ui.views.window import window
 
 SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less where the strip of changes is above it
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
-
-
-def window(scene: Scene, n_tokens: int = WINDOW) -> slice:
-    """The tokens that a picture holds: all, or so many around the selected one."""
-    start = max(0, min(scene.position - n_tokens // 2, len(scene.tokens) - n_tokens))
-    return slice(start, min(len(scene.tokens), start + n_tokens))
 
 
 def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key: int) -> None:
@@ -40,7 +35,7 @@ def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key
 
     `which` of two runs it is of, or their difference.
     """
-    seen = window(scene)
+    seen = window(scene.position, len(scene.tokens), WINDOW)
     panel = attention_panel(
         says=ATTENDS + (", rescaled without the first token" if chosen.hide_first else ""),
         says_nothing=change_words.HIDDEN,
@@ -61,7 +56,7 @@ def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key
 
 def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
     """The same weights as lines between two lines of the text, with the block's other heads at hand."""
-    seen = window(scene, ARCS_WINDOW)
+    seen = window(scene.position, len(scene.tokens), ARCS_WINDOW)
     weights = chosen.of_heads(trace)[:, seen, seen].numpy()  # (H, t, t)
     arcs(
         "head",
@@ -102,7 +97,7 @@ def head_steps(run: Run, block: int, head: int) -> HeadSteps:
 
 def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> None:
     """The chosen head's queries, keys, scores ... output, side by side."""
-    seen = window(scene)
+    seen = window(scene.position, len(scene.tokens), WINDOW)
     steps = head_steps(scene.run, block, head)
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"weights": steps.weights[seen, seen].numpy(), "z": steps.z[seen].numpy()}
@@ -166,7 +161,7 @@ def _matrix(
     small: bool = False,
     largest: int = SIDE,
 ) -> None:
-    seen = window(scene)
+    seen = window(scene.position, len(scene.tokens), WINDOW)
     inside = key if seen.start <= key < seen.stop else None
     matrix(
         name,

@@ -1,9 +1,14 @@
 """Where one head of each side looks, and the difference between the places that both have read."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
+from gptviz import Run
 from gptviz.tokenizer import show_token
+from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
 from gptviz.ui.shell.scene import Scene
@@ -11,6 +16,7 @@ from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.compare import derived, words
 from gptviz.ui.views.compare.sides import MODEL, VS_BLOCK, VS_HEAD, Sides
 from gptviz.ui.views.index_input import index_input
+from gptviz.ui.views.window import window
 
 LARGEST = 380  # pixels of a matrix's side
 WINDOW = 256  # tokens of each that are drawn
@@ -22,30 +28,53 @@ def draw(scene: Scene, found: Sides, best: tuple[int, int]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
         block_and_head_inputs(scene.lm.config, *best)
         theirs = _other_head(found, best)
-    columns = st.columns(3, gap="small")
-    for column, side, name, tokens, at, head in (
-        (columns[0], found.run, found.names[0], found.tokens, found.at[0], best),
-        (columns[1], found.other, found.names[1], found.other_tokens, found.at[1], theirs),
-    ):
-        with column:
-            st.markdown(f"**{words.one_head(*head)}** · {words.escaped(name)}")
-            seen = _window(len(tokens), at)
-            weights = derived.weights(side, *head)[seen, seen]
-            matrix(
-                f"compare_{'left' if side is found.run and column is columns[0] else 'right'}",
-                [attention_panel()],
-                {"weights": weights},
-                [show_token(token.raw) for token in tokens[seen]],
-                at,
-                None,
-                scene.mode,
-                _picker(scene, found, column is columns[0]),
-                first=seen.start,
-                largest=LARGEST,
-            )
-    with columns[2]:
+    left, right, between = st.columns(3, gap="small")
+    with left:
+        own = Side("left", found.run, found.names[0], found.tokens, found.at[0], best)
+        _head(scene, own, lambda query: scene.select(query))
+    with right:
+        other = Side("right", found.other, found.names[1], found.other_tokens, found.at[1], theirs)
+        _head(scene, other, lambda query: scene.select(found.partner(query)))
+    with between:
         st.markdown("**Right less left**, where both have read as far")
         _difference(scene, found, best, theirs)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one of the two matrices shows."""
+
+    name: str
+    run: Run
+    called: str
+    tokens: Sequence[Token]
+    at: int
+    head: tuple[int, int]
+
+
+def _head(scene: Scene, side: Side, select: Callable[[int], None]) -> None:
+    block, head = side.head
+    st.markdown(f"**{words.one_head(block, head)}** · {words.escaped(side.called)}")
+    seen = window(side.at, len(side.tokens), WINDOW)
+    matrix(
+        f"compare_{side.name}",
+        [attention_panel()],
+        {"weights": derived.weights(side.run, block, head)[seen, seen]},
+        [show_token(token.raw) for token in side.tokens[seen]],
+        side.at,
+        None,
+        scene.mode,
+        lambda query, key: None if query is None else select(query),
+        first=seen.start,
+        largest=LARGEST,
+        saved=scene.saved(
+            "compare_attention",
+            f"{words.one_head(block, head)}: {side.called}",
+            side.name,
+            f"block{block}",
+            f"head{head}",
+        ),
+    )
 
 
 def _other_head(found: Sides, best: tuple[int, int]) -> tuple[int, int]:
@@ -67,27 +96,9 @@ def _other_head(found: Sides, best: tuple[int, int]) -> tuple[int, int]:
     )
 
 
-def _window(n_tokens: int, at: int) -> slice:
-    start = max(0, min(at - WINDOW // 2, n_tokens - WINDOW))
-    return slice(start, min(n_tokens, start + WINDOW))
-
-
-def _picker(scene: Scene, found: Sides, left: bool):  # type: ignore[no-untyped-def]
-    def pick(query: int | None, key: int | None) -> None:
-        if query is None:
-            return
-        if left:
-            scene.select(query)
-            return
-        here = next((i for i, own in enumerate(found.pairs.right) if own >= query), len(found.pairs) - 1)
-        scene.select(found.pairs.left[here])
-
-    return pick
-
-
 def _difference(scene: Scene, found: Sides, head: tuple[int, int], other: tuple[int, int]) -> None:
     values = derived.difference(found.run, found.other, found.pairs, (head, other))
-    seen = _window(len(values), found.chosen)
+    seen = window(found.chosen, len(values), WINDOW)
     limit = float(np.abs(values).max()) or 1.0
     panel = Panel(
         "difference", "difference", "query", "key", "signed", -limit, limit,
@@ -106,4 +117,5 @@ def _difference(scene: Scene, found: Sides, head: tuple[int, int], other: tuple[
         first=seen.start,
         positions=found.pairs.left[seen],
         largest=LARGEST,
+        saved=scene.saved("compare_attention", "Right less left: attention of one head", "difference"),
     )

@@ -69,6 +69,11 @@ class Sides:
     def identical(self) -> bool:
         return self.run == self.other
 
+    def partner(self, right: int) -> int:
+        """The left position that a position of the right side belongs to."""
+        own = self.pairs.right
+        return self.pairs.left[next((i for i, other in enumerate(own) if other >= right), len(own) - 1)]
+
     @property
     def at(self) -> tuple[int, int]:
         """The two positions that are compared."""

@@ -50,7 +50,7 @@ def draw(scene: Scene) -> None:
     with sentence:
         prose(f"{said} {_most(apart)}".strip(), "KL divergence", "head", "block")
     st.markdown(words.HOW)
-    patterns.draw(scene, found, _default_head(apart))
+    patterns.draw(scene, found, _default_head(scene, apart))
     _streams(scene, found)
     _details(scene, found, apart)
 
@@ -87,8 +87,7 @@ def _other_strip(scene: Scene, found: Sides) -> None:
         return
 
     def pick(position: int) -> None:
-        here = next((i for i, own in enumerate(found.pairs.right) if own >= position), len(found.pairs) - 1)
-        scene.select(found.pairs.left[here])
+        scene.select(found.partner(position))
 
     st.caption(f"On the right, {found.names[1]}:")
     chips(found.other_tokens, found.at[1], scene.mode, pick, key="chips_right")
@@ -159,7 +158,7 @@ def _heads(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
     apart = _apart(scene, found)
     if apart is None:
         return None
-    chosen, columns = _default_head(apart), [f"head {h}" for h in range(apart.shape[1])]
+    chosen, columns = _default_head(scene, apart), [f"head {h}" for h in range(apart.shape[1])]
     scene.chart(
         shares.share_grid(apart, columns, chosen, "elsewhere is", scene.mode),
         key="compare_heads",
@@ -203,13 +202,11 @@ def _most(apart: NDArray[np.float64] | None) -> str:
     return words.heads_differ(int(block), int(head), float(apart.max()), int((apart == 0).sum()), apart.size)
 
 
-def _default_head(apart: NDArray[np.float64] | None) -> tuple[int, int]:
+def _default_head(scene: Scene, apart: NDArray[np.float64] | None) -> tuple[int, int]:
     """The app's head, where one is chosen, else the one that differs most."""
-    block, head = (0, 0) if apart is None else np.unravel_index(apart.argmax(), apart.shape)
-    return (
-        int(block) if BLOCK.value is None else BLOCK.value,
-        int(head) if HEAD.value is None else HEAD.value,
-    )
+    best = (0, 0) if apart is None else divmod(int(apart.argmax()), apart.shape[1])
+    block, head = BLOCK.within(scene.lm.config.n_layers), HEAD.within(scene.lm.config.n_heads)
+    return best[0] if block is None else block, best[1] if head is None else head
 
 
 # ---- streams, details ----
