@@ -22,6 +22,8 @@ import torch.nn.functional as F
 from gptviz.tokenizer import named_bytes
 from gptviz.trace import Token, Trace
 
+ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order gives as much
+
 
 @dataclass(frozen=True)
 class Alignment:
@@ -158,11 +160,15 @@ def next_tokens(
     right_id, left, right (probabilities), left_rank, right_rank (from 1); missing where a vocabulary does not
     have the token.
     """
-    sides = (_Side(left, left_tokenizer), _Side(right, right_tokenizer))
-    raws = dict.fromkeys(raw for side in sides for raw in side.best(k))
-    rows = [[number for side in sides for number in side.numbers(raw)] for raw in raws]
+    one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
+    one, other = _Side(left, left_tokenizer), _Side(right, right_tokenizer)
+    ids: list[tuple[int | None, int | None]] = [
+        (i, i if one_vocabulary else other.find(one.raw(i))) for i in one.best(k)
+    ]
+    ids += [(j if one_vocabulary else one.find(other.raw(j)), j) for j in other.best(k)]
     found = pd.DataFrame(
-        rows, columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"]
+        [(*one.numbers(i), *other.numbers(j)) for i, j in dict.fromkeys(ids)],
+        columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"],
     ).astype({"left_id": "Int64", "left_rank": "Int64", "right_id": "Int64", "right_rank": "Int64"})
     larger = found[["left", "right"]].max(axis=1)
     return found.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
@@ -174,13 +180,22 @@ class _Side:
     def __init__(self, logits: torch.Tensor, tokenizer: tiktoken.Encoding):
         self.p, self.tokenizer = logits.double().softmax(dim=0), tokenizer  # (V,)
 
-    def best(self, k: int) -> list[bytes]:
-        return [named_bytes(self.tokenizer, i) for i in self.p.topk(min(k, len(self.p))).indices.tolist()]
+    def best(self, k: int) -> list[int]:
+        ids: list[int] = self.p.topk(min(k, len(self.p))).indices.tolist()
+        return ids
 
-    def numbers(self, raw: bytes) -> tuple[int | None, float, int | None]:
-        """A token's id, probability and rank."""
+    def raw(self, i: int) -> bytes:
+        return named_bytes(self.tokenizer, i)
+
+    def find(self, raw: bytes) -> int | None:
         try:
             i = self.tokenizer.encode_single_token(raw)
         except KeyError:
+            return None
+        return i if i < len(self.p) else None  # a character model's tokenizer has ids for what it never saw
+
+    def numbers(self, i: int | None) -> tuple[int | None, float, int | None]:
+        """A token's id, probability and rank."""
+        if i is None:
             return None, math.nan, None
         return i, float(self.p[i]), 1 + int((self.p > self.p[i]).sum())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import torch
 
-from gptviz import forward
+from gptviz import forward, kernels
 from gptviz.language_model import LanguageModel
 from gptviz.model import TransformerBlock
 
@@ -109,9 +109,8 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | 
             own = slice(h * d, (h + 1) * d)
             with forward.running(model):
                 value = block.att.W_value(block.norm1(stream))[:, own]  # (n, d)
-                logits = model.out_head(
-                    model.final_norm(value @ block.att.out_proj.weight[:, own].T)
-                )  # (n, V)
+                written = model.final_norm(value @ block.att.out_proj.weight[:, own].T)  # (n, D)
+                logits = kernels.linear(written, model.out_head.weight)  # (n, V)
                 above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
             yield float((above < TOP).float().mean())
 

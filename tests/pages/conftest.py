@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,9 @@ def run_page_fixture() -> RunPage:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages start work in the background; here it stays as if somebody had stopped it."""
+def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pages start work in the background; here it stays as if somebody had stopped it, and what other tests
+    have measured, in this process or on the disk, is not known."""
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
+    monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
+    jobs.clear()  # type: ignore[attr-defined]

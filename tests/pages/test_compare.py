@@ -42,7 +42,7 @@ def test_before_and_after_a_change(run_page, mini):
     assert (round(left[0], 3), round(right[0], 3)) == (0.184, 0.906)
     assert f"{kl_bits(p, q):.2f} bits" in prose_of(at)
     grid = map_of(at, 1)
-    assert np.abs(grid[:5]).max() == 0 and grid[5].min() > 0  # the next block is the first that sees it
+    assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()  # the next block is the first that sees it
     a, b = changed["attn", 5].double(), own["attn", 5].double()
     assert np.allclose(grid[5], ((a - b).abs().sum(-1) / 2)[:, 1:].mean(-1), atol=1e-6)
     streams = map_of(at, 2)

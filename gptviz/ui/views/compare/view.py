@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.compare import align
+from gptviz.analysis.compare import ROUNDING, align
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures import compare as figures
 from gptviz.figures import shares
@@ -199,7 +199,9 @@ def _most(apart: NDArray[np.float64] | None) -> str:
     if apart is None:
         return ""
     block, head = np.unravel_index(apart.argmax(), apart.shape)
-    return words.heads_differ(int(block), int(head), float(apart.max()), int((apart == 0).sum()), apart.size)
+    return words.heads_differ(
+        int(block), int(head), float(apart.max()), int((apart < ROUNDING).sum()), apart.size
+    )
 
 
 def _default_head(scene: Scene, apart: NDArray[np.float64] | None) -> tuple[int, int]:

@@ -93,9 +93,9 @@ def _of(own: float, other: float) -> str:
 
 def heads_differ(block: int, head: int, share: float, none: int, heads: int) -> str:
     """Which head differs most, and how many not at all."""
-    if share == 0:
+    if none == heads:
         return "All heads look where they look on the other side."
-    same = f" {none} of {heads} heads look exactly where they did." if none else ""
+    same = f" {none} of {heads} heads look where they look on the other side." if none else ""
     return (
         f"Head {head} of block {block} differs most: {significant(share, 2)} of its attention "
         f"stands elsewhere.{same}"
