@@ -25,7 +25,6 @@ MIDDLE = (0.4, 0.6)  # of the width: between these stand the tokens
 class Row:
     """A token in two distributions; None where a side's vocabulary does not have it."""
 
-    id: int
     shown: str
     left: float | None
     right: float | None

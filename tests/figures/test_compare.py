@@ -5,7 +5,7 @@ import numpy as np
 from gptviz.figures import compare
 from gptviz.figures.compare import Row
 
-ROWS = [Row(0, "·mill", 0.9, 0.2), Row(1, "<b>", 0.05, None), Row(2, "·x", None, 0.7)]
+ROWS = [Row("·mill", 0.9, 0.2), Row("<b>", 0.05, None), Row("·x", None, 0.7)]
 
 
 def test_bars_stand_back_to_back_on_one_scale():

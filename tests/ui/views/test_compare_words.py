@@ -46,6 +46,7 @@ def test_every_sentence() -> None:
             "no edit": words.no_edit("'z' is no edit; an edit is written site=value"),
             "left out": words.left_out(["“·old” (position 21) hidden"]),
             "no other text": words.NO_OTHER_TEXT,
+            "no pairs": words.NO_PAIRS,
             "identical": words.IDENTICAL,
             "one token": words.ONE_TOKEN,
             "how": words.HOW,

@@ -1,7 +1,7 @@
 """The right side of the comparison: what it differs in from the left one, which is what the app has in hand.
 
 ?vs=text, model or edits, with ?vs_text, ?vs_model or ?vs_edits; ?vs_block and ?vs_head where the two models'
-heads are not the same ones.
+heads are not the same ones; ?vs_all=on where many passes were asked for.
 """
 
 import re
@@ -36,7 +36,8 @@ VS_MODEL: Param[str | None] = Param("vs_model", str, None)
 VS_EDITS: Param[str | None] = Param("vs_edits", str, None)
 VS_BLOCK: Param[int | None] = Param("vs_block", int, None, at_most_last)
 VS_HEAD: Param[int | None] = Param("vs_head", int, None, at_most_last)
-PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD)
+VS_ALL = Param("vs_all", bool, False)  # of long texts all heads, which takes a while
+PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL)
 
 # the same model before and after training
 TWINS = {"mini": "mini-untrained", "gpt2": "gpt2-untrained"}

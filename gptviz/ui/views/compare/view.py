@@ -24,7 +24,7 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.compare import derived, patterns, sides, tables, words
-from gptviz.ui.views.compare.sides import MODEL, Sides
+from gptviz.ui.views.compare.sides import MODEL, VS_ALL, Sides
 from gptviz.ui.views.compare.snippet import Code, side_by_side
 from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.words import Place, show_id
@@ -38,6 +38,9 @@ def draw(scene: Scene) -> None:
     if other is None:
         return
     found = _sides(scene, kind, other)
+    if not found.pairs:
+        st.info(words.NO_PAIRS)
+        return
     _other_strip(scene, found)
     if found.identical:
         st.info(words.IDENTICAL)
@@ -106,12 +109,11 @@ def _next(scene: Scene, found: Sides) -> str:
 
     rows = [
         Row(
-            i,
             shown(row),
             None if row.left != row.left else row.left,
             None if row.right != row.right else row.right,
         )
-        for i, row in enumerate(table.itertuples())
+        for row in table.itertuples()
     ]
     scene.chart(
         figures.back_to_back(rows, found.names, scene.mode),
@@ -178,8 +180,10 @@ def _apart(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
     """The numbers of the map; of long texts when somebody asks for them."""
     passes = derived.passes(found.run, found.other)
     if is_asked_for(scene.lm, len(found.run), passes):
-        asked = st.button(f"Compare all heads: {passes} passes", key="compare_all")
-        if not asked:
+        if not VS_ALL.value:
+            st.button(
+                f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,)
+            )
             return None
         bar = st.progress(0.0)
         apart = derived.heads_apart(

@@ -8,6 +8,11 @@ from gptviz.ui.words import Place, as_code, escaped
 
 NO_OTHER_TEXT = "There is no text for the right side yet: type one into the box above."
 
+NO_PAIRS = (
+    "The two sides end no token at the same place of the text, as far as they read it, so nothing can be set "
+    "side by side: shorten the text, or choose another model."
+)
+
 IDENTICAL = (
     "Both sides are the same pass: there is nothing to compare. Change something on the left (a head that "
     "is switched off, say), or write a change for the right side into the box."
