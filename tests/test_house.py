@@ -30,7 +30,7 @@ FLOORS = [
     {"past"},
     {"one_token"},
     {"kernels", "fast_attention", "blank", "initial"},
-    {"config", "model", "digits", "disk_cache", "sizes"},
+    {"config", "model", "digits", "disk_cache", "progress", "sizes"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -96,7 +96,9 @@ def test_imports_point_one_way(path):
                 assert FLOOR[target] >= FLOOR[room], f"{room} imports {target}, which is above it"
 
 
-@pytest.mark.parametrize("path", (PACKAGE / "ui").rglob("*.py"), ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "ui").rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
+)
 def test_the_rooms_of_ui_import_one_way(path):
     room = path.relative_to(PACKAGE / "ui").parts[0].removesuffix(".py")
     if room == "__init__":
@@ -108,14 +110,16 @@ def test_the_rooms_of_ui_import_one_way(path):
             assert UI_FLOOR[target] > UI_FLOOR[room], f"ui/{room} imports ui/{target}"
 
 
-@pytest.mark.parametrize("path", (PACKAGE / "ui" / "components").rglob("*.py"), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "ui" / "components").rglob("*.py")), ids=lambda p: p.parent.name
+)
 def test_components_know_only_the_theme_and_how_tokens_look(path):
     known = {name for name in imports(path) if name.startswith(COMPONENTS_KNOW)}
     ours = {name for name in imports(path) if name.startswith("gptviz.") and name != "gptviz.trace"}
     assert not ours - known, f"{path.parent.name} knows {sorted(ours - known)}"
 
 
-@pytest.mark.parametrize("path", (PACKAGE / "ui").rglob("words.py"), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "ui").rglob("words.py")), ids=lambda p: p.parent.name)
 def test_words_are_functions_of_numbers(path):
     for name in imports(path):
         assert name.split(".")[0] not in ("streamlit", "plotly")

@@ -27,8 +27,9 @@ import numpy as np
 import pandas as pd
 
 from gptviz.analysis.circuit_passes import Head, Passes, Values, all_heads
-from gptviz.analysis.knock_out import Progress, Target
+from gptviz.analysis.knock_out import Target
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 
 WAYS = ("remove", "add")
 ENOUGH = 0.9  # of the model's own F: the prediction counts as kept

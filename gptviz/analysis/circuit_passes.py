@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from gptviz import kernels
 from gptviz.analysis.attribution import position_of
-from gptviz.analysis.knock_out import BATCH_NUMBERS, Progress, Target, check
+from gptviz.analysis.knock_out import BATCH_NUMBERS, Target, check
 from gptviz.edits import Edit
 from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.sample_means import sample_means
 
 Head = tuple[int, int]  # (block, head)

@@ -19,6 +19,7 @@ import tiktoken
 import torch
 import torch.nn.functional as F
 
+from gptviz.analysis.moved import total_variation
 from gptviz.tokenizer import named_bytes
 from gptviz.trace import Token, Trace
 
@@ -95,14 +96,9 @@ def grouped(weights: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
     return sums.diff(dim=-1, prepend=torch.zeros_like(sums[..., :1]))
 
 
-def moved(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Total variation of rows: the share of the weight that stands elsewhere, 0 to 1. (..., P) -> (...)."""
-    return (left - right).abs().sum(dim=-1) / 2
-
-
 def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
-    """(L, H): how far each head's pattern is from the other's, the mean of `moved` over the pairs after the
-    first, 0 to 1; NaN where there is one pair only. Needs `attn`.
+    """(L, H): how far each head's pattern is from the other's, the mean `total_variation` over the pairs
+    after the first, 0 to 1; NaN where there is one pair only. Needs `attn`.
 
     ValueError for models with different numbers of blocks or heads: no head then belongs to another.
     """
@@ -117,7 +113,7 @@ def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
 
 def block_apart(left: torch.Tensor, right: torch.Tensor, pairs: Alignment) -> torch.Tensor:
     """(H,): one block of `heads_apart`."""
-    return moved(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(dim=-1)
+    return total_variation(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(dim=-1)
 
 
 def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:

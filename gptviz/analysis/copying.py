@@ -9,7 +9,7 @@ Wang et al., Interpretability in the Wild, 2022, ask the same of tokens as block
 Shapes in comments: V vocabulary, D emb_dim, d = D / H of one head.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pandas as pd
 import torch
@@ -17,14 +17,13 @@ import torch
 from gptviz import forward, kernels
 from gptviz.language_model import LanguageModel
 from gptviz.model import TransformerBlock
+from gptviz.progress import Progress
 
 ROWS = 2048  # tokens of the vocabulary at a time: some milliseconds under the lock
 TOP = 5
 ALONE_AT = 5  # not 0: many heads treat the first token as none
 FEWEST, MOST = 32, 256  # tokens of the vocabulary that are looked at
 MOST_WORK = 2 * 10**11  # multiply-adds of them all
-
-Progress = Callable[[int, int], object]
 
 
 def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.DataFrame:

@@ -7,7 +7,7 @@ text. It is worked out once for a model and kept on disk under the weights' hash
 Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,14 +25,13 @@ from gptviz.analysis.head_roles import kind_of, lifts_of
 from gptviz.analysis.head_scores import ENTROPY, HeadScores
 from gptviz.analysis.random_repeats import random_repeats
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.reduction import Reduction
 from gptviz.sample import Window, long_passages, windows
 
 VERSION = 1  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
 REPEATING = ("induction", "copies")
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

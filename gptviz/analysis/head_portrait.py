@@ -5,7 +5,6 @@ Shapes in comments: T tokens of a window.
 The idea of a head's portrait: Anthropic's HeadVis, 2025; Vig, A Multiscale Visualization of Attention, 2019.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
 from gptviz.analysis.head_general import distance_sums, kept_under, sample_windows
 from gptviz.analysis.head_scores import is_mark
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.sample import Window
 
 VERSION = 1  # of the formulas
@@ -25,8 +25,6 @@ PAIRS = 20
 PASSAGES = 6
 FEWEST_TIMES = 2  # a pair of tokens that stood together only once says little
 BINS = 20
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

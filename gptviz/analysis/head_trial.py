@@ -31,6 +31,7 @@ from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.sample import long_passages
 
 VERSION = 1  # of the formulas
@@ -42,8 +43,6 @@ KEPT = 0.5  # of what muting costs may be lost when a head looks only where its 
 ON_REPEATS = ("induction", "copies")
 LOOKS = tuple(name for name in ROLES if name not in ON_REPEATS)
 TESTABLE = (*ON_REPEATS, *LOOKS)
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

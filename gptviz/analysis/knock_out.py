@@ -25,6 +25,7 @@ from gptviz.analysis.attribution import position_of
 from gptviz.edits import Edit
 from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.sample_means import sample_means
 from gptviz.tokenizer.one import OneToken, one_token
 from gptviz.trace import Trace
@@ -36,7 +37,6 @@ COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
 BATCH_NUMBERS = 2**24
 
 Target = OneToken | tuple[OneToken, OneToken]
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

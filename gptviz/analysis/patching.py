@@ -22,7 +22,7 @@ Wild, 2022; Heimersheim & Nanda, How to use and interpret activation patching, 2
 patching.py does the same, a pass at a time.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -31,6 +31,7 @@ import torch
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
 from gptviz.language_model import LanguageModel
+from gptviz.progress import Progress
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
@@ -41,7 +42,6 @@ COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect")
 LEAST = 0.01
 
 Target = tuple[OneToken, OneToken]
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

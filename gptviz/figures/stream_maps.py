@@ -22,25 +22,31 @@ from gptviz.figures.theme import Mode, figure, palette
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 
 
+@dataclass(frozen=True)
+class Table:
+    """What the maps are of: the steps, S + 1, the tokens' labels, T, and which cell of them is framed."""
+
+    names: Sequence[str]
+    labels: Sequence[str]
+    row: int
+    position: int
+
+
 def stream_maps(
     sizes: Floats,
     ratios: Floats,
-    names: Sequence[str],
-    labels: Sequence[str],
-    row: int,
-    position: int,
+    table: Table,
     mode: Mode,
 ) -> Figure:
     """Two heatmaps (S + 1, T) side by side, the embedding on top: the stream's size after each write, and the
     write's size in terms of the stream that it joined. Colours are logarithmic.
 
-    sizes (S + 1, T), ratios (S, T); the embedding joins nothing. The cell of `row` and `position` is framed.
+    sizes (S + 1, T), ratios (S, T); the embedding joins nothing.
     """
     rows, tokens = sizes.shape
-    if ratios.shape != (rows - 1, tokens) or (len(names), len(labels)) != sizes.shape:
-        raise ValueError(
-            f"{len(names)} steps and {len(labels)} tokens do not fit {sizes.shape} and {ratios.shape}"
-        )
+    steps, labels = len(table.names), len(table.labels)
+    if ratios.shape != (rows - 1, tokens) or (steps, labels) != sizes.shape:
+        raise ValueError(f"{steps} steps and {labels} tokens do not fit {sizes.shape} and {ratios.shape}")
     change = np.concatenate([np.full((1, tokens), np.nan), ratios])  # (S + 1, T)
     logs, ratio = _log(sizes), _log(change[1:])
     at = "after %{y} the stream of `%{x}` (position %{customdata[2]})<br>"
@@ -53,7 +59,7 @@ def stream_maps(
             _ratio_axis(ratio, mode),
         ),
     )
-    return two_maps(panels, (sizes, change), names, labels, row, position, mode)
+    return two_maps(panels, (sizes, change), table, mode)
 
 
 def stream_changes(
@@ -61,10 +67,7 @@ def stream_changes(
     angles: Floats,
     writes: Floats,
     unchanged: Floats,
-    names: Sequence[str],
-    labels: Sequence[str],
-    row: int,
-    position: int,
+    table: Table,
     mode: Mode,
 ) -> Figure:
     """Two heatmaps (S + 1, T): how far a changed run's stream is from the unchanged one's, in terms of its
@@ -97,7 +100,7 @@ def stream_changes(
             _times_axis(limit, mode),
         ),
     )
-    return two_maps(panels, (distances, angles, old, new), names, labels, row, position, mode)
+    return two_maps(panels, (distances, angles, old, new), table, mode)
 
 
 @dataclass(frozen=True)
@@ -113,13 +116,10 @@ class Panel:
 def two_maps(
     panels: tuple[Panel, Panel],
     known: Sequence[Floats],
-    names: Sequence[str],
-    labels: Sequence[str],
-    row: int,
-    position: int,
+    table: Table,
     mode: Mode,
 ) -> Figure:
-    """Two heatmaps side by side, a row a step and a column a token; the cell of `row` and `position` framed.
+    """Two heatmaps side by side, a row a step and a column a token; one cell framed.
 
     `known`, (S + 1, T) each, are what a hover can say: customdata[0], [1] ..., and last the position.
     """
@@ -144,7 +144,7 @@ def two_maps(
                 "type": "heatmap",
                 "z": panel.z,
                 "x": columns,
-                "y": list(names),
+                "y": list(table.names),
                 "customdata": behind,
                 "hovertemplate": f"{panel.says}<extra></extra>",
                 "hoverongaps": False,
@@ -159,7 +159,9 @@ def two_maps(
             "domain": [start, start + 0.485],
             "anchor": y[0],
             "range": [-0.5, tokens - 0.5],
-            "labelalias": dict(zip(columns, (html.escape(t, quote=False) for t in labels), strict=True)),
+            "labelalias": dict(
+                zip(columns, (html.escape(t, quote=False) for t in table.labels), strict=True)
+            ),
             **column_labels(tokens),
         }
         layout[y[1]] = common | {
@@ -172,8 +174,8 @@ def two_maps(
         layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1))
         layout["shapes"].append(
             frame(
-                (position - 0.5, position + 0.5),
-                (row - 0.5, row + 0.5),
+                (table.position - 0.5, table.position + 0.5),
+                (table.row - 0.5, table.row + 0.5),
                 line(colors.accent, 2.5),
                 (x[0], y[0]),
             )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gptviz.figures.stream import end_shares, ladder
-from gptviz.figures.stream_maps import stream_changes
+from gptviz.figures.stream_maps import Table, stream_changes
 
 NAMES = ["embedding", "block 0 · attention", "block 0 · feed-forward"]
 SIZES, WRITES, COSINES = np.array([1.0, 5.0, 6.0]), np.array([4.0, 2.0]), np.array([0.1, -0.5])
@@ -28,12 +28,12 @@ def test_the_shares_have_ghosts_in_percent():
 def test_the_maps_of_a_change():
     distances = np.array([[0.0, 0.0], [0.5, 0.0], [np.inf, 0.25]])
     writes, old = np.array([[10.0, 2.0], [0.0, 4.0]]), np.array([[1.0, 2.0], [3.0, 2.0]])
-    fig = stream_changes(distances, distances * 90, writes, old, NAMES, ["a", "<b>"], 1, 0, "light")
+    fig = stream_changes(distances, distances * 90, writes, old, Table(NAMES, ["a", "<b>"], 1, 0), "light")
     moved, times = fig.data
     assert np.array_equal(moved.z, [[0, 0], [0.5, 0], [0.5, 0.25]])  # what has no size to be compared with
     assert np.isnan(times.z[0]).all() and np.allclose(times.z[1:], [[1, 0], [-1, np.log10(2)]])
     assert np.allclose(times.customdata[1:, :, 2], old) and np.allclose(times.customdata[1:, :, 3], writes)
     assert (times.customdata[..., 4] == [0, 1]).all()
     zero = np.zeros((3, 2))
-    still = stream_changes(zero, zero, old, old, NAMES, ["a", "b"], 1, 0, "dark")
+    still = stream_changes(zero, zero, old, old, Table(NAMES, ["a", "b"], 1, 0), "dark")
     assert not still.data[0].z.any() and not still.data[1].z[1:].any()

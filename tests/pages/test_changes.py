@@ -17,7 +17,7 @@ def component(at, key):
     return json.loads(found[0].proto.json) if found else None
 
 
-@pytest.mark.parametrize(("edit", "after"), zip(STORY, (0.184, 0.0002), strict=True))
+@pytest.mark.parametrize(("edit", "after"), [*zip(STORY, (0.184, 0.0002), strict=True)])
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
     strip = component(run_page("overview", edits=edit), "changes")
     before = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().log_softmax(-1)

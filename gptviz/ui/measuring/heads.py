@@ -8,8 +8,9 @@ from gptviz import Run
 from gptviz.analysis.head_general import General, general
 from gptviz.analysis.head_portrait import Portrait, portrait
 from gptviz.analysis.head_trial import Trial, trial
+from gptviz.progress import Progress
 from gptviz.ui import runs
-from gptviz.ui.measuring.jobs import Job, Jobs, Progress
+from gptviz.ui.measuring.jobs import Job, Jobs
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.settings import cache_bytes
 

@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
+from gptviz.progress import Progress
 from gptviz.sizes import nbytes_of
 
 R = TypeVar("R")
-
-Progress = Callable[[int, int], object]
 
 LONGEST_REST = 1.0  # seconds
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 from numpy.typing import NDArray
 
 from gptviz import Run
@@ -15,6 +14,7 @@ from gptviz.figures import shares as figures
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.slow import watched
 from gptviz.ui.views.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
@@ -34,21 +34,14 @@ def knocked(
     """
     run, position = run or scene.run, scene.position
     pair = target.token if target.against is None else (target.token, target.against)
-    place = st.empty()
-
-    def work() -> pd.DataFrame:
-        with place.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", key=key, type="primary", on_click=stop)
-            bar = st.progress(0.0)
-
-        def progress(done: int, of: int) -> None:
-            bar.progress(done / of, f"{done} of {of} parts muted")  # a click interrupts the script here
-
-        return knock_out(runs.model(run), run.ids, pair, baseline, position, progress=progress)
-
-    found = runs.runs().derived((f"{__name__}.knocked", position, pair, baseline), run, work)
-    place.empty()
-    return found
+    return watched(
+        (f"{__name__}.knocked", position, pair, baseline),
+        run,
+        lambda progress: knock_out(runs.model(run), run.ids, pair, baseline, position, progress=progress),
+        lambda done, of: f"{done} of {of} parts muted",
+        key,
+        stop,
+    )
 
 
 def muted_map(

@@ -1,6 +1,15 @@
-"""What takes so long that it waits for a click."""
+"""What takes long: it waits for a click, shows how far it is, and can be stopped."""
 
-from gptviz import LanguageModel
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from gptviz import LanguageModel, Run
+from gptviz.progress import Progress
+from gptviz.ui import runs
+
+T = TypeVar("T")
 
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
@@ -9,3 +18,30 @@ def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
     """Whether so many passes take so long that they wait for a click."""
     blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
     return n_tokens * passes * blocks > UNASKED
+
+
+def watched(
+    name: Hashable,
+    run: Run,
+    work: Callable[[Progress], T],
+    says: Callable[[int, int], str],
+    key: str | None = None,
+    stop: Callable[[], Any] | None = None,
+) -> T:
+    """What `work` gives for a run, under this name from memory where it is known; else with a bar meanwhile.
+
+    `says` is what stands on the bar. A click interrupts the script where the bar moves; with `stop`, the
+    callback of a button `key`, there is one for it: the page must then not ask again.
+    """
+    place = st.empty()
+
+    def shown() -> T:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            if stop is not None:
+                st.button("Stop", key=key, type="primary", on_click=stop)
+            bar = st.progress(0.0)
+        return work(lambda done, of: bar.progress(done / of, says(done, of)))
+
+    found = runs.runs().derived(name, run, shown)
+    place.empty()
+    return found

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from gptviz import Run
@@ -13,10 +12,11 @@ from gptviz.analysis.circuit import Circuit, Score, in_order, random_order, with
 from gptviz.analysis.circuit import score as score_of
 from gptviz.analysis.circuit import search as search_for
 from gptviz.analysis.circuit_passes import Head, Passes
-from gptviz.analysis.knock_out import Progress
+from gptviz.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.circuit import words
+from gptviz.ui.views.slow import watched
 
 T = TypeVar("T")
 Heads = tuple[Head, ...]
@@ -93,15 +93,4 @@ def score(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> Scor
 
 
 def _watched(name: tuple[Any, ...], run: Run, stop: Callable[[], Any], work: Callable[[Progress], T]) -> T:
-    """What `work` gives, from memory where it is known; else with a bar, at which a click interrupts it."""
-    place = st.empty()
-
-    def shown() -> T:
-        with place.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", key=f"circuit_stop_{name[0]}", type="primary", on_click=stop)
-            bar = st.progress(0.0)
-        return work(lambda done, most: bar.progress(done / most, words.searching(done, most)))
-
-    found = runs.runs().derived((__name__, *name), run, shown)
-    place.empty()
-    return found
+    return watched((__name__, *name), run, work, words.searching, f"circuit_stop_{name[0]}", stop)

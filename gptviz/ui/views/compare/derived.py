@@ -1,6 +1,6 @@
 """What the Compare page works out once for two runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,15 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis import compare
 from gptviz.analysis.compare import Alignment
 from gptviz.analysis.moved import kl_bits
+from gptviz.progress import Progress
 from gptviz.reduction import Reduction
 from gptviz.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import BLOCK
+from gptviz.ui.views.compare import words
 from gptviz.ui.views.heads import fit_whole
+from gptviz.ui.views.slow import watched
 from gptviz.ui.views.target import logits_at
 
 SHOWN = 6  # of each side's most probable tokens
@@ -72,25 +75,19 @@ def passes(run: Run, right: Run) -> int:
     return sum(runs.model(side).config.n_layers for side in long)
 
 
-Progress = Callable[[int, int], object]
-
-
-def heads_apart(
-    run: Run, right: Run, pairs: Alignment, progress: Progress | None = None
-) -> NDArray[np.float64]:
+def heads_apart(run: Run, right: Run, pairs: Alignment) -> NDArray[np.float64]:
     """(L, H): `compare.heads_apart`; of long texts a block at a time, whose weights are let go again."""
 
-    def work() -> NDArray[np.float64]:
+    def work(progress: Progress) -> NDArray[np.float64]:
         blocks = range(runs.model(run).config.n_layers)
         rows = []
         for b in blocks:
             one, other = (_attention(side, b)["attn", b] for side in (run, right))
             rows.append(compare.block_apart(one, other, pairs).numpy())
-            if progress is not None:
-                progress(b + 1, len(blocks))
+            progress(b + 1, len(blocks))
         return np.stack(rows)
 
-    return runs.runs().derived((f"{__name__}.heads_apart", right, pairs), run, work)
+    return watched((f"{__name__}.heads_apart", right, pairs), run, work, words.blocks)
 
 
 def _attention(run: Run, block: int) -> Trace:

@@ -179,18 +179,9 @@ def _shape(config: Any) -> str:
 def _apart(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
     """The numbers of the map; of long texts when somebody asks for them."""
     passes = derived.passes(found.run, found.other)
-    if is_asked_for(scene.lm, len(found.run), passes):
-        if not VS_ALL.value:
-            st.button(
-                f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,)
-            )
-            return None
-        bar = st.progress(0.0)
-        apart = derived.heads_apart(
-            found.run, found.other, found.pairs, lambda done, of: bar.progress(done / of)
-        )
-        bar.empty()
-        return apart
+    if is_asked_for(scene.lm, len(found.run), passes) and not VS_ALL.value:
+        st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
+        return None
     return derived.heads_apart(found.run, found.other, found.pairs)
 
 

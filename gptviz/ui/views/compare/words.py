@@ -130,3 +130,8 @@ def no_own_pair(place: Place, taken: Place) -> str:
 
 def one_head(block: int, head: int) -> str:
     return f"Block {block}, head {head}"
+
+
+def blocks(done: int, of: int) -> str:
+    """How far the comparison of all heads is."""
+    return f"{done} of {of} blocks compared"

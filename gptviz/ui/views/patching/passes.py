@@ -1,7 +1,6 @@
 """The passes behind the maps: once for a pair of runs and a scale, with progress and a way to stop."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES
 from gptviz.analysis.patching import Ends, patching
+from gptviz.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
@@ -18,7 +18,7 @@ from gptviz.ui.views.patching import words
 from gptviz.ui.views.patching.choice import WAY
 from gptviz.ui.views.patching.derived import Pair
 from gptviz.ui.views.patching.words import DENOISING
-from gptviz.ui.views.slow import is_asked_for
+from gptviz.ui.views.slow import is_asked_for, watched
 
 LEAST = 0.02  # of an effect that a sentence speaks of
 GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
@@ -44,25 +44,15 @@ def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: s
         st.button("Patch every place", key=f"{key}_go", type="primary", on_click=GO.set, args=(True,))
         return None
     clean, corrupt = pair.clean_and_corrupt(way == DENOISING)
-    place = st.empty()
 
-    def work() -> Patched:
-        with place.container(horizontal=True, vertical_alignment="center"):
-            if slow:
-                st.button("Stop", key=f"{key}_stop", type="primary", on_click=GO.set, args=(False,))
-            bar = st.progress(0.0)
-
-        def progress(done: int, of: int) -> Any:
-            bar.progress(done / of, words.patching(done, of))  # a click interrupts the script here
-
+    def work(progress: Progress) -> Patched:
         both = (clean.ids, corrupt.ids)
         table = patching(lm, *both, (ends.token, ends.against), sites, way, position, progress)
         return Patched(table, table["effect"].to_numpy(float).reshape(len(sites), lm.config.n_layers, -1))
 
     name = (f"{__name__}.patched", pair.source, position, ends, way, sites)
-    found = runs.runs().derived(name, pair.own, work)
-    place.empty()
-    return found
+    stop = (lambda: GO.set(False)) if slow else None
+    return watched(name, pair.own, work, words.patching, f"{key}_stop", stop)
 
 
 def _count(scene: Scene, pair: Pair, sites: tuple[str, ...]) -> int:

@@ -12,7 +12,7 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.stream import Apart, Block, Stream
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.stream import end_shares, ladder
-from gptviz.figures.stream_maps import stream_changes, stream_maps
+from gptviz.figures.stream_maps import Table, stream_changes, stream_maps
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -167,18 +167,16 @@ def _maps(scene: Scene, found: Stream, block: int) -> None:
     st.subheader("Every token, write by write", anchor=False)
     has_moved = scene.other is not None and not alike(apart(scene.run).distances, np.zeros(1))
     shown = shown_input(scene, has_moved)
-    row, at = 2 * block + 2, scene.position
+    table = Table(names, labels, 2 * block + 2, scene.position)
     if scene.other is not None and shown == DIFFERENCE:
         st.caption(words.CHANGES)
         moved, old = apart(scene.run), stream_of(scene.other)
-        drawn = stream_changes(
-            moved.distances, moved.angles, found.writes, old.writes, names, labels, row, at, scene.mode
-        )
+        drawn = stream_changes(moved.distances, moved.angles, found.writes, old.writes, table, scene.mode)
         alt = f"How far a change has moved every token's stream after each of {len(names)} steps"
     else:
         st.caption(words.MAPS)
         one = stream_of(scene.other) if scene.other is not None and shown == UNCHANGED else found
-        drawn = stream_maps(one.sizes, one.ratios, names, labels, row, at, scene.mode)
+        drawn = stream_maps(one.sizes, one.ratios, table, scene.mode)
         alt = f"The size of every token's stream after each of {len(names)} steps, and each write's beside it"
     scene.chart(
         drawn,

@@ -1,0 +1,5 @@
+"""What long work calls as it goes on."""
+
+from collections.abc import Callable
+
+Progress = Callable[[int, int], object]  # so much is done, of so much
