@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -40,6 +40,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What stood on the pages of a test that failed is printed when they are closed: nobody saw them."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 def missing(reason: str) -> None:
@@ -140,7 +151,7 @@ OpenPage = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
+def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
     """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", touch=False,
     **query) -> Page.
 
@@ -175,6 +186,11 @@ def open_page(browser: Any, server: str) -> Iterator[OpenPage]:
         return settled(page)
 
     yield open_
+    if request.node.stash.get(FAILED, False):
+        for page in (page for context in contexts for page in context.pages):
+            print(f"{page.url}\nbusy: {page.evaluate('window.gptvizBusy?.()')}")
+            lines = page.locator("body").inner_text().splitlines()
+            print("\n".join(line for line in lines if len(line) > 4)[:6000], end="\n\n")  # without ticks
     for context in contexts:
         context.close()
     faults = [fault for watch in watches for fault in watch.faults]

@@ -7,16 +7,19 @@ Object.assign(gv, (() => {
   const PICTURE_MARGIN = 12;      // paper around what was on the screen, so that rings are whole
   const TITLE = { size: 15, weight: 650, line: 22 }, LINE = { size: 12, weight: 400, line: 17 };
 
+  const AGAIN = 100;              // ms: where nothing is drawn yet, a click is kept until it is
+
   // Two buttons, described. `makePicture()` gives a picture, or null where there is none yet; `saved` is what
   // ui/components/saved.py's Saved says: { stem: the file's name, title, lines: words above the picture }.
   function saveButtons(makePicture, saved) {
-    const save = (format) => {
+    const save = (format, button) => {
       const picture = makePicture();
       if (picture) savePicture(explained(picture, saved), format, saved.stem);
+      else if (button.isConnected) setTimeout(save, AGAIN, format, button);
     };
     return gv.h('div', { class: 'save' }, ['PNG', 'SVG'].map((format) => gv.h('button', {
       type: 'button', title: `Save this picture as ${format}`, 'aria-label': `Save this picture as ${format}`,
-      data: { testid: `save-${format.toLowerCase()}` }, onclick: () => save(format) }, format)));
+      data: { testid: `save-${format.toLowerCase()}` }, onclick: ({ currentTarget }) => save(format, currentTarget) }, format)));
   }
 
   // The picture with its title and lines above it, on paper as wide as the widest of them.

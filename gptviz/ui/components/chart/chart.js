@@ -17,5 +17,5 @@ function svgOfPlot(plot, paper) {
 
 export default gv.component(({ data }) => gv.saveButtons(() => {
   const plot = document.querySelector(`.st-key-${data.key} .js-plotly-plot`);
-  return plot?.querySelector('.main-svg') ? svgOfPlot(plot, data.paper) : null;   // nothing yet, a moment after the page opened
+  return plot?.querySelector('.main-svg') ? svgOfPlot(plot, data.paper) : null;   // a moment after the page opened
 }, data.saved));
