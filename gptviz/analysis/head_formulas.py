@@ -122,6 +122,17 @@ def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     return given / keys.any(dim=1).sum(dim=0)  # 0 / 0 is NaN
 
 
+def rests(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    """What queries that have such a key leave on token 0: weights (..., T, T), keys (T, T, S) -> (..., S).
+
+    The mean, over the queries of `shares`, of their attention to token 0 where that is not such a key itself:
+    this, the share and what goes to all other keys are together 1. NaN where no query has such a key.
+    """
+    asked = keys.any(dim=1)  # (T, S)
+    idle = (asked & ~keys[:, 0]).to(attn.dtype)
+    return attn[..., 0] @ idle / asked.sum(dim=0)  # (..., T) x (T, S) -> (..., S)
+
+
 def previous_token_score(attn: Array) -> Array:
     """Mean attention from each token to the one before it: (..., T, T) weights -> (...), from 0 to 1.
 

@@ -4,7 +4,8 @@ The formulas are those of a typed text (`gptviz.analysis.head_formulas`); only t
 for what repeats is measured on random tokens (`random_repeats`), all else on the sample, where a text is a
 text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`).
 
-Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1.
+Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1, C the columns of
+`block_scores`.
 """
 
 from collections.abc import Sequence
@@ -21,15 +22,15 @@ from gptviz import disk_cache
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.copying import copying_scores
 from gptviz.analysis.head_formulas import SHARES
-from gptviz.analysis.head_roles import kind_of, lifts_of
-from gptviz.analysis.head_scores import ENTROPY, HeadScores
+from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
+from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
 from gptviz.analysis.random_repeats import random_repeats
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.reduction import Reduction
 from gptviz.sample import Window, long_passages, windows
 
-VERSION = 1  # of the formulas: a change makes what was kept on disk another model's
+VERSION = 2  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
 REPEATING = ("induction", "copies")
 
@@ -39,7 +40,8 @@ class General:
     """What every head does in general.
 
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
-    tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), and the
+    tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what
+    the queries of this share leave on token 0), share_of_rest (share of what is then left), and the
     columns of `gptviz.analysis.head_measures.MEASURES`. `distances` (L, H, N): how much of its attention a
     head gives, over all queries of the sample but the first, to the token so many back, without token 0;
     with what goes to token 0 (the column `first`) that is 1. `key` is its name on disk, None where an edit by
@@ -133,9 +135,9 @@ class _Means:
     """Sums over texts, and the means that they are: every query counts alike, whatever text it is of."""
 
     def __init__(self) -> None:
-        self.given: torch.Tensor | float = 0.0  # (L, H, S + 3): shares and entropy times their queries
-        self.even: torch.Tensor | float = 0.0  # (S + 3,): the same of a head that looks at all tokens alike
-        self.asked: torch.Tensor | float = 0.0  # (S + 3,): the queries
+        self.given: torch.Tensor | float = 0.0  # (L, H, C): shares, entropy and rests times their queries
+        self.even: torch.Tensor | float = 0.0  # (C,): the same of a head that looks at all tokens alike
+        self.asked: torch.Tensor | float = 0.0  # (C,): the queries
         self.far: list[torch.Tensor] = []  # (L, H, T) of each text
         self.writes: torch.Tensor | float = 0.0  # (L, H): lengths times tokens
         self.tokens = 0
@@ -149,7 +151,8 @@ class _Means:
         trace = lm.trace(ids, keep=["z"] if whole else [], reduce=reduce)
         targets = scores.targets
         asked = torch.zeros(len(targets.even))
-        asked[: len(SHARES)] = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
+        queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
+        asked[: len(SHARES)] = asked[RESTS : RESTS + len(SHARES)] = queries
         asked[ENTROPY] = len(ids) - 1
         own = torch.stack(trace.reduced("head scores"))
         self.given = self.given + torch.nan_to_num(own) * asked
@@ -161,8 +164,8 @@ class _Means:
         self.tokens += len(ids)
 
     def means(self, lm: LanguageModel) -> tuple[torch.Tensor, torch.Tensor]:
-        """(L, H, S + 3) and (S + 3,) as `block_scores` has them, but no favourite; NaN: nothing asked."""
-        shape = (lm.config.n_layers, lm.config.n_heads, ENTROPY + 1)
+        """(L, H, C) and (C,) as `block_scores` has them, but no favourite; NaN: nothing asked."""
+        shape = (lm.config.n_layers, lm.config.n_heads, COLUMNS)
         if not self.tokens:
             return torch.full(shape, torch.nan), torch.full(shape[-1:], torch.nan)
         return torch.as_tensor(self.given / self.asked), torch.as_tensor(self.even / self.asked)
@@ -188,30 +191,40 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     for b in range(lm.config.n_layers):
         for h in range(lm.config.n_heads):
             on_random, on_sample = random[b, h].tolist(), sample[b, h].tolist()
-            named = _named(on_random, on_sample, random_even.tolist(), sample_even.tolist())
+            named, rest = _named(on_random, on_sample, random_even.tolist(), sample_even.tolist())
             mass = far[b, h]
+            total = mass.sum() or float("nan")  # 0: of a head that never looks at anything but token 0
             rows.append(
-                {"block": b, "head": h, "role": named}
+                {"block": b, "head": h, "role": named, "rest": rest}
                 | {name: (on_random if name in REPEATING else on_sample)[i] for name, i in place.items()}
                 | {f"{name}_random": on_random[place[name]] for name in ("first", "previous")}
                 | {f"{name}_sample": on_sample[place[name]] for name in REPEATING}
                 | {"entropy": on_sample[ENTROPY], "spread": float(np.exp(on_sample[ENTROPY]))}
-                | {"distance": float((mass * np.arange(len(mass))).sum() / mass.sum())}
+                | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
                 | {"write": float("nan") if writes is None else float(torch.as_tensor(writes)[b, h])}
             )
             rows[-1]["share"] = rows[-1].get(named, float("nan"))
     table = pd.DataFrame(rows)
     table.insert(3, "share", table.pop("share"))
+    table.insert(5, "share_of_rest", table["share"] / (1 - table["rest"]))
     return table
 
 
-def _named(random: list[float], sample: list[float], random_even: list[float], even: list[float]) -> str:
-    """The role: what repeats from the random tokens, all else from the sample."""
+def _named(
+    random: list[float], sample: list[float], random_even: list[float], even: list[float]
+) -> tuple[str, float]:
+    """The role, and what its queries leave on token 0.
+
+    What repeats from the random tokens, all else from the sample.
+    """
     own, flat = list(sample), list(even)
     for i, name in enumerate(SHARES):
         if name in REPEATING:
             own[i], flat[i] = random[i], random_even[i]
-    return kind_of(lifts_of(own, flat), sample[ENTROPY] / even[ENTROPY])
+            own[RESTS + i], flat[RESTS + i] = random[RESTS + i], random_even[RESTS + i]
+    rests = rests_of(own)
+    role = kind_of(lifts_of(own, flat), rests["mixed"], sample[ENTROPY] / even[ENTROPY])
+    return role, rests[role]
 
 
 def _to_json(made: General) -> dict[str, Any]:

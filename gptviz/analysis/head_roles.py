@@ -2,6 +2,19 @@
 
 `roles` measures every head on the text that somebody typed and names what stands out. The formulas of the
 roles are `gptviz.analysis.head_formulas`'; what a head does in general is `gptviz.analysis.head_general`'s.
+
+**The sink first.** A row of attention must sum to 1, so a head that finds nothing to do rests on token 0
+(Xiao et al., 2023). That is no habit to be weighed against others. So it is set apart before a head is named:
+
+1. Of the queries that a role is asked about, what they leave on token 0 is taken off (`rests`). A head that
+   leaves more than `REST` of them there is at rest in this role's place, and does not have the role.
+2. The role's share is then taken of what is left, all its queries together: share / (1 - rest). Rows are not
+   scaled up one by one: one that rests would count as much by its last thousandth as one that works.
+3. Induction and copying are asked only of the queries whose token came before, so a head that rests elsewhere
+   and works there is named for it. Any other head that leaves more than `REST` of all queries on token 0, and
+   clearly more than an even head, is "first": at rest on this text.
+
+The shares themselves stay what they are: means over the whole matrix.
 """
 
 import math
@@ -16,7 +29,9 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_scores import (
     ENTROPY,
     FAVOURITE,
+    FAVOURITE_REST,
     FAVOURITE_SHARE,
+    RESTS,
     Targets,
     block_scores,
     even_means,
@@ -36,7 +51,8 @@ class HeadRole:
     that every share can be taken again from the matrix. Query 0 can only look at itself and counts
     nowhere (but in a text of one token). `favourite` is the key (not the first) that later tokens look at
     most, wherever they stand. `spread` is over how many tokens the attention reaches: exp of its mean
-    entropy in nats over the queries from 1 on. `kind` is the role that stands out.
+    entropy in nats over the queries from 1 on. `kind` is the role that stands out, and `rest` what the
+    queries of its share leave on token 0 (0 where that is the role's own key, or all of it).
     """
 
     block: int
@@ -46,28 +62,36 @@ class HeadRole:
     rows: Mapping[str, tuple[int, ...]]
     favourite: int | None
     spread: float
+    rest: float = 0.0
 
     @property
     def share(self) -> float | None:
         """The share of its own kind; None for an even or a mixed head."""
         return self.shares.get(self.kind)
 
+    @property
+    def share_of_rest(self) -> float | None:
+        """That share of what is not left on token 0, which its kind was named by; None where it has none."""
+        return None if self.share is None else self.share / (1 - self.rest)
 
-# The roles, the rarest first.
+
+# The roles, the rarest first, and last what claims nothing.
 KINDS = (
     "induction",  # the token that followed an earlier occurrence of the query's token
     "copies",  # earlier occurrences of the query's token
-    "first",
     "previous",
     "itself",
     "marks",  # punctuation
     "favourite",  # one token, whoever looks
     "nearby",  # the few tokens before
+    "first",  # at rest
     "even",
     "mixed",
     "alone",  # a text of one token
 )
 
+# A head is at rest where token 0 gets more than all other tokens together: no role can have as much.
+REST = 0.5
 # A role is named when the head goes this far of the way from even attention (0) to nothing else (1).
 CLEAR = 0.3
 # Induction and copying show only where the text repeats; elsewhere such a head does something else,
@@ -96,36 +120,60 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     own, even = scores.tolist(), targets.even.tolist()
     shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
     rows = dict(targets.rows) | dict.fromkeys(("even", "mixed"), targets.rows["first"])
+    rests = rests_of(own)
     lifts = lifts_of(own, even)
     favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
     if favourite is None:
         shares["favourite"], rows["favourite"], lifts["favourite"] = None, (), 0.0
     else:
         shares["favourite"], rows["favourite"] = own[FAVOURITE_SHARE], tuple(range(favourite + 1, n_tokens))
-        lifts["favourite"] = _lift(own[FAVOURITE_SHARE], float(even_means(n_tokens)[favourite]))
-    kind = kind_of(lifts, own[ENTROPY] / even[ENTROPY])
-    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]))
+        rests["favourite"] = own[FAVOURITE_REST]
+        alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
+        lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)
+    kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY])
+    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]), rests[kind])
+
+
+def rests_of(own: Sequence[float]) -> dict[str, float]:
+    """What the queries of each role leave on token 0; those of "even" and "mixed" are all.
+
+    From a row of `block_scores`; not a number where there is none.
+    """
+    everywhere = own[SHARES.index("first")]
+    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(("even", "mixed"), everywhere)
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
-    """How far each of `SHARES` goes from an even head's (0) to all there is (1); 0 where there is none."""
+    """How far each of `SHARES` goes from an even head's (0) to all there is (1).
+
+    Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, or the head rests.
+    """
     return {
-        name: 0.0 if math.isnan(share) else _lift(share, flat)
-        for name, share, flat in zip(SHARES, own, even, strict=False)
+        name: 0.0 if math.isnan(own[i]) else _lift(own[i], own[RESTS + i], even[i], even[RESTS + i])
+        for i, name in enumerate(SHARES)
     }
 
 
-def _lift(share: float, even: float) -> float:
-    """How far a share goes from what an even head has (0) to all there is (1)."""
-    return (share - even) / max(1 - even, 1e-6)
+def _lift(share: float, rest: float, even: float, even_rest: float) -> float:
+    """How far a share of what is left goes from what an even head has (0) to all there is (1)."""
+    if rest > REST:
+        return 0.0
+    alike = even / (1 - even_rest)
+    return (share / (1 - rest) - alike) / max(1 - alike, 1e-6)
 
 
-def kind_of(lifts: Mapping[str, float], evenness: float) -> str:
-    """The role that stands out; `evenness` is the entropy as a share of the largest that is possible."""
+def kind_of(lifts: Mapping[str, float], first: float, evenness: float) -> str:
+    """The role that stands out.
+
+    `lifts` as `lifts_of` has them, `first` is the share of all attention that goes to token 0, and `evenness`
+    the entropy as a share of the largest that is possible.
+    """
     for name in ("induction", "copies"):
         if lifts[name] >= CLEAR_ON_REPEATS:
             return name
-    best = max(("first", "previous", "itself", "marks", "favourite"), key=lambda name: lifts.get(name, 0.0))
+    if first > REST and lifts["first"] >= CLEAR:
+        return "first"
+    best = max(("previous", "itself", "marks", "favourite"), key=lambda name: lifts.get(name, 0.0))
     if lifts.get(best, 0.0) >= CLEAR:
         return best
     if lifts["nearby"] >= CLEAR:
@@ -146,16 +194,18 @@ def role_table(found: Sequence[Sequence[HeadRole]], writes: torch.Tensor) -> pd.
     """Every number that is said of a head: one row a head. `writes` (n_layers, H) are the mean writes.
 
     Columns: block, head, role, share (of its role), rows (over how many queries that is the mean),
-    row_positions (which: "1 to 19"), favourite, spread, mean_write, and the share of each kind, empty where
-    no query of the text has such a key.
+    row_positions (which: "1 to 19"), rest (what these leave on token 0), share_of_rest (share of what is
+    then left, which the role was named by), favourite, spread, mean_write, and the share of each kind, empty
+    where no query of the text has such a key.
     """
     rows = []
     for role in (role for row in found for role in row):
         taken = role.rows.get(role.kind, ())
         rows.append(
             {"block": role.block, "head": role.head, "role": role.kind, "share": role.share}
-            | {"rows": len(taken), "row_positions": spans(taken), "favourite": role.favourite}
+            | {"rows": len(taken), "row_positions": spans(taken)}
+            | {"rest": role.rest, "share_of_rest": role.share_of_rest, "favourite": role.favourite}
             | {"spread": role.spread, "mean_write": float(writes[role.block, role.head])}
             | {f"to_{kind}": share for kind, share in role.shares.items()}
         )
-    return pd.DataFrame(rows).astype({"share": float, "favourite": "Int64"})
+    return pd.DataFrame(rows).astype({"share": float, "share_of_rest": float, "favourite": "Int64"})

@@ -12,13 +12,16 @@ from unicodedata import category
 
 import torch
 
-from gptviz.analysis.head_formulas import ROWS, SHARES, role_keys, shares, side_of
+from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
 
 if TYPE_CHECKING:
     from gptviz.trace import Token
 
-# The columns of `block_scores`: seven shares, then the favourite key with its share, and the entropy.
-FAVOURITE, FAVOURITE_SHARE, ENTROPY = (len(SHARES) + i for i in range(3))
+# The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
+# the shares, and the favourite's, what the same queries leave on token 0.
+FAVOURITE, FAVOURITE_SHARE, ENTROPY, RESTS = (len(SHARES) + i for i in range(4))
+FAVOURITE_REST = RESTS + len(SHARES)
+COLUMNS = FAVOURITE_REST + 1
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,11 @@ def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
 
 
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """What is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, len(SHARES) + 3).
+    """What is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
 
     A few numbers a head, so that a pass can measure its heads and let their weights go. The columns are
-    `SHARES`, then favourite key, its share, and mean entropy in nats; NaN where there is nothing to measure.
+    `SHARES`, then favourite key, its share, and mean entropy in nats, then `rests` of all these shares; NaN
+    where there is nothing to measure.
     """
     n_tokens = side_of(attn)
     if keys.shape != (n_tokens, n_tokens, len(SHARES)):
@@ -83,9 +87,10 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     for start in range(1, n_tokens, ROWS):  # query 0 has no entropy
         stop = min(start + ROWS, n_tokens)
         entropy += torch.special.entr(attn[:, start:stop, :stop].float()).sum(dim=(1, 2))
-    favourite = torch.stack(_favourites(attn), dim=-1)  # (H, 2)
+    key, given, rest = _favourites(attn)  # (H,) each
     entropy = entropy / (n_tokens - 1) if n_tokens > 1 else entropy * torch.nan
-    return torch.cat([shares(attn.float(), keys), favourite, entropy[:, None]], dim=-1)
+    others = torch.stack([key, given, entropy], dim=-1)
+    return torch.cat([shares(attn.float(), keys), others, rests(attn.float(), keys), rest[:, None]], dim=-1)
 
 
 def is_mark(raw: bytes) -> bool:
@@ -109,19 +114,22 @@ def _after(sums: torch.Tensor) -> torch.Tensor:
     return sums / (n_tokens - 1 - torch.arange(n_tokens)).clamp(min=1)
 
 
-def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Each head's favourite key and its mean attention from later queries, (H,) each; NaN if there is none.
+def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Each head's favourite key, its mean attention from later queries, and that of token 0 from the same.
 
-    Only keys that at least three queries, and a quarter of all, come after: one query's taste says little.
+    (H,) each; NaN if there is none. Only keys that at least three queries, and a quarter of all, come after:
+    one query's taste says little.
     """
     heads, n_tokens = attn.shape[0], attn.shape[-1]
     last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
     if last < 1:
-        return torch.full((heads,), torch.nan), torch.full((heads,), torch.nan)
+        return (torch.full((heads,), torch.nan),) * 3
     sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()  # (H, T): from later queries only
     means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
-    return (best + 1).float(), means[torch.arange(heads), best]
+    every = torch.arange(heads)
+    resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)  # (H, T): from this query and later ones
+    return (best + 1).float(), means[every, best], resting[every, best + 2] / (n_tokens - 2 - best)
 
 
 def spans(positions: Sequence[int]) -> str:

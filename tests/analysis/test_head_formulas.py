@@ -8,7 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.head_formulas import NEAR, ROLES, after_same, just_before, role_keys, same_before, shares
+from gptviz.analysis.head_formulas import (
+    NEAR,
+    ROLES,
+    after_same,
+    just_before,
+    rests,
+    role_keys,
+    same_before,
+    shares,
+)
 
 
 def weights(n_tokens: int, seed: int) -> torch.Tensor:
@@ -18,9 +27,9 @@ def weights(n_tokens: int, seed: int) -> torch.Tensor:
     return torch.from_numpy(found / found.sum(axis=1, keepdims=True))
 
 
-def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -> float:
-    """A role's score as its docstring says it, one cell after the other."""
-    of_queries = []
+def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -> tuple[float, float]:
+    """A role's score, and what its queries leave on token 0, one cell after the other."""
+    of_queries, left = [], []
     for q in range(1, len(ids)):
         keys = []
         for k in range(q + 1):
@@ -38,7 +47,10 @@ def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -
                 keys.append(k)
         if keys:
             of_queries.append(sum(attn[q, k].item() for k in keys))
-    return sum(of_queries) / len(of_queries) if of_queries else math.nan
+            left.append(0.0 if 0 in keys else attn[q, 0].item())
+    if not of_queries:
+        return math.nan, math.nan
+    return sum(of_queries) / len(of_queries), sum(left) / len(left)
 
 
 @given(
@@ -49,10 +61,11 @@ def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -
 def test_scores_are_means_over_written_out_cells(ids: list[int], seed: int, marked: int) -> None:
     marks = [bool(marked >> i & 1) for i in range(len(ids))]
     attn = weights(len(ids), seed)
-    found = shares(attn, role_keys(ids, marks))
+    keys = role_keys(ids, marks)
     for i, name in enumerate(ROLES):
+        found = shares(attn, keys)[i].item(), rests(attn, keys)[i].item()
         expected = by_loops(name, attn, ids, marks)
-        assert found[i].item() == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+        assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
 def test_a_head_that_does_one_thing_has_the_whole_share() -> None:

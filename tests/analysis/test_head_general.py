@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz import disk_cache
+from gptviz import Edit, disk_cache
 from gptviz.analysis import head_general, random_repeats
 from gptviz.analysis.head_general import General, general
 from gptviz.analysis.head_measures import MEASURES
@@ -88,6 +88,30 @@ def test_a_small_models_numbers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
             for window in sample:
                 z += list(lm.trace(window.ids, keep=[("z", b)])["z", b][h])
             assert row["write"] == pytest.approx(np.mean([(w @ one).norm().item() for one in z]), rel=1e-4)
+
+
+def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Made-up heads: both leave all of the sample on token 0; on random tokens one finds what came next."""
+    monkeypatch.setattr(head_general, "sample_windows", lambda _: [Window("", (5, 6, 7, 8, 9, 1))])
+    monkeypatch.setattr(head_general, "random_repeats", lambda _: [(3, 4, 5, 6, 4, 5, 6, 8)])
+
+    def pattern(attn: torch.Tensor, found: float) -> torch.Tensor:
+        made = torch.zeros_like(attn)
+        made[..., 0] = 1
+        if attn.shape[-1] == 8:  # the random tokens; 4 5 6 stand at 1 and at 4
+            made[..., [4, 5, 6], 0], made[..., [4, 5, 6], [2, 3, 4]] = 1 - found, found
+        return made
+
+    edits = [
+        Edit("attn", 1, lambda attn, f=found: pattern(attn, f), [h]) for h, found in enumerate((0.8, 0.4))
+    ]
+    found = general(random_lm(6, context_length=12, n_heads=2).edited(*edits), disk=False)
+    works, rests = (found.row(1, h) for h in (0, 1))
+    assert works["role"] == "induction" and works["first"] == 1 and works["share_of_rest"] == pytest.approx(1)
+    assert works["share"] == pytest.approx(0.8) and works["rest"] == pytest.approx(0.2)
+    assert rests["role"] == "first" and rests["share"] == 1 and rests["induction"] == pytest.approx(0.4)
 
 
 def test_progress_comes_between_passes_and_may_stop_it() -> None:

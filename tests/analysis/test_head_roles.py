@@ -7,15 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import induction_score, previous_token_score
+from gptviz.analysis.head_formulas import SHARES, induction_score, previous_token_score
 from gptviz.analysis.head_roles import (
+    REST,
     HeadRole,
+    lifts_of,
     most_telling,
     role_table,
     roles,
     roles_of,
 )
-from gptviz.analysis.head_scores import HeadScores, Targets, block_scores, is_mark, spans
+from gptviz.analysis.head_scores import RESTS, HeadScores, Targets, block_scores, is_mark, spans
 from gptviz.language_model import LanguageModel
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
@@ -127,11 +129,99 @@ def test_an_even_head_is_even() -> None:
 
 def test_a_head_between_roles_is_mixed() -> None:
     attn = (
-        looking_at([0, 0, 1, 2, 3, 4, 5, 6]) + looking_at([0] * 8) + looking_at([0, 1, 1, 1, 1, 1, 1, 1])
-    ) / 3
+        looking_at([0, 0, 1, 2, 3, 4, 5, 6]) + looking_at(list(range(8))) + looking_at([0] * 8) + even(8)
+    ) / 4
     role = block_roles(attn, tokens(DIFFERENT))[0]
-    assert role.kind == "mixed" and role.share is None
-    assert role.shares["previous"] == pytest.approx(3 / 7)
+    assert role.kind == "mixed" and role.share is None and role.share_of_rest is None
+    alike = sum(1 / n for n in range(2, 9))
+    assert role.shares["previous"] == pytest.approx((1 + 1 / 7 + alike / 7) / 4)
+    assert role.rest == role.shares["first"]
+
+
+# ---- the sink first ----
+
+
+def blended(attn: torch.Tensor, sink: float) -> torch.Tensor:
+    """The same head, which leaves so much of every row on token 0."""
+    return (1 - sink) * attn + sink * looking_at([0] * attn.shape[-1])
+
+
+@pytest.mark.parametrize(
+    ("keys", "ids", "kind"),
+    [
+        ([0, 0, 1, 2, 3, 4, 5, 6], DIFFERENT, "previous"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], DIFFERENT, "itself"),
+        ([0, 1, 1, 1, 1, 1, 1, 1], DIFFERENT, "favourite"),
+        ([0, 0, 0, 0, 1, 2, 3, 4], REPEATED, "induction"),
+    ],
+)
+def test_what_is_left_on_token_0_is_taken_off_first(keys: list[int], ids: list[int], kind: str) -> None:
+    """Weighed against resting, a head with 0.4 of each row there would rest, or have no habit."""
+    some = block_roles(blended(looking_at(keys), 0.4), tokens(ids))[0]
+    assert some.kind == kind and some.share_of_rest == pytest.approx(1)
+    assert some.share == pytest.approx(1 - some.rest)  # the share itself is still that of the whole matrix
+    most = block_roles(blended(looking_at(keys), 0.7), tokens(ids))[0]
+    assert most.kind == "first" and most.share == pytest.approx(most.shares["first"]) and most.rest == 0
+
+
+def test_a_head_that_rests_on_most_tokens_is_named_for_what_it_does_where_it_can() -> None:
+    ids = [*range(20, 29), 5, 6, 7, 5, 6, 7]  # the last three come a second time, after twelve others
+    works = looking_at([0] * 12 + [10, 11, 12])
+    role = block_roles(works, tokens(ids))[0]
+    assert role.kind == "induction" and role.rows["induction"] == (12, 13, 14)
+    assert (role.share, role.rest, role.shares["first"]) == (1, 0, pytest.approx(11 / 14))
+    # at just these tokens, too, it gives most to token 0: what is left goes where it should, but it rests
+    rests = block_roles(blended(works, 0.6), tokens(ids))[0]
+    assert rests.kind == "first" and rests.shares["induction"] == pytest.approx(0.4)
+
+
+def test_rows_are_not_scaled_up_one_by_one() -> None:
+    """Four rows rest but for a hundredth, on themselves; three look at the token before and nowhere else."""
+    attn = blended(looking_at(list(range(8))), 0.99)
+    attn[:, 5:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 5:]
+    role = block_roles(attn, tokens(DIFFERENT))[0]
+    assert role.shares["first"] == pytest.approx(4 * 0.99 / 7) and role.kind == "first"
+    attn[:, 4:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 4:]  # one more works: less than half is left there
+    role = block_roles(attn, tokens(DIFFERENT))[0]
+    assert role.kind == "previous" and role.share == pytest.approx((4 + 0.99) / 7)  # token 0 is before 1
+    assert role.rest == pytest.approx(2 * 0.99 / 7)
+    assert role.share_of_rest == pytest.approx(4.99 / (7 - 1.98))
+
+
+def test_an_even_head_does_not_rest_however_short_the_text() -> None:
+    for n_tokens in (2, 3, 4):
+        assert block_roles(even(n_tokens), tokens(list(range(n_tokens))))[0].kind == "even"
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    ids=st.lists(st.integers(0, 4), min_size=4, max_size=14), seed=st.integers(0, 99), sink=st.floats(0, 0.4)
+)
+def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(
+    ids: list[int], seed: int, sink: float
+) -> None:
+    torch.manual_seed(seed)
+    attn, targets = random_attention(len(ids)).double(), Targets.of(tokens(ids))
+    before, after = (block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink)))
+    for i, name in enumerate(SHARES):
+        if name in ("first", "previous") or np.isnan(before[i]):  # token 0 is the token before token 1
+            continue
+        own, left = zip(*((scores[i], 1 - scores[RESTS + i]) for scores in (before, after)), strict=True)
+        assert own[0] * left[1] == pytest.approx(own[1] * left[0], abs=1e-6), name  # own / left is the same
+        if after[RESTS + i] <= REST:
+            lifts = [lifts_of(scores, targets.even.tolist())[name] for scores in (before, after)]
+            assert lifts[0] == pytest.approx(lifts[1], abs=1e-5)
+
+
+def test_the_bundled_models_heads_with_much_of_their_attention_on_token_0(mini: LanguageModel) -> None:
+    trace = mini.trace('"Where are you going?" said the boy. "Where are you going')
+    found = roles(trace)
+    most = found[5][0]  # an induction head, at rest wherever nothing repeats
+    assert most.shares["first"] > REST and most.kind == "induction"  # type: ignore[operator]
+    at = trace["attn", 5][0][list(most.rows["induction"])]
+    assert most.rest == pytest.approx(at[:, 0].mean().item(), abs=1e-6) and most.rest < 0.2
+    assert [found[5][h].kind for h in (0, 3, 4, 5, 7)] == ["induction"] * 5
+    assert found[4][3].kind == "previous"
 
 
 def test_punctuation_is_what_has_no_letter_and_no_digit() -> None:
@@ -264,8 +354,10 @@ def test_the_table_says_every_number_of_every_head(lm: LanguageModel) -> None:
         )
         assert row["mean_write"] == pytest.approx(writes[role.block, role.head].item())
         assert row["to_first"] == role.shares["first"] and row["spread"] == role.spread
+        assert row["rest"] == role.rest
         if role.share is not None:
             assert row["share"] == role.share == row[f"to_{role.kind}"]
+            assert row["share_of_rest"] == pytest.approx(role.share / (1 - role.rest))
 
 
 def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm: LanguageModel) -> None:

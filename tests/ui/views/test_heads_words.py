@@ -7,8 +7,8 @@ from tests.golden_files import check
 SHOWN = ["The", "·cat", "·sat"]
 
 
-def role(kind: str, share: float | None, favourite: int | None = None) -> HeadRole:
-    return HeadRole(4, 3, kind, {kind: share}, {kind: (1, 2)}, favourite, 1.5)
+def role(kind: str, share: float | None, favourite: int | None = None, rest: float = 0.0) -> HeadRole:
+    return HeadRole(4, 3, kind, {kind: share}, {kind: (1, 2)}, favourite, 1.5, rest)
 
 
 def test_every_sentence() -> None:
@@ -22,6 +22,7 @@ def test_every_sentence() -> None:
             "changed: here": words.sentence(
                 role("induction", 0.51), SHOWN, ("induction", 0.72), (), unchanged=0.84
             ),
+            "some at rest": words.sentence(role("previous", 0.38, rest=0.41), SHOWN, ("previous", 0.88), ()),
             "measure": words.measure("induction"),
             "measure: here": words.measure("here_previous"),
             "working": words.working(12, 72),

@@ -13,12 +13,12 @@ from gptviz.ui.words import as_code, term
 LABELS = {
     "induction": "what came next",
     "copies": "copies",
-    "first": "resting",
     "previous": "previous",
     "itself": "itself",
     "marks": "punctuation",
     "favourite": "one token",
     "nearby": "nearby",
+    "first": "resting",
     "even": "even",
     "mixed": "mixed",
     "alone": "alone",
@@ -288,7 +288,8 @@ def table_caption(block: int, head: int, average: bool, hide_first: bool) -> str
 ROLES = (
     "A row a head. `share` is the mean of its role's attention over the rows (queries) of `row_positions`, "
     "each summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look "
-    "at itself and counts nowhere. `spread` is e to the mean entropy over rows 1 and up: over so many tokens "
-    "the attention reaches. `mean_write` is the length of what the head adds to the residual stream, on "
-    "average over all tokens."
+    "at itself and counts nowhere. `rest` is what the same rows leave on the first token, and "
+    "`share_of_rest` the share of what is not left there: by this a head is named. `spread` is e to the mean "
+    "entropy over rows 1 and up: over so many tokens the attention reaches. `mean_write` is the length of "
+    "what the head adds to the residual stream, on average over all tokens."
 )

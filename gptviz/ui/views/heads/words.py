@@ -20,6 +20,7 @@ SHORT = {
     "mixed": "mixed",
     "alone": "alone",
 }
+WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 QUIET = ("first", "even", "mixed", "alone")  # that claim nothing: a head at rest, or one without a habit
 
 # The same in a legend, and where a sentence needs more.
@@ -107,7 +108,8 @@ def sentence(
     start = f"**Block {here.block}, head {here.head}** "
     share = f" ({percent(here.share)} of its attention" if here.share is not None else ""
     if share:
-        share += ")" if unchanged is None else f", unchanged {percent(unchanged)})"
+        share += "" if unchanged is None else f", unchanged {percent(unchanged)}"
+        share += f"{_of_the_rest(here)})"
     does = _does(here, shown)
     if general is None:
         return f"{start}{does} on this text{share}. What it does in general is being measured."
@@ -117,6 +119,13 @@ def sentence(
         return f"{start}{does}: on this text{share} and in general{usual}."
     cannot = ", which this text cannot show" if role in hidden else ""
     return f"{start}{does} on this text{share}; in general it {_DOES[role]}{usual}{cannot}."
+
+
+def _of_the_rest(here: HeadRole) -> str:
+    """What a head was named by, where it leaves a good deal of its attention on the first token."""
+    if here.share_of_rest is None or here.rest < WORTH_SAYING:
+        return ""
+    return f"; {percent(here.share_of_rest)} of what it does not leave on the first token"
 
 
 def _does(here: HeadRole, shown: Sequence[str]) -> str:
@@ -162,9 +171,10 @@ CHANGED = (
 
 
 LABELS = (
-    "Left what each head does on this text, right what it does in general. A head is named for what it does "
-    "clearly; one that looks at the first token is *resting here*, for attention cannot go nowhere. Grey on "
-    "the left is a head whose general label this text cannot show."
+    "Left what each head does on this text, right what it does in general. What a head leaves on the first "
+    "token is set apart first, for attention cannot go nowhere: a head that leaves more than half there is "
+    "*resting here*. Any other is named for what it clearly does with the rest. Grey on the left is a head "
+    "whose general label this text cannot show."
 )
 
 
@@ -217,12 +227,14 @@ def offer(label: str, roles: Sequence[str]) -> str:
 # ---- the tables ----
 
 GENERAL_NUMBERS = (
-    "A row a head, in general: its role and the share that gave it, then every measure of the finder. "
+    "A row a head, in general: its role, the share of it, what the same queries leave on the first token "
+    "(rest), the share of what is not left there, which gave the role; then every measure of the finder. "
     "induction and copies are on random tokens; what ends in _random or _sample says where; ov_copying, "
     "qk_matching and copies_top5 come from the weights."
 )
 
 HERE_NUMBERS = (
-    "A row a head, on this text: its label and the share that gave it, then the share of every kind (empty "
-    "where the text cannot show it), over how many tokens it looks, and how much it writes."
+    "A row a head, on this text: its label and its share, what the same queries leave on the first token "
+    "(rest), the share of what is not left there, which gave the label, over how many tokens it looks, how "
+    "much it writes, and the share of every kind (empty where the text cannot show it)."
 )
