@@ -34,12 +34,22 @@ def mosaic(attn: np.ndarray | Iterable[np.ndarray], mode: Mode, cell_px: int | N
     rows = []
     for block in attn:
         thumbs = [_indexed(head) for head in np.asarray(block)]
-        scale = cell_px or max(1, round(MOSAIC_PX / thumbs[0].shape[0]))
+        scale = cell_px or _enlarged(thumbs[0].shape[0])
         thumbs = [thumb.repeat(scale, axis=0).repeat(scale, axis=1) for thumb in thumbs]
         gap = np.full((thumbs[0].shape[0], GAP_PX), PAPER, dtype=np.uint8)
         row = np.concatenate([part for thumb in thumbs for part in (gap, thumb)][1:], axis=1)
         rows += [np.full((GAP_PX, row.shape[1]), PAPER, dtype=np.uint8), row]
     return _png(np.concatenate(rows[1:], axis=0), mode)
+
+
+def mosaic_side(n_tokens: int) -> int:
+    """How many pixels a head of a text of so many tokens has across in `mosaic`; `GAP_PX` lie between two."""
+    small = min(n_tokens, THUMBNAIL_PX)
+    return small * _enlarged(small)
+
+
+def _enlarged(small: int) -> int:
+    return max(1, round(MOSAIC_PX / small))
 
 
 def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[bytes, int]:

@@ -30,24 +30,31 @@ def strip(values: NDArray[np.floating], limit: float, mode: Mode) -> bytes:
     return file.getvalue()
 
 
-def norm_lines(before: NDArray[np.floating], after: NDArray[np.floating], mode: Mode) -> str:
+def norm_lines(
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    mode: Mode,
+    unchanged: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None,
+) -> str:
     """The spread of one token's numbers before and after each LayerNorm, as an SVG with two lines.
 
     Both are standard deviations, (N,), on one logarithmic axis, since they grow by multiples. The lines
-    are labelled with their first and last values. ValueError unless there are as many of both, one at least.
+    are labelled with their first and last values. `unchanged`, the same two of the model without its changes,
+    lie below them as ghosts. ValueError unless there are as many of all, one at least.
     """
     if not len(before) == len(after) >= 1:
         raise ValueError(f"{len(before)} values before and {len(after)} after; give as many of both")
     colors = palette(mode)
-    heights = _log_heights(np.stack([before, after]))  # (2, N)
+    heights = _log_heights(np.stack([before, after, *(unchanged or ())]))  # (2 or 4, N)
     xs = np.linspace(EDGE, WIDTH - EDGE, len(before))
     parts, labels = [], []
+    for ys in heights[2:]:
+        parts.append(_line(xs, ys, colors.ghost, ' stroke-dasharray="5 3"'))
     for line, (name, values, color) in enumerate(
         (("before", before, colors.positive), ("after", after, colors.output))
     ):
         ys = heights[line]
-        points = [f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True)]
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts.append(_line(xs, ys, color))
         parts += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{color}"/>' for x, y in zip(xs, ys, strict=True)
         ]
@@ -62,6 +69,11 @@ def norm_lines(before: NDArray[np.floating], after: NDArray[np.floating], mode: 
         f'font-size="14">{"".join(parts)}'
         f'<g stroke="{colors.paper}" stroke-width="4" paint-order="stroke">{"".join(labels)}</g></svg>'
     )
+
+
+def _line(xs: NDArray[np.floating], ys: NDArray[np.floating], color: str, more: str = "") -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+    return f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"{more}/>'
 
 
 def _log_heights(values: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -39,11 +39,19 @@ def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
 
 
 def test_the_pictures_are_drawn(open_page):
-    page = open_page(text=TEXT)
+    page = open_page(text=TEXT, edits="z.4.3=zero")
     images = page.locator("[data-testid=door] img")
-    assert images.count() == 7  # three strips of embeddings, three of the feed-forward, and the grid of heads
+    # three strips of embeddings, three of the feed-forward and the unchanged ones of these, and the heads
+    assert images.count() == 10
     assert images.evaluate_all("(all) => all.every((image) => image.complete && image.naturalWidth > 0)")
-    assert page.locator("[data-testid=door] svg polyline").count() == 2
+    assert page.locator("[data-testid=door] svg polyline").count() == 4
+    heads = page.get_by_test_id("door-head")
+    changed = [head for head in heads.all() if head.get_attribute("data-changed") == "true"]
+    assert heads.count() == 48 and [head.get_attribute("data-block") for head in changed] == ["4"]
+    box = changed[0].locator("rect").bounding_box()  # the fourth of eight, in the fifth row of six
+    picture = images.nth(3).bounding_box()
+    assert (box["x"] + box["width"] / 2 - picture["x"]) / picture["width"] == pytest.approx(3.5 / 8, abs=0.02)
+    assert page.get_by_test_id("door-head").nth(40).get_attribute("data-moved") != "0"
 
 
 def test_an_example_is_one_click_away(open_page, settled):

@@ -60,6 +60,16 @@ def test_whatever_the_numbers_the_lines_stay_in_the_picture(values):
         assert ((xs >= 0) & (xs <= WIDTH)).all() and ((ys >= 0) & (ys <= HEIGHT)).all()
 
 
+def test_the_unchanged_lines_lie_below_the_others_on_the_same_scale():
+    before, after = np.array([0.1, 1.0, 10.0]), np.array([1.0, 1.0, 1.0])
+    svg = norm_lines(before, after, "light", (np.array([0.01, 1.0, 10.0]), after))
+    old, same, first, second = (points(svg, line) for line in range(4))
+    assert old[:, 1].tolist() == [BOTTOM, pytest.approx(TOP + (BOTTOM - TOP) / 3, abs=0.1), TOP]
+    assert (old[1:] == first[1:]).all() and (same == second).all() and first[0, 1] < old[0, 1]
+    drawn = ET.fromstring(svg).findall(f".//{SVG}polyline")
+    assert [line.get("stroke") == PALETTES["light"].ghost for line in drawn] == [True, True, False, False]
+
+
 def test_lines_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="2 values before and 1 after"):
         norm_lines(np.ones(2), np.ones(1), "light")

@@ -79,6 +79,45 @@ def test_the_door_of_attention_shows_every_weight(run_page, mini):
     assert base64.b64decode(image.split(",")[1]) == expected
 
 
+def test_the_doors_of_a_changed_model_have_the_unchanged_beside_it(run_page, mini):
+    """The lines of the LayerNorms, the strips of the units, and the marks on the heads, of two traces."""
+    edit, last = "z.4.3=zero", mini.config.n_layers - 1
+    found = doors(run_page("overview", edits=edit))
+    new, old = (mini.trace(DEFAULT_TEXT, edits=edits) for edits in ([edit], []))
+    marks = found["attention"]["picture"]["marks"]
+    for b, row in enumerate(marks["heads"]):
+        rows = (new["attn", b] - old["attn", b]).abs().sum(-1) / 2  # (H, T)
+        assert [head["moved"] for head in row] == pytest.approx(rows[:, 1:].mean(-1).tolist(), abs=1e-6)
+        assert [head["changed"] for head in row] == [(b, h) == (4, 3) for h in range(len(row))]
+    image = base64.b64decode(found["attention"]["picture"]["image"].split(",")[1])
+    wide, high = (n * (marks["side"] + marks["gap"]) - marks["gap"] for n in (len(row), len(marks["heads"])))
+    assert Image.open(io.BytesIO(image)).size == (wide, high)  # the marks lie on the heads
+
+    position = len(old.tokens) - 1
+    fired = [int((t["mlp_pre", last][position] > 0).sum()) for t in (new, old)]
+    assert fired[0] != fired[1]
+    assert all(f"{count:,}" in found["feed_forward"]["caption"][0] for count in fired)
+    for strip, site in zip(
+        found["feed_forward"]["picture"]["strips"], ("mlp_pre", "mlp_act", "mlp_out"), strict=True
+    ):
+        picture = base64.b64decode(strip["unchanged"]["image"].split(",")[1])
+        pixels = np.asarray(Image.open(io.BytesIO(picture))).astype(int)
+        values = old[site, last][position].numpy().reshape(pixels.shape[:2])
+        clear = np.abs(values) > np.abs(values).max() / 4
+        assert ((pixels[..., 0] > pixels[..., 2]) == (values > 0))[clear].all() and clear.sum() > 5
+    lines = found["layernorm"]["picture"]["svg"].split("<polyline")
+    assert ["dasharray" in line for line in lines[1:]] == [True, True, False, False]
+    assert all("unchanged" not in strip for strip in found["embeddings"]["picture"]["strips"])
+
+
+def test_a_change_that_a_door_does_not_see_gives_it_no_ghosts(run_page):
+    found = doors(run_page("overview", edits="mlp_out.5@3=zero,embed@2=zero", token=1))
+    strips = [found[name]["picture"]["strips"] for name in ("embeddings", "feed_forward")]
+    assert ["unchanged" in strip for strip in strips[0]] == [False, False, True]
+    assert not any("unchanged" in strip for strip in strips[1])
+    assert "dasharray" not in found["layernorm"]["picture"]["svg"]
+
+
 def test_an_empty_prompt_is_a_sentence(run_page):
     at = run_page("overview", text="")
     assert "The prompt is empty" in at.info[0].value

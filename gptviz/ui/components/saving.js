@@ -99,6 +99,17 @@ Object.assign(gv, (() => {
       + parts.join('') + '</svg>', width, height];
   }
 
+  // What marks a head of a changed model, over its picture in a square [x, y, side]: a tint, the stronger the
+  // more its pattern moved, and stripes where it is itself changed. A picture needs `hatching` once.
+  const tint = (moved) => Math.min(0.75, 0.85 * Math.sqrt(moved));   // a pattern of which a tenth moved is to be seen
+  const hatching = (color, period) => `<defs><pattern id="hatched" width="${period}" height="${period}" patternUnits="userSpaceOnUse"`
+    + ` patternTransform="rotate(45)"><rect width="${period / 3}" height="${period}" fill="${color}"/></pattern></defs>`;
+
+  function headMarks([x, y, side], { changed, moved }, color) {
+    const square = (paint) => `<rect x="${x}" y="${y}" width="${side}" height="${side}" ${paint}/>`;
+    return (moved ? square(`fill="${color}" opacity="${tint(moved)}"`) : '') + (changed ? square('fill="url(#hatched)"') : '');
+  }
+
   // A colour as attributes that programs without CSS know; '' where there is nothing to see.
   function svgPaint(attribute, color) {
     const [, rgb, alpha] = /^rgba\((.*), ([\d.]+)\)$/.exec(color) ?? [];
@@ -219,5 +230,5 @@ Object.assign(gv, (() => {
     }).join('');
   }
 
-  return { saveButtons, savePicture, saveFile, explained, escapeXml, svgText, svgFile, svgPaint, svgOfElements };
+  return { saveButtons, savePicture, saveFile, explained, escapeXml, svgText, svgFile, svgPaint, svgOfElements, tint, hatching, headMarks };
 })());

@@ -1,5 +1,6 @@
 """The Overview's sentences, all of them, for small inputs."""
 
+from gptviz.ui.views.attention.change_words import sheet
 from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview import words
 from tests.golden_files import check
@@ -17,10 +18,16 @@ def test_every_sentence() -> None:
             "the way: one of each": words.the_way(64, 1, 1),
             "door: tokens": "|".join(words.tokens(22, "·old", 651)),
             "door: embeddings": "|".join(words.embeddings(256)),
+            "door: embeddings, changed": "|".join(words.embeddings(256, True)),
             "door: attention": "|".join(words.attention(6, 8)),
             "door: attention, one head": "|".join(words.attention(1, 1)),
+            "door: attention, changed": "|".join(words.attention(6, 8, sheet(1, 0.8624, 5, 3, 21, 21))),
             "door: layernorm": "|".join(words.layernorm(13, before, after)),
-            "door: feed-forward": "|".join(words.feed_forward(5, 249, 1024)),
+            "door: layernorm, changed": "|".join(words.layernorm(13, before, after, 28.3)),
+            "door: layernorm, unmoved": "|".join(words.layernorm(13, before, after, 27.04, drawn=False)),
+            "door: feed-forward": "|".join(words.feed_forward(5, 1024, 249)),
+            "door: feed-forward, changed": "|".join(words.feed_forward(5, 1024, 235, 249)),
+            "door: feed-forward, unmoved": "|".join(words.feed_forward(5, 1024, 249, 249, drawn=False)),
             "door: feed-forward, strips": "|".join(words.feed_forward_strips(1024)),
             "around the block's doors": words.block(6),
             "around the block's doors: one block": words.block(1),
@@ -29,10 +36,12 @@ def test_every_sentence() -> None:
             "alt: attention": words.attention_alt(6, 8),
             "alt: layernorm": words.layernorm_alt(13, before, after),
             "alt: units": words.units_alt("after GELU", 5, 1024, 17.2),
+            "alt: unchanged": words.unchanged("after GELU"),
             "bar": words.bar("·mill", 0.90634),
             "bar: something is changed": words.bar("·mill", 0.18426, 0.90634),
             "table: tokens": words.TABLE,
             "table: norms": words.NORMS,
+            "table: heads": words.HEADS,
         }
         | {f"example: {example.label}": example.watch for example in EXAMPLES},
     )

@@ -21,8 +21,9 @@ def draw_doors(
     """Draw the cards; gives the page of the one whose click caused this run.
 
     A card has "page", "href", "title", "caption" (text and code in turn) and "picture": {"draw": "tokens"
-    with "tokens" and "groups" (see `shared_characters`), "strips", "image", "svg" or "bars", ...}. `around`
-    is a bracket over the cards from number "first" to number "last", with a "label".
+    with "tokens" and "groups" (see `shared_characters`), "strips" (each may have an "unchanged" one), "heads"
+    (see `figures.head_grid.mosaic`; "marks" are a changed model's), "svg" or "bars", ...}. `around` is a
+    bracket over the cards from number "first" to number "last", with a "label".
     """
     sent = _component(
         key,

@@ -7,11 +7,13 @@ const pictures = {
     return gv.h('div', { class: 'token', data: { testid: 'door-token', position, id } },
       gv.h('span', { class: `chip ${chosen ? 'chosen' : ''}` }, shown), gv.h('span', { class: 'id' }, id));
   }),
-  strips: ({ strips }) => strips.map(({ label, image, alt }) => gv.h('div', { class: 'strip' },
-    gv.h('span', null, label), gv.h('img', { src: image, alt, title: alt }))),
-  image: ({ image, alt }) => gv.h('img', { class: 'grid-of-heads', src: image, alt, title: alt }),
+  strips: ({ strips }) => strips.map(({ label, image, alt, unchanged }) => gv.h('div', { class: `strip ${unchanged ? 'both' : ''}` },
+    gv.h('span', null, label), gv.h('img', { src: image, alt, title: alt }),
+    unchanged ? gv.h('img', { class: 'ghost', src: unchanged.image, alt: unchanged.alt, title: unchanged.alt }) : null)),
+  heads: ({ image, alt, marks }, mode) => gv.h('div', { class: 'grid-of-heads', title: alt },
+    gv.h('img', { src: image, alt }), marks ? marked(marks, gv.palette(mode)) : null),
   svg: ({ svg, alt }) => {
-    const picture = document.importNode(new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement, true);
+    const picture = parsed(svg);
     picture.setAttribute('role', 'img');
     picture.setAttribute('aria-label', alt);
     return gv.h('div', { class: 'lines', title: alt }, picture);
@@ -26,7 +28,19 @@ const pictures = {
   },
 };
 
-function door({ page, href, title, picture, caption }, step, send) {
+const parsed = (svg) => document.importNode(new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement, true);
+
+// Over the picture of all heads, pixel on pixel: which are changed, and how far each one's pattern moved.
+function marked({ side, gap, heads }, { accent, positive }) {
+  const [width, height] = [heads[0].length, heads.length].map((n) => n * (side + gap) - gap);
+  const cells = heads.flatMap((row, b) => row.map((head, h) =>
+    `<g data-testid="door-head" data-block="${b}" data-head="${h}" data-moved="${head.moved}" data-changed="${head.changed}">`
+    + `${gv.headMarks([h * (side + gap), b * (side + gap), side], head, positive)}</g>`));
+  return parsed(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" aria-hidden="true">`
+    + `${gv.hatching(accent, side / 3)}${cells.join('')}</svg>`);
+}
+
+function door({ page, href, title, picture, caption }, step, mode, send) {
   const open = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
@@ -35,7 +49,7 @@ function door({ page, href, title, picture, caption }, step, send) {
   return gv.h('a', { class: 'door', href, onclick: open, data: { testid: 'door', page } },
     gv.h('span', { class: 'head' }, gv.h('span', { class: 'step' }, step + 1), gv.h('span', { class: 'title' }, title),
       gv.h('span', { class: 'go' }, '→')),
-    gv.h('div', { class: 'picture' }, pictures[picture.draw](picture)),
+    gv.h('div', { class: 'picture' }, pictures[picture.draw](picture, mode)),
     gv.h('span', { class: 'caption' }, gv.prose(caption)),
     step ? gv.h('span', { class: 'then', 'aria-hidden': true }, '›') : null);   // an element: a saved picture knows no ::before
 }
@@ -49,6 +63,6 @@ function around({ first, last, label }) {
 export default gv.component(({ data, root, send }) => [
   gv.h('nav', { class: 'doors', 'aria-label': 'From the text to the next token, step by step', data: { testid: 'doors' } },
     data.around ? around(data.around) : null,
-    data.doors.map((card, step) => door(card, step, send))),
+    data.doors.map((card, step) => door(card, step, data.mode, send))),
   gv.saveButtons(() => gv.svgOfElements(root.querySelector('.doors')), data.saved),
 ]);

@@ -19,14 +19,11 @@ function thumbnail(view, block, head) {
   gv.h('span', { class: 'picture', style: {
     'background-size': `${100 * data.heads}% ${100 * data.blocks}%`,
     'background-position': `${along(head, data.heads)}% ${along(block, data.blocks)}%` } },
-  moved ? gv.h('span', { class: 'tint', style: { opacity: tint(moved) } }) : null,
+  moved ? gv.h('span', { class: 'tint', style: { opacity: gv.tint(moved) } }) : null,
   changed ? gv.h('span', { class: 'hatched' }) : null),
   gv.h('span', { class: 'write', style: { width: `${(100 * write) / data.largest_write}%` } }),
   gv.h('span', { class: 'does' }, label));
 }
-
-// How strong the tint is: a pattern of which a tenth moved is to be seen.
-const tint = (moved) => Math.min(0.75, 0.85 * Math.sqrt(moved));
 
 function tell({ data, root }, block, head) {
   const says = root.querySelector('.says');
@@ -53,8 +50,7 @@ function pictureOf({ data }) {
   const size = 84, left = 64, top = 26, line = 20, [wide, high] = [size + 8, size + line + 8];
   const parts = [`<defs><image id="heads" width="${data.heads * data.side}" height="${data.blocks * data.side}"`
     + ` style="image-rendering: pixelated" href="${data.picture}"/></defs>`];
-  parts.push(`<defs><pattern id="hatched" width="9" height="9" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`
-    + `<rect width="3" height="9" fill="${accent}"/></pattern></defs>`);
+  parts.push(gv.hatching(accent, 9));
   for (let h = 0; h < data.heads; h++)
     parts.push(gv.svgText(left + h * wide + size / 2, 17, `head ${h}`, { anchor: 'middle', color: ink }));
   for (let b = 0; b < data.blocks; b++) {
@@ -64,9 +60,7 @@ function pictureOf({ data }) {
       const x = left + h * wide;
       parts.push(`<svg x="${x}" y="${y}" width="${size}" height="${size}"`
         + ` viewBox="${h * data.side} ${b * data.side} ${data.side} ${data.side}"><use href="#heads"/></svg>`);
-      const { changed, moved } = data.roles[b][h];
-      if (moved) parts.push(`<rect x="${x}" y="${y}" width="${size}" height="${size}" fill="${moves}" opacity="${tint(moved)}"/>`);
-      if (changed) parts.push(`<rect x="${x}" y="${y}" width="${size}" height="${size}" fill="url(#hatched)"/>`);
+      parts.push(gv.headMarks([x, y, size], data.roles[b][h], moves));
       if (b === data.block && h === data.head)
         parts.push(`<rect x="${x - 2}" y="${y - 2}" width="${size + 4}" height="${size + 4}" rx="4" fill="none" stroke="${accent}" stroke-width="2.5"/>`);
       parts.push(gv.svgText(x + size / 2, y + size + 13, data.roles[b][h].label, { anchor: 'middle', color: ink, size: 11 }));

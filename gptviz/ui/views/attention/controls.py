@@ -73,12 +73,10 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
         for b, row in enumerate(found.roles)
     ]
     if run.edits:
-        by = heads.moved(run).by
-        for b, row_of in enumerate(labels):
-            for h, thumbnail in enumerate(row_of):
-                own = bool(heads.changed_in(run, b, h))
-                thumbnail |= {"moved": by[b, h].item(), "changed": own}
-                thumbnail["says"] += change_words.thumbnail(by[b, h].item(), own)
+        for row_of, marks in zip(labels, heads.marks(run), strict=True):
+            for thumbnail, mark in zip(row_of, marks, strict=True):
+                thumbnail |= mark
+                thumbnail["says"] += change_words.thumbnail(mark["moved"], mark["changed"])
     return labels
 
 
@@ -190,13 +188,4 @@ def draw_grid(scene: Scene, block: int, head: int) -> None:
     saved = scene.saved("heads", "All heads: where each looks", scene.lm.name)
     head_grid(picture, side, labels, (block, head), scene.mode, open_head, key="heads", saved=saved)
     if scene.run.edits:
-        _sheet_says(scene)
-
-
-def _sheet_says(scene: Scene) -> None:
-    found = heads.moved(scene.run)
-    of, heads_of = found.by.shape
-    block, head = divmod(int(found.by.argmax()), heads_of)
-    changed = sum(bool(heads.changed_in(scene.run, b, h)) for b in range(of) for h in range(heads_of))
-    most, rows = found.by.max().item(), len(found.rows)
-    st.caption(change_words.sheet(changed, most, block, head, rows, len(scene.tokens) - 1))
+        st.caption(heads.marks_say(scene.run))

@@ -6,8 +6,10 @@ Both come out of the pass itself, block by block: for 1,024 tokens of GPT-2 all 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+import pandas as pd
 import torch
 
 from gptviz import SITES, Edit, LanguageModel, Run
@@ -24,6 +26,7 @@ from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
+from gptviz.ui.views.attention import change_words
 
 WHOLE_MEGABYTES = 64  # attention weights of all blocks that are kept as they are: to 250 tokens of GPT-2
 
@@ -102,6 +105,38 @@ def moved(run: Run) -> Moved:
     rows = total_variation(before, after)  # (n_layers, H, R)
     by = rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
     return Moved(compared_rows(len(run), by.numel()), by)
+
+
+class Mark(TypedDict):
+    """Of a head of a changed model: whether it is itself changed (hatched), and how far its pattern moved,
+    from 0 to 1 (tinted)."""
+
+    moved: float
+    changed: bool
+
+
+@per_run
+def marks(run: Run) -> list[list[Mark]]:
+    """Of every head of a run with edits, a row a block."""
+    return [
+        [{"moved": by, "changed": bool(changed_in(run, b, h))} for h, by in enumerate(row)]
+        for b, row in enumerate(moved(run).by.tolist())
+    ]
+
+
+def marks_table(run: Run) -> pd.DataFrame:
+    """The marks, a row a head: block, head, moved, changed."""
+    rows = [{"block": b, "head": h, **mark} for b, row in enumerate(marks(run)) for h, mark in enumerate(row)]
+    return pd.DataFrame(rows)
+
+
+@per_run
+def marks_say(run: Run) -> str:
+    """What the marks mean, and which pattern moved the most."""
+    found = moved(run)
+    block, head = divmod(int(found.by.argmax()), found.by.shape[1])
+    changed = sum(mark["changed"] for row in marks(run) for mark in row)
+    return change_words.sheet(changed, found.by.max().item(), block, head, len(found.rows), len(run) - 1)
 
 
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:

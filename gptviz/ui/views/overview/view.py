@@ -9,10 +9,12 @@ from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui.runs import Keep
+from gptviz.ui.shell import changes
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import heads
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors, glanced, unchanged
@@ -22,6 +24,8 @@ from gptviz.ui.words import show_id
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
     """What the page reads of a pass: rows of numbers, and of the heads only what their pictures need."""
+    if changes.made(changes.found(lm, len(tokens))):
+        return sites(lm.config), (heads.SMALL, heads.rows_to_compare(lm.config, len(tokens)))
     return sites(lm.config), (heads.SMALL,)
 
 
@@ -47,7 +51,15 @@ def draw(scene: Scene) -> None:
     )
 
     in_numbers(lambda: token_table(scene.trace), "overview.csv", words.TABLE)
-    in_numbers(lambda: spread_table(now), "overview-norms", words.NORMS, "the LayerNorms")
+    old = None if scene.other is None else glanced(scene.other, scene.position)
+    in_numbers(
+        lambda: both(spread_table(now), None if old is None else spread_table(old), ("before", "after")),
+        "overview-norms",
+        caption(words.NORMS, scene.other),
+        "the LayerNorms",
+    )
+    if scene.other is not None:
+        in_numbers(lambda: heads.marks_table(scene.run), "overview-heads", words.HEADS, "the heads")
     following = now.following
     if before is not None:
         following = following.assign(unchanged_probability=[before[int(i)] for i in following["id"]])

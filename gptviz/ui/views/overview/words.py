@@ -45,31 +45,55 @@ def tokens(n_tokens: int, token: str, token_id: int) -> list[str]:
     return [f"The text is cut into {_count(n_tokens, 'token')}, each a number: ", token, f" is {token_id}."]
 
 
-def embeddings(emb_dim: int) -> list[str]:
-    return [f"Every token becomes {emb_dim} numbers: what it is, plus where it stands."]
+def embeddings(emb_dim: int, changed: bool = False) -> list[str]:
+    """`changed`: some strips have the unchanged ones below them."""
+    said = f"Every token becomes {emb_dim} numbers: what it is, plus where it stands."
+    return [f"{said} {FRAMED}" if changed else said]
 
 
-def attention(n_layers: int, n_heads: int) -> list[str]:
-    return [
-        "Information moves from earlier tokens to later ones, "
-        f"through {_count(n_layers * n_heads, 'head')} in {_count(n_layers, 'block')}, a triangle each."
-    ]
+def attention(n_layers: int, n_heads: int, marks: str = "") -> list[str]:
+    """`marks` says what those on the heads of a changed model mean."""
+    count = f"{_count(n_layers * n_heads, 'head')} in {_count(n_layers, 'block')}"
+    if marks:
+        return [f"{count}. {marks}"]
+    return [f"Information moves from earlier tokens to later ones, through {count}, a triangle each."]
 
 
-def layernorm(norms: int, before: tuple[float, float], after: tuple[float, float]) -> list[str]:
+def layernorm(
+    norms: int,
+    before: tuple[float, float],
+    after: tuple[float, float],
+    unchanged: float | None = None,
+    drawn: bool = True,
+) -> list[str]:
     """`before` is the spread (standard deviation) before the first and the last norm, `after` the least and
-    the largest behind any."""
+    the largest behind any, `unchanged` that before the last norm of the unchanged model; `drawn`: its lines
+    are others."""
     first, last, low, high = (significant(value, 2) for value in (*before, *after))
+    if unchanged is not None and drawn:
+        return [
+            f"The spread before the first and the last of {norms} LayerNorms is {first} and {last} (dashed: "
+            f"unchanged, {significant(unchanged, 2)}), after them {low} to {high}."
+        ]
     return [
         f"{norms} LayerNorms keep the numbers' spread, {first} at first and {last} at last, between {low} "
-        f"and {high}."
+        f"and {high}.{_same(unchanged, drawn)}"
     ]
 
 
-def feed_forward(block: int, fired: int, units: int) -> list[str]:
+def feed_forward(
+    block: int, units: int, fired: int, unchanged: int | None = None, drawn: bool = True
+) -> list[str]:
+    """How many units fire, and how many of the `unchanged` model; `drawn`: its strips are others."""
+    old = "" if unchanged is None or not drawn else f" (framed: unchanged, {unchanged:,})"
     return [
-        f"Each token passes {units:,} units in every block. For this one {fired:,} fire in block {block}."
+        f"Each token passes {units:,} units in every block. For this one {fired:,} fire in block {block}"
+        f"{old}.{_same(unchanged, drawn)}"
     ]
+
+
+def _same(unchanged: float | None, drawn: bool) -> str:
+    return "" if unchanged is None or drawn else " The unchanged model has the same numbers here."
 
 
 def feed_forward_strips(units: int) -> tuple[str, str, str]:
@@ -85,7 +109,14 @@ def next_token(vocabulary: int, token: str) -> list[str]:
     return [f"Out comes a probability for each of {vocabulary:,} tokens to follow ", token, "."]
 
 
+FRAMED = "Framed: unchanged."
+
+
 # ---- the pictures, for who does not see them ----
+
+
+def unchanged(what: str) -> str:
+    return f"unchanged, {what}"
 
 
 def strip_alt(what: str, n_tokens: int, shown: int, emb_dim: int, limit: float) -> str:
@@ -129,6 +160,11 @@ def _count(number: int, thing: str) -> str:
 TABLE = (
     "A line a token: its embeddings' lengths, and the variance (the spread, squared) of its numbers before "
     "the first and the last LayerNorm."
+)
+
+HEADS = (
+    "A line a head: whether it is itself changed, and how far its pattern moved by what is changed (the mean "
+    "total variation of its rows: 0 for none, 1 for all)."
 )
 
 NORMS = "The selected token's spread (standard deviation) before and after each LayerNorm."
