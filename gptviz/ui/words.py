@@ -103,3 +103,13 @@ def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]
 def term(number: str) -> str:
     """A number after a plus or minus sign: in brackets if it has a sign of its own."""
     return f"({number})" if number.startswith("−") else number
+
+
+def duration(seconds: float) -> str:
+    """About how long, in the two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return (
+        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    )

@@ -1,8 +1,10 @@
 """What the field has found in OpenAI's own GPT-2, where it is on this machine: our numbers must be the same.
 
 The eight prompts and the mean of 3.552 are those of TransformerLens' Exploratory Analysis Demo; the heads are
-those of Wang et al., Interpretability in the Wild, 2022.
+those of Wang et al., Interpretability in the Wild, 2022 (arXiv 2211.00593), and so is the mean of 3.56.
 """
+
+import random
 
 import pytest
 
@@ -29,6 +31,27 @@ CASES = [
     for i in (0, 1)
 ]
 
+# The paper's sentences (its Figure 14): the first seven, each in both orders, are those that its authors drew
+# from. Their lists of names and words are not in the paper; these are as common, and each is one token.
+SENTENCES = (
+    "Then, {0} and {1} went to the {place}.{2} gave a {object} to",
+    "Then, {0} and {1} had a lot of fun at the {place}.{2} gave a {object} to",
+    "Then, {0} and {1} were working at the {place}.{2} decided to give a {object} to",
+    "Then, {0} and {1} were thinking about going to the {place}.{2} wanted to give a {object} to",
+    "Then, {0} and {1} had a long argument, and afterwards{2} said to",
+    "After {0} and {1} went to the {place},{2} gave a {object} to",
+    "When {0} and {1} got a {object} at the {place},{2} decided to give it to",
+)
+NAMES = [
+    "Michael", "Jessica", "Matthew", "Jennifer", "Daniel", "David", "James", "Robert", "John", "Joseph",
+    "Andrew", "Ryan", "Sarah", "William", "Brian", "Anthony", "Eric", "Elizabeth", "Adam", "Kevin",
+    "Thomas", "Rachel", "Laura", "Richard", "Amy", "Michelle", "Mark", "Emily", "Charles", "Stephen",
+    "Patrick", "Sean", "Kelly", "Paul", "Scott", "Mary", "Lisa", "Katherine", "Samuel", "Alexander",
+]  # fmt: skip
+PLACES = ["store", "garden", "restaurant", "school", "hospital", "office", "house", "station"]
+OBJECTS = ["ring", "bone", "computer", "drink", "snack", "book", "letter", "basketball"]
+MANY = 700
+
 
 @pytest.fixture(scope="module")
 def lm():
@@ -46,6 +69,24 @@ def test_the_mean_logit_difference_of_eight_prompts(lm):
     swapped = [CASES[i + 1 if i % 2 == 0 else i - 1][0] for i in range(8)]  # the other name gives
     corrupt = [difference(lm, text, *case[1:]) for text, case in zip(swapped, CASES, strict=True)]
     assert sum(corrupt) / 8 == pytest.approx(-3.552, abs=0.001)
+
+
+def some_case(rng):
+    """A sentence of the paper: (prompt, who is named once, who is named twice and gives)."""
+    answer, other = rng.sample(NAMES, 2)
+    order = rng.choice([(answer, other), (other, answer)])
+    words = {"place": rng.choice(PLACES), "object": rng.choice(OBJECTS)}
+    prompt = rng.choice(SENTENCES).format(*order, f" {other}", **words)
+    return f"<|endoftext|>{prompt}", f" {answer}", f" {other}"
+
+
+def test_the_mean_logit_difference_of_the_papers_sentences(lm):
+    assert all(len(lm.encode(f" {word}")) == 1 for word in (*NAMES, *PLACES, *OBJECTS))
+    rng = random.Random(0)
+    found = [difference(lm, *some_case(rng)) for _ in range(MANY)]
+    # section 3 of the paper: 3.56 over its 100,000 sentences; other names and words move a mean a little
+    assert sum(found) / MANY == pytest.approx(3.56, abs=0.4)
+    assert sum(one > 0 for one in found) / MANY > 0.97  # 99.3 % there
 
 
 def test_name_movers_write_the_answer_and_negative_ones_against_it(lm):

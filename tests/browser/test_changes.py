@@ -1,8 +1,14 @@
 """The laboratory in a real browser: a head is switched off, and every page is of the changed model."""
 
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+from benchmarks.sessions import Visitor
+from gptviz.ui.shell.state import DEFAULT_TEXT
 
 
 def effect(page):
@@ -68,3 +74,37 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
     phone = open_page("attention", viewport=(390, 844), edits="z.4.3=zero,what is this", present="on")
     assert phone.get_by_test_id("change-note").count() == 1
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+class Changed(Visitor):
+    """A visitor with changes of their own, and the strip that they were sent."""
+
+    strip: dict | None = None
+
+    def _heard(self, message):
+        if message.WhichOneof("type") == "delta" and message.delta.WhichOneof("type") == "new_element":
+            element = message.delta.new_element
+            if element.WhichOneof("type") == "bidi_component":
+                found = element.bidi_component
+                self.strip = json.loads(found.json) if found.id.endswith("-changes") else self.strip
+        return super()._heard(message)
+
+
+def test_thirty_visitors_of_one_model_each_have_their_own_changes(server, mini):
+    edits = [f"z.{i % 6}.{i // 6}=zero,attn.{5 - i % 6}.{i % 8}=first" for i in range(30)]
+    visitors = [Changed(server, "tokens", {"edits": edit}) for edit in edits]
+
+    async def all_at_once():
+        await asyncio.gather(*(visitor.open() for visitor in visitors))
+        await asyncio.gather(*(visitor.leave() for visitor in visitors))
+
+    with ThreadPoolExecutor(1) as other:  # Playwright's loop runs in this thread
+        other.submit(asyncio.run, all_at_once()).result()
+    assert not [fault for visitor in visitors for fault in visitor.faults]
+    seen = [visitor.strip["effect"] for visitor in visitors]
+    before = mini.trace(DEFAULT_TEXT, keep=[]).logits().softmax(0)
+    for edit, effect in zip(edits, seen, strict=True):
+        now = mini.trace(DEFAULT_TEXT, keep=[], edits=edit.split(",")).logits().softmax(0)
+        assert effect["before"] == pytest.approx(float(before.max()), rel=1e-4)
+        assert effect["now"] == pytest.approx(float(now[before.argmax()]), rel=1e-3)
+    assert len({round(effect["now"], 5) for effect in seen}) > 25

@@ -6,7 +6,7 @@ import pytest
 import tiktoken
 
 from gptviz.tokenizer.vocabulary import fitted, of_encoding
-from gptviz.ui.words import as_code, is_named, is_whole, show_id, term
+from gptviz.ui.words import as_code, duration, is_named, is_whole, show_id, term
 from tests.conftest import random_lm
 
 
@@ -57,3 +57,11 @@ def test_a_text_cannot_end_in_a_piece_of_a_character(lm):
     assert is_named(lm, first) and not is_whole(lm, first)
     assert is_whole(lm, lm.encode("é")[-1]) == (len(lm.encode("é")) == 1)
     assert is_whole(lm, lm.encode(" cat")[0])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "0 s"), (59.4, "59 s"), (61, "1 min 1 s"), (9000, "2 h 30 min")],
+)
+def test_a_duration_has_its_two_largest_units(seconds, said):
+    assert duration(seconds) == said

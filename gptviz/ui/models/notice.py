@@ -14,6 +14,7 @@ from gptviz.ui.models.browsers import find_upload, remove_upload
 from gptviz.ui.models.choice import UPLOAD, Choice
 from gptviz.ui.models.downloads import Download
 from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
+from gptviz.ui.words import duration
 
 HEADS, TOKENIZER = "model_heads", "model_tokenizer"
 GPT2_HEAD_DIM = 64
@@ -129,16 +130,6 @@ def in_words(progress: Progress) -> str:
     if progress.seconds_left is None:
         return arrived
     return f"{arrived}, {progress.bytes_per_second / 1e6:.1f} MB/s, {duration(progress.seconds_left)} left"
-
-
-def duration(seconds: float) -> str:
-    """About how long, in the two largest units."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return (
-        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-    )
 
 
 # ---- a file that does not say everything ----

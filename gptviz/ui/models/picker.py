@@ -16,9 +16,9 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
-from gptviz.ui.models.notice import Choose, duration
+from gptviz.ui.models.notice import Choose
 from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
-from gptviz.ui.words import escaped
+from gptviz.ui.words import duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"

@@ -1,5 +1,6 @@
 """What takes long: it waits for a click, shows how far it is, and can be stopped."""
 
+import time
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -8,9 +9,11 @@ import streamlit as st
 from gptviz import LanguageModel, Run
 from gptviz.progress import Progress
 from gptviz.ui import runs
+from gptviz.ui.words import duration
 
 T = TypeVar("T")
 
+LONG = 3.0  # seconds after which a bar says how many are left
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
@@ -30,17 +33,26 @@ def watched(
 ) -> T:
     """What `work` gives for a run, under this name from memory where it is known; else with a bar meanwhile.
 
-    `says` is what stands on the bar. A click interrupts the script where the bar moves; with `stop`, the
-    callback of a button `key`, there is one for it: the page must then not ask again.
+    `says` is what stands on the bar; after a while the time that is left at this pace stands with it. A click
+    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is one for it:
+    the page must then not ask again.
     """
-    place = st.empty()
+    place, began = st.empty(), time.monotonic()
 
     def shown() -> T:
         with place.container(horizontal=True, vertical_alignment="center"):
             if stop is not None:
                 st.button("Stop", key=key, type="primary", on_click=stop)
             bar = st.progress(0.0)
-        return work(lambda done, of: bar.progress(done / of, says(done, of)))
+
+        def progress(done: int, of: int) -> None:
+            passed = time.monotonic() - began
+            left = (
+                f", {duration(passed * (of - done) / done)} left" if passed > LONG and 0 < done < of else ""
+            )
+            bar.progress(done / of, says(done, of) + left)  # a click interrupts the script here
+
+        return work(progress)
 
     found = runs.runs().derived(name, run, shown)
     place.empty()
