@@ -34,8 +34,8 @@ def watched(
     """What `work` gives for a run, under this name from memory where it is known; else with a bar meanwhile.
 
     `says` is what stands on the bar; after a while the time that is left at this pace stands with it. A click
-    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is one for it:
-    the page must then not ask again.
+    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is one for
+    it: the page must then not ask again.
     """
     place, began = st.empty(), time.monotonic()
 
