@@ -262,12 +262,14 @@ def largest_dimension(steps: Steps) -> int:
     return int(np.abs(steps.centred).argmax())
 
 
-def histogram(values: Vector, bins: int = 48) -> tuple[NDArray[np.int64], Vector]:
+def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
     """How many values fall in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
 
-    The counts add up to the number of values. Values that are all the same share one bin.
+    The counts add up to the number of values. Values that are all the same share one bin. The bins hold the
+    values of `also`, too, so that both can be counted in the same ones.
     """
     if values.size == 0:
         raise ValueError("there are no values to count")
-    counts, edges = np.histogram(values, bins=bins)
+    both = values if also is None else np.concatenate([values, also])
+    counts, edges = np.histogram(values, bins=bins, range=(float(both.min()), float(both.max())))
     return counts.astype(np.int64), edges.astype(np.float64)

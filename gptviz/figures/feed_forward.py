@@ -1,10 +1,9 @@
-"""The feed-forward as pictures: GELU with a token's numbers on it, D -> 4D -> D, one unit over the text.
+"""The feed-forward as pictures: GELU with a token's numbers on it, one unit over the text.
 
 Shapes: D emb_dim, U = 4D units, T tokens. A unit that fires is orange, one that does not grey.
 """
 
 import html
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +14,11 @@ from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_stroke
 from gptviz.figures.heatmaps import Floats, axis_names
-from gptviz.figures.marks import across, frame, heading, line
+from gptviz.figures.marks import across, heading, line
 from gptviz.figures.norms import LABELLED_COLUMNS
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import MARGIN, Mode, figure, palette
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
-ACROSS = 128  # units side by side in the picture of D -> 4D -> D
 
 
 def gelu_dots(
@@ -85,7 +83,8 @@ def gelu_dots(
         f"<span style='color:{colors.quiet}'>- - ReLU</span>"
     )
     if unchanged is not None:
-        words += f"   <span style='color:{colors.ghost}'>○ unit {unit}, {UNCHANGED}</span>"
+        # a line of its own: a phone has no room for both
+        words += f"<br><span style='color:{colors.ghost}'>○ unit {unit}, {UNCHANGED}</span>"
     top = float(after.max(initial=0.0))
     layout = {
         "clickmode": "event+select",
@@ -109,7 +108,8 @@ def gelu_dots(
             across(0, line(colors.grid, 1), ("x2", "y2")),
         ],
     }
-    return figure(traces, layout, mode, height=310)
+    lines = words.count("<br>")
+    return figure(traces, layout, mode, height=310 + 18 * lines, t=MARGIN["t"] + 18 * lines)
 
 
 def _moved_dot(
@@ -145,70 +145,6 @@ def _moved_dot(
 def _padded(low: float, high: float) -> list[float]:
     gap = 0.04 * max(high - low, 1e-6)
     return [float(low - gap), float(high + gap)]
-
-
-def expansion(given: Floats, before: Floats, after: Floats, written: Floats, unit: int, mode: Mode) -> Figure:
-    """D numbers become 4D, pass GELU, and become D again: four strips of real values, one below the other.
-
-    A number is a cell, row after row from the left; blue below 0, orange above, each strip on a scale of its
-    own but for the two of the units, which share one. The unit's cells are framed.
-    """
-    colors, u = palette(mode), len(before)
-    rows = max(1, math.ceil(u / ACROSS))
-    wide = math.ceil(u / rows)
-    limits = [_limit(given), *(2 * [_limit(np.concatenate([before, after]))]), _limit(written)]
-    heads = ("what norm2 gives", "units before GELU", "units after GELU", "what comes out")
-    traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"annotations": [], "shapes": []}
-    tall, gap = 0.19, 0.08
-    for number, (values, limit, head) in enumerate(
-        zip((given, before, after, written), limits, heads, strict=True), start=1
-    ):
-        x, y = axis_names(number, "x"), axis_names(number, "y")
-        across_it = math.ceil(len(values) / rows)
-        cells = np.full(rows * across_it, np.nan)
-        cells[: len(values)] = values
-        which = np.arange(rows * across_it, dtype=np.uint16).reshape(rows, across_it)
-        what = "unit" if number in (2, 3) else "dimension"
-        traces.append(
-            {
-                "type": "heatmap",
-                "z": cells.reshape(rows, across_it).astype(np.float32),  # (rows * n,) -> (rows, n)
-                "customdata": which,
-                "hovertemplate": f"{head}: {what} %{{customdata}} is %{{z:.3r}}<extra></extra>",
-                "hoverongaps": False,
-                "zmin": -limit,
-                "zmax": limit,
-                "colorscale": colors.signed,
-                "showscale": False,
-                "xaxis": x[0],
-                "yaxis": y[0],
-            }
-        )
-        half = across_it / wide / 2
-        top = 1 - (number - 1) * (tall + gap)
-        bare = {"showgrid": False, "showticklabels": False, "ticks": "", "fixedrange": True}
-        bare |= {"showline": True, "mirror": True}
-        layout[x[1]] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": y[0]}
-        layout[y[1]] = bare | {"domain": [top - tall, top], "anchor": x[0], "autorange": "reversed"}
-        words = f"<b>{head}</b>: {len(values):,} numbers, full colour at ±{significant(limit, 2)}"
-        layout["annotations"].append(heading(words, 0.5, top, xanchor="center"))
-        if number in (2, 3):
-            row, column = divmod(unit, across_it)
-            layout["shapes"].append(
-                frame(
-                    (column - 0.5, column + 0.5),
-                    (row - 0.5, row + 0.5),
-                    line(colors.accent, 2),
-                    (x[0], y[0]),
-                )
-            )
-    return figure(traces, layout, mode, height=380)
-
-
-def _limit(values: Floats) -> float:
-    """The largest magnitude of all but the outermost hundredth, so that a few do not pale the rest."""
-    return float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max()) or 1.0
 
 
 def unit_over_text(

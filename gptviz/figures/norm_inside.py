@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import UNCHANGED, ghost_curve
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.marks import Axes, across, band, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
@@ -23,15 +24,19 @@ def norm_histograms(
     marked: dict[str, float],
     dimension: int,
     mode: Mode,
+    unchanged: dict[str, tuple[NDArray[np.int64], float]] | None = None,
 ) -> Figure:
     """The D values of one token before, normalised and after, each on its own axis.
 
     By stage: `histograms` counts and edges, `moments` mean and variance, `marked` the value of
-    `dimension`. A line stands at the mean, a band of one standard deviation about it.
+    `dimension`. A line stands at the mean, a band of one standard deviation about it. `unchanged` counts, in
+    the same bins, and the dimension's value are those of the model without its changes: a ghost's outline
+    and an open mark.
     """
     colors = palette(mode)
     width, gap = 0.3, 0.05
-    tallest = max(int(counts.max()) for counts, _ in histograms.values())
+    unchanged = unchanged or {}
+    tallest = max(int(counts.max()) for counts, _ in [*histograms.values(), *unchanged.values()])
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"bargap": 0.06, "shapes": [], "annotations": []}
     for number, stage in enumerate(STAGES, start=1):
@@ -42,6 +47,13 @@ def norm_histograms(
             _bins(*histograms[stage], stage, axes, colors.accent if stage == "after" else colors.quiet),
             _mark(marked[stage], stage, dimension, axes, colors.positive),
         ]
+        if stage in unchanged:
+            counts, value = unchanged[stage]
+            traces[-2]["opacity"] = 0.5  # so that the outline is seen where it lies on them
+            traces += [
+                _outline(counts, histograms[stage][1], stage, axes, mode),
+                _mark(value, f"{stage}, {UNCHANGED}", dimension, axes, colors.ghost, "triangle-up-open"),
+            ]
         layout["shapes"] += [
             band(mean - deviation, mean + deviation, colors.panel, axes),
             upright(mean, line(colors.ink, 1.5), axes),
@@ -74,7 +86,23 @@ def _bins(counts: NDArray[np.int64], edges: Floats, stage: str, axes: Axes, colo
     }
 
 
-def _mark(value: float, stage: str, dimension: int, axes: Axes, color: str) -> dict[str, Any]:
+def _outline(counts: NDArray[np.int64], edges: Floats, stage: str, axes: Axes, mode: Mode) -> dict[str, Any]:
+    """The unchanged histogram, as a line of steps around where its bars would be."""
+    says = [
+        f"{stage}, {UNCHANGED}: {count} dimensions lie between {low:.3f} and {high:.3f}"
+        for count, low, high in zip(counts, edges, edges[1:], strict=False)
+    ]
+    stroke = line(palette(mode).ghost, 2) | {"shape": "hv"}
+    ends = np.concatenate([edges[:1], edges])  # up from the axis, and down to it again
+    steps = np.concatenate([[0], counts, [0]])
+    return ghost_curve(
+        ends, steps, mode, [says[0], *says, says[-1]], line=stroke, xaxis=axes[0], yaxis=axes[1]
+    )
+
+
+def _mark(
+    value: float, stage: str, dimension: int, axes: Axes, color: str, symbol: str = "triangle-up"
+) -> dict[str, Any]:
     """A triangle on the axis, below the chosen dimension's value."""
     return {
         "type": "scatter",
@@ -82,7 +110,7 @@ def _mark(value: float, stage: str, dimension: int, axes: Axes, color: str) -> d
         "y": [0],
         "mode": "markers",
         "cliponaxis": False,
-        "marker": {"symbol": "triangle-up", "size": 13, "color": color},
+        "marker": {"symbol": symbol, "size": 13, "color": color},
         "hovertemplate": f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>",
         "xaxis": axes[0],
         "yaxis": axes[1],

@@ -136,6 +136,11 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     assert (ghost["x"][0], ghost["y"][0]) == pytest.approx((pre[3, 7].item(), act[3, 7].item()), abs=1e-5)
     assert np.allclose(over["data"][0]["y"], changed["mlp_act", 5][:, 7], atol=1e-5)
     assert np.allclose(over["data"][1]["y"], act[:, 7], atol=1e-5)
+    strips = charts(at)[2]["data"]
+    assert [strip["name"] for strip in strips] == ["changed", "unchanged"] * 4
+    for number, site in enumerate(("mlp_pre", "mlp_act", "mlp_out"), start=1):
+        for strip, run in zip(strips[2 * number :], (changed, trace), strict=False):
+            assert np.allclose(np.ravel(strip["z"]), run[site, 5][3], atol=1e-4)
     fired = [int((one["mlp_pre", 5][3] > 0).sum()) for one in (trace, changed)]
     assert any(
         f"**Unchanged,** {fired[0]} of them" in e.value and f"**changed,** {fired[1]} do" in e.value

@@ -133,15 +133,26 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini):
     ghosts = [trace["y"] for trace in curve["data"] if trace["name"] == "unchanged"]
     of_token = old[old["position"] == 3]
     assert np.allclose(ghosts, of_token[["variance", "variance_after"]].to_numpy().T, rtol=1e-4)
+    both = [mini.trace(TEXT, edits=e)["resid_mid", 4][3].numpy() for e in (["z.4.3=zero"], [])]
+    inside = charts(at)[2]["data"]
+    bars, outline = (next(t for t in inside if t.get("name") == name) for name in (None, "unchanged"))
+    edges = np.append(bars["x"] - bars["width"] / 1.88, bars["x"][-1] + bars["width"][-1] / 1.88)
+    assert (edges[0], edges[-1]) == pytest.approx((min(x.min() for x in both), max(x.max() for x in both)))
+    for counts, values in zip((bars["y"], outline["y"][1:-1]), both, strict=True):
+        assert np.abs(counts - np.histogram(values, edges)[0]).sum() <= 2  # one may lie on an edge
+        assert counts.sum() == len(values)
+    rows = {name: numbers for name, *numbers in table(at, "stages")}
+    for name, values in zip(("before", "before, unchanged"), both, strict=True):
+        assert float(rows[name][1]) == pytest.approx(values.var(), rel=1e-3)
     for shown, expected in (("changed", new), ("unchanged", old)):
         (drawn, *_) = charts(run_page("layernorm", edits="z.4.3=zero", shown=shown, **query))
         variances = expected["variance"].to_numpy().reshape(13, -1)
         assert np.allclose(10.0 ** drawn["data"][0]["z"], variances, rtol=1e-3)
     at.session_state["numbers_layernorm"] = True
     at.run()
-    table = at.dataframe[0].value
-    assert np.allclose(table["unchanged variance"], old["variance"])
-    assert np.allclose(table["variance"], new["variance"]) and not np.allclose(
+    frame = at.dataframe[0].value
+    assert np.allclose(frame["unchanged variance"], old["variance"])
+    assert np.allclose(frame["variance"], new["variance"]) and not np.allclose(
         new["variance"], old["variance"]
     )
 

@@ -33,6 +33,7 @@ def test_every_sentence() -> None:
             "sample: all": words.sample(7, 0, 3351, 3351, 5),
             "no sample": words.no_sample("nano"),
             "expansion": words.expansion(256, 1024, -0.17),
+            "expansion, changed": words.expansion(256, 1024, -0.17, ghosts=True),
             "adds up": words.adds_up(1.0e-6, "float32", False),
             "adds up: replaced": words.adds_up(3.5, "float32", True),
             "what to see: replaced": words.what_to_see(2, "·old", 1024, 300, 40, 0.0, True),

@@ -55,6 +55,7 @@ def test_every_sentence():
             "one norm": words.one_norm("block 2 · norm1", LABELS[1]),
             "one norm: the last": words.one_norm("final", LABELS[1]),
             "histograms": words.histograms(7),
+            "histograms, changed": words.histograms(7, ghosts=True),
             "weights": words.weights(True),
             "weights: no shift": words.weights(False),
             "why not 1": words.why_not_one(one, variance_parts(one)),

@@ -10,7 +10,8 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis import feed_forward as numbers
 from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.shapes import run_first_block
-from gptviz.figures.feed_forward import expansion, gelu_dots, unit_over_text
+from gptviz.figures.expansion import expansion
+from gptviz.figures.feed_forward import gelu_dots, unit_over_text
 from gptviz.figures.norms import LABELLED_COLUMNS
 from gptviz.model import GELU, FeedForward
 from gptviz.reduction import Reduction
@@ -202,12 +203,18 @@ def _pick_token(scene: Scene) -> None:
         scene.select(int(points[0]["x"]))
 
 
+def _strips(found: Units) -> list[numbers.Floats]:
+    return [found.given, found.before, found.after, found.written]
+
+
 def _expansion(scene: Scene, found: Units, block: int, unit: int) -> None:
     size, count = len(found.given), len(found.before)
+    unchanged = found if scene.other is None else units_of(scene.other, block, scene.position)
+    old = [None if alike(*p) else p[1] for p in zip(_strips(found), _strips(unchanged), strict=True)]
     st.subheader(f"From {size:,} to {count:,} and back", anchor=False)
-    prose(words.expansion(size, count, float(found.after.min())), "GELU")
+    prose(words.expansion(size, count, float(found.after.min()), any(s is not None for s in old)), "GELU")
     scene.chart(
-        expansion(found.given, found.before, found.after, found.written, unit, scene.mode),
+        expansion(_strips(found), unit, scene.mode, old),
         key="expansion",
         alt=f"{size} numbers of {scene.label} become {count} units of block {block}, and {size} again",
         which=(f"block{block}",),

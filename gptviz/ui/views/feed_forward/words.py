@@ -111,12 +111,13 @@ def no_sample(name: str) -> str:
     return f"{name} cannot read the sample: there are characters in it that it has no tokens for."
 
 
-def expansion(size: int, units: int, least: float) -> str:
-    """`least`: the lowest number after GELU."""
+def expansion(size: int, units: int, least: float, ghosts: bool = False) -> str:
+    """`least`: the lowest number after GELU; `ghosts`: below some strips stand the unchanged model's."""
+    framed = " Below a strip, in a dashed frame, is the unchanged model's." if ghosts else ""
     return (
         f"The first matrix makes {units:,} numbers of {size:,}, the second {size:,} of {units:,} again. What "
         f"GELU does to the units stands between: after it nothing is below {significant(least, 2)}. The "
-        "chosen unit is framed."
+        f"chosen unit is framed.{framed}"
     )
 
 

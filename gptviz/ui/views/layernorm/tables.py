@@ -2,17 +2,20 @@
 
 from gptviz.analysis.norms import Steps, arithmetic, stage_table
 from gptviz.digits import significant
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.ui.tables import Row, number, table
 
 
-def stages(steps: Steps) -> str:
-    """Mean, variance, smallest and largest value of each stage, as HTML."""
-    found = stage_table(steps)
+def stages(steps: Steps, unchanged: Steps | None = None) -> str:
+    """Mean, variance, smallest and largest value of each stage, as HTML; below each the unchanged model's."""
+    found, old = stage_table(steps), None if unchanged is None else stage_table(unchanged)
     columns = list(found.columns[1:])
-    rows = [
-        Row([row["stage"], *(number(_written(row[column])) for column in columns)])
-        for row in found.to_dict("records")
-    ]
+    rows = []
+    for place, row in enumerate(found.to_dict("records")):
+        rows.append(Row([row["stage"], *(number(_written(row[column])) for column in columns)]))
+        if old is not None:
+            cells = [number(_written(value)) for value in old.loc[place, columns]]
+            rows.append(Row([f"{row['stage']}, {UNCHANGED}", *cells]))
     return table("stages", ["stage", *(f"#{column}" for column in columns)], rows)
 
 

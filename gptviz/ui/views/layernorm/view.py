@@ -229,21 +229,28 @@ def _named(norm: str) -> list[str]:
 
 def _histograms(scene: Scene, steps: Steps, dimension: int, name: str) -> None:
     values = {stage: steps.stage(stage) for stage in STAGES}
+    unchanged = None if scene.other is None else steps_of(scene.other, name, scene.position)
+    old = {} if unchanged is None else {stage: unchanged.stage(stage) for stage in STAGES}
+    old = {stage: x for stage, x in old.items() if not alike(values[stage], x)}
     scene.chart(
         norm_histograms(
-            {stage: numbers.histogram(x) for stage, x in values.items()},
+            {stage: numbers.histogram(x, also=old.get(stage)) for stage, x in values.items()},
             {stage: (float(x.mean()), float(x.var())) for stage, x in values.items()},
             {stage: float(x[dimension]) for stage, x in values.items()},
             dimension,
             scene.mode,
+            {
+                stage: (numbers.histogram(x, also=values[stage])[0], float(x[dimension]))
+                for stage, x in old.items()
+            },
         ),
         key="layernorm_histograms",
         which=(*_named(name), f"dimension{dimension}"),
         alt=f"How the {len(steps.before)} values of {scene.label} are spread "
         f"before {name}, normalised, and after it",
     )
-    st.caption(words.histograms(dimension))
-    st.html(tables.stages(steps))
+    st.caption(words.histograms(dimension, bool(old)))
+    st.html(tables.stages(steps, unchanged if old else None))
 
 
 def _pick_dimension() -> None:

@@ -101,11 +101,12 @@ def _decades(ends: Ends) -> float:
     return math.log10(high.value / low.value) if low.value > 0 else math.inf if high.value > 0 else 0.0
 
 
-def histograms(dimension: int) -> str:
-    """What the marks in the three histograms are."""
+def histograms(dimension: int, ghosts: bool = False) -> str:
+    """What the marks in the three histograms are; `ghosts`: the unchanged model's are there, too."""
+    old = " The grey outline and the open mark are the unchanged model's." if ghosts else ""
     return (
         "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-        f"deviation to each side of it, the orange mark dimension {dimension}."
+        f"deviation to each side of it, the orange mark dimension {dimension}.{old}"
     )
 
 
