@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import BAR, Floats, signed_axis
+from gptviz.figures.heatmaps import BAR, Floats, share_axis
 from gptviz.figures.marks import frame, heading, line
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode, figure, palette
@@ -113,7 +113,7 @@ def streams_map(
     few = columns <= NAMED
     ticks = np.arange(0, columns, 1 if few else max(1, columns // 12))
     layout = {
-        "coloraxis": signed_axis(max(float(distances.max()), ROUNDING), mode, 0.97),
+        "coloraxis": share_axis(max(float(distances.max()), ROUNDING), mode, 0.97),
         "xaxis": plain
         | {
             "tickvals": ticks,

@@ -3,6 +3,8 @@
 Every picture of signed numbers takes its scale and its colour bar from here.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ Floats = NDArray[np.floating]
 BAR = 34  # pixels at the top of a figure that the scale's bar and its three numbers take
 
 
-def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, object]:
+def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
     """The shared signed scale; its bar lies along the figure's upper edge and ends at `right` of the paper.
 
     The figure's upper margin must be at least `BAR`.
@@ -34,6 +36,18 @@ def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, object]:
             "ticks": "", "tickfont": {"size": 12}, "ypad": 4, "xpad": 0,
         },
     }  # fmt: skip
+
+
+def share_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
+    """The half of the same scale that stands for numbers above 0, for what is never below it."""
+    axis = signed_axis(limit, mode, right)
+    bar = axis["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", significant(limit, 2)]}
+    return axis | {"colorscale": upper_half(mode), "cmin": 0.0, "colorbar": bar}
+
+
+def upper_half(mode: Mode) -> list[tuple[float, str]]:
+    """The part of the signed scale that stands for numbers above 0, from paper on."""
+    return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
 
 
 def axis_names(number: int, letter: str) -> tuple[str, str]:

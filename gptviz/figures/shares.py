@@ -13,7 +13,7 @@ import pandas as pd
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars
-from gptviz.figures.heatmaps import BAR, Floats, signed_axis
+from gptviz.figures.heatmaps import BAR, Floats, share_axis, signed_axis
 from gptviz.figures.marks import frame, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
@@ -114,11 +114,16 @@ def _waterfall_ghosts(values: Floats, starts: Floats, known: list[Any], mode: Mo
 
 
 def share_grid(
-    values: Floats, columns: Sequence[str], opened: tuple[int, int] | None, what: str, mode: Mode
+    values: Floats,
+    columns: Sequence[str],
+    opened: tuple[int, int] | None,
+    what: str,
+    mode: Mode,
+    signed: bool = True,
 ) -> Figure:
     """All parts of the blocks, (L, C): a row a block, the first on top; the `opened` cell is framed.
 
-    `what` ends a hover's sentence: "its share of the logit".
+    `what` ends a hover's sentence: "its share of the logit". Not `signed` are values that are never below 0.
     """
     rows, count = values.shape
     limit = float(np.abs(values).max()) or 1.0
@@ -138,7 +143,7 @@ def share_grid(
     colors = palette(mode)
     plain = {"showgrid": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
     layout = {
-        "coloraxis": signed_axis(limit, mode, 0.97),
+        "coloraxis": (signed_axis if signed else share_axis)(limit, mode, 0.97),
         "xaxis": plain
         | {"side": "top", "tickvals": np.arange(count), "ticktext": names, "range": [-0.5, count - 0.5]},
         "yaxis": plain

@@ -14,7 +14,7 @@ import numpy as np
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
-from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
+from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis, upper_half
 from gptviz.figures.marks import frame, heading, line
 from gptviz.figures.norms import LABELLED_COLUMNS, column_labels
 from gptviz.figures.theme import Mode, figure, palette
@@ -202,7 +202,7 @@ def _size_axis(logs: Floats, mode: Mode) -> dict[str, Any]:
     high = max(high, low + 0.1)
     texts = [("≤ " if logs.min() < low else "") + _plain(low), _plain((low + high) / 2), _plain(high)]
     bar = _bar(0.485, [low, (low + high) / 2, high], texts, mode)
-    return {"colorscale": _upper(mode), "cmin": low, "cmax": high, "colorbar": bar}
+    return {"colorscale": upper_half(mode), "cmin": low, "cmax": high, "colorbar": bar}
 
 
 def _ratio_axis(logs: Floats, mode: Mode) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _distance_axis(far: float, mode: Mode) -> dict[str, Any]:
     end = far or 1.0
     texts = ["0", f"{significant(50 * end, 2)} %", f"{significant(100 * end, 2)} %"]
     return {
-        "colorscale": _upper(mode),
+        "colorscale": upper_half(mode),
         "cmin": 0.0,
         "cmax": end,
         "colorbar": _bar(0.485, [0, end / 2, end], texts, mode),
@@ -231,11 +231,6 @@ def _times_axis(limit: float, mode: Mode) -> dict[str, Any]:
     end = _plain(limit)
     bar = _bar(1.0, [-limit, 0, limit], [f"÷ {end}", "1", f"× {end}"], mode)
     return {"colorscale": palette(mode).signed, "cmin": -limit, "cmax": limit, "colorbar": bar}
-
-
-def _upper(mode: Mode) -> list[tuple[float, str]]:
-    """The half of the signed scale that stands for numbers above 0."""
-    return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
 
 
 def _bar(right: float, values: list[float], texts: list[str], mode: Mode) -> dict[str, Any]:

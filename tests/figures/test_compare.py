@@ -23,7 +23,8 @@ def test_the_map_of_streams_has_a_row_a_depth_and_frames_the_pair():
     distances = np.linspace(0, 0.5, 21).reshape(3, 7)
     fig = compare.streams_map(distances, list("abcdefg"), list("ABCDEFG"), 4, "dark")
     assert np.allclose(fig.data[0].z, distances, atol=1e-7)
-    assert fig.layout.coloraxis.cmax == 0.5
+    assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (0, 0.5)
+    assert list(fig.layout.coloraxis.colorbar.tickvals) == [0, 0.5]
     assert list(fig.layout.yaxis.ticktext) == ["before block 0 ", "before block 1 ", "at the end "]
     assert (fig.layout.shapes[0].x0, fig.layout.shapes[0].x1) == (3.5, 4.5)
     assert "`c` and `C`" in fig.data[0].customdata[2][2]

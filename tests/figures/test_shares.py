@@ -44,6 +44,10 @@ def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     fig = figures.share_grid(values, columns, (1, 0), "its share is", mode)
     assert np.allclose(fig.data[0].z, values)
     assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (-3, 3)
+    half = figures.share_grid(np.abs(values), columns, None, "it is", mode, signed=False).layout.coloraxis
+    scale = fig.layout.coloraxis.colorscale
+    assert (half.cmin, half.cmax) == (0, 3) and half.colorscale[0][1] == scale[len(scale) // 2][1]
+    assert half.colorscale[-1] == scale[-1]
     assert fig.data[0].text[0][1] == "−2.00" and fig.data[0].customdata[1][3] == "block 1 · feed-forward"
     frame = fig.layout.shapes[0]
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)

@@ -27,10 +27,12 @@ function layout({ data, state }, panel, room) {
   const most = Math.min(unit > 1 ? high : Math.min(data.largest, high), LARGEST_CELL * unit * data.tokens.length);
   const right = tokens ? longest * Math.cos(ANGLE) : 4;
   let [left, top] = [longest, tokens ? longest * Math.sin(ANGLE) + 6 : 22 * unit];
-  const crowded = Math.min(most, room - left - right) / data.tokens.length < READABLE * unit;
-  if (crowded && !data.small) [left, top] = [Math.max(left, MAP * unit), Math.max(top, MAP * unit)];
+  const cell = Math.min(most, room - left - right) / data.tokens.length, crowded = cell < READABLE * unit;
+  // in a narrow place where the whole is seen anyway, the map would take a third of it
+  const mapped = crowded && !data.small && (cell < TINY * unit || room >= 4 * MAP * unit);
+  if (mapped) [left, top] = [Math.max(left, MAP * unit), Math.max(top, MAP * unit)];
   const size = Math.max(40, Math.min(most, room - left - right));
-  return { left, right, top, longest, crowded, width: size, height: size };
+  return { left, right, top, longest, crowded, mapped, width: size, height: size };
 }
 
 const centre = ({ box, part, cellX, cellY }, axis, i) => (axis === 'row'
@@ -121,7 +123,7 @@ function drawMap(view, plot) {
   const { data, state } = view, { map, panel } = plot, count = data.tokens.length;
   if (!map) return;
   const side = Math.round((MAP - 40) * state.unit), ratio = window.devicePixelRatio || 1;
-  map.hidden = !state.zoomable;
+  map.hidden = !plot.box.mapped;
   if (map.hidden) return;
   Object.assign(map.style, { width: px(side), height: px(side) });
   const canvas = map.querySelector('canvas'), frame = map.querySelector('.frame');

@@ -51,7 +51,8 @@ def draw(scene: Scene) -> None:
     with right:
         apart = _heads(scene, found)
     with sentence:
-        prose(f"{said} {_most(apart)}".strip(), "KL divergence", "head", "block")
+        terms = () if kind == sides.EDITS else ("head", "block")  # a change's name may begin with one
+        prose(f"{said} {_most(apart)}".strip(), "KL divergence", *terms)
     st.markdown(words.HOW)
     patterns.draw(scene, found, _default_head(scene, apart))
     _streams(scene, found)
@@ -162,7 +163,7 @@ def _heads(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
         return None
     chosen, columns = _default_head(scene, apart), [f"head {h}" for h in range(apart.shape[1])]
     scene.chart(
-        shares.share_grid(apart, columns, chosen, "elsewhere is", scene.mode),
+        shares.share_grid(apart, columns, chosen, "elsewhere is", scene.mode, signed=False),
         key="compare_heads",
         alt=f"How much of each head's attention stands elsewhere: {found.names[0]} and {found.names[1]}",
     )
