@@ -128,7 +128,7 @@ def _log10(variance: Floats) -> Floats:
 
 def _grid_scale(limit: float, quantity: str, mode: Mode, times: bool) -> dict[str, object]:
     scale = signed_axis(limit, mode, 0.985)
-    bar = dict(scale["colorbar"])  # type: ignore[call-overload]
+    bar = dict(scale["colorbar"])
     bar["len"] = 0.35
     if quantity == "variance" and times:
         end = significant(10.0**limit, 2)
