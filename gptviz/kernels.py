@@ -133,10 +133,34 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) ->
     return _onednn(x, weight, bias) if onednn else F.linear(x, weight, bias)
 
 
-def _is_plain(x: torch.Tensor) -> bool:
+def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """`F.linear` of one row in bfloat16: (..., K) x (N, K) -> (..., N), as fast as the matrix is read.
+
+    F.linear goes through oneDNN, which lays the matrix out anew in every call: twice the time of the product,
+    which torch's own kernel does with the matrix as it stands. Both add up in float32. oneDNN's switch is the
+    process's, so this is for passes only, which hold a lock; a product of another thread meanwhile goes
+    through torch's kernels, too, to the same numbers but for rounding.
+    """
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        return F.linear(x, weight, bias)
+    finally:
+        torch._C._set_mkldnn_enabled(before)
+
+
+def is_row(x: torch.Tensor) -> bool:
+    """Whether what comes into a pass of this thread is for `row`."""
+    return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
+
+
+_HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_get_mkldnn_enabled")
+
+
+def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
     """Whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
     return (
-        x.dtype is torch.float32
+        x.dtype is dtype
         and x.is_cpu
         and x.layout is torch.strided
         and not (torch.is_grad_enabled() and x.requires_grad)
@@ -184,6 +208,8 @@ def _linear_twin() -> Any:
     def forward(self: nn.Linear, input: torch.Tensor) -> torch.Tensor:
         if _this_thread.depth and _is_plain(input) and _is_plain(self.weight) and self.weight.is_contiguous():
             return _linear(input, self.weight, self.bias)
+        if is_row(input):
+            return row(input, self.weight, self.bias)
         return nn.Linear.forward(self, input)
 
     return forward
@@ -202,6 +228,6 @@ def _attention_twin() -> Any:
 _TWINS = {nn.Linear: _linear_twin(), MultiHeadAttention: _attention_twin()}
 
 
-def serves(x: torch.Tensor) -> bool:
-    """Whether this thread's pass goes through `attention` for what comes into it."""
-    return bool(_this_thread.depth) and _is_plain(x) and not torch.is_grad_enabled()
+def serves(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether this thread's pass goes through `attention` for what comes into it (in float32)."""
+    return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

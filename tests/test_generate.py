@@ -220,6 +220,13 @@ def test_two_who_write_at_once_do_not_mix(lm):
             assert all(
                 torch.allclose(a.logits, b.logits, atol=1e-4) for a, b in zip(steps, expected, strict=True)
             )
+    half = random_lm()
+    half.model.bfloat16()
+    expected = [[s.id for s in half.generate(text, 12, seed=n)] for n, text in enumerate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        written = pool.map(lambda n: [s.id for s in half.generate(texts[n], 12, seed=n)], range(4))
+        assert list(written) == expected
+    assert torch.backends.mkldnn.enabled, "what one of them switches off is on again"
     interleaved = [lm.generate(text, 12, seed=n) for n, text in enumerate(texts[:2])]
     both = [step.id for pair in zip(*interleaved, strict=True) for step in pair]
     assert both == [s.id for pair in zip(*alone[:2], strict=True) for s in pair]

@@ -14,6 +14,7 @@ from torch import nn
 
 from gptviz import fast_attention, forward, kernels
 from gptviz.edits import Edit
+from gptviz.generate import generate_batch
 from gptviz.language_model import LanguageModel
 from gptviz.model import MultiHeadAttention
 from gptviz.trace import Trace
@@ -291,6 +292,46 @@ def test_a_kernel_with_fewer_digits_is_not_taken(monkeypatch):
     monkeypatch.setattr(kernels, "_onednn", lambda x, w, b: (x.bfloat16() @ w.mT.bfloat16()).float())
     assert torch.equal(kernels.linear(x, weight), nn.functional.linear(x, weight))
     assert list(kernels._onednn_is_faster.values()) == [False]
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 3), st.booleans(), st.integers(0, 99))
+def test_a_row_in_bfloat16_is_as_exact_as_through_onednn(inputs, outputs, dims, biased, seed):
+    generator = torch.Generator().manual_seed(seed)
+    x, weight, bias = (
+        torch.randn(shape, generator=generator).bfloat16()
+        for shape in ((*[1] * (dims - 1), inputs), (outputs, inputs), (outputs,))
+    )
+    bias = bias if biased else None
+    truth = nn.functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    got = kernels.row(x, weight, bias)
+    assert got.shape == truth.shape and got.dtype is torch.bfloat16
+    assert (got - truth).abs().max() <= 2**-7 * truth.abs().max()  # its last digit, or the bias's beside it
+    with pytest.raises(RuntimeError):
+        kernels.row(x, weight[:, 1:], None)
+    assert torch.backends.mkldnn.enabled, "the process's switch is as it was"
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_model_in_bfloat16_writes_by_rows(tied, monkeypatch, book):
+    """Alone, several at once, hooks that must see the modules: the same logits, and never another's rows."""
+    lm = random_lm(tie_embeddings=tied)
+    calm(lm).model.bfloat16()
+    rows, real = [], kernels.row
+    monkeypatch.setattr(kernels, "row", lambda *args: rows.append(args[0].shape) or real(*args))
+    edited = lm.edited("z.1.2=zero")
+    for writer in (lm, edited):
+        steps = list(writer.generate([1, 2, 3], 6, seed=4))
+        assert len(rows) == 1 + 5 * (6 * lm.config.n_layers + 1), "of the prompt the head only"
+        rows.clear()
+        ids = [1, 2, 3, *(step.id for step in steps)]
+        for n, step in enumerate(steps):
+            truth = book(writer.last_logits, torch.tensor([ids[: 3 + n]]))[0].float()
+            assert (step.logits - truth).abs().max() <= 0.05 * truth.abs().max()
+    assert not rows, "the setting turns it off"
+    first, *_ = generate_batch(lm, [1, 2, 3], 4, [1, 2])
+    assert len(rows) == 1 and first is not None, "a product of two rows is oneDNN's"
+    assert not bound(lm.model)
 
 
 @pytest.mark.parametrize("shape", [(5, 0), (0, 8), (2, 0, 8), (8,), (2, 3, 8)])
