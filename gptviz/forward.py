@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from gptviz import kernels
+from gptviz import kernels, one_token
 from gptviz.model import GPTModel
 from gptviz.past import Past, final_hidden
 
@@ -47,8 +47,8 @@ def hidden(
     After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
     cannot read, and what a hook raises.
     """
-    with running(model), _hooked(model, hooks):
-        return _pass(model, in_idx, past)
+    with running(model), _watched(model, in_idx, past, hooks) as visits:
+        return _pass(model, in_idx, past, visits=visits)
 
 
 def hidden_from(
@@ -76,8 +76,8 @@ def last_logits(
     After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
     one is given, and else where the past ends.
     """
-    with running(model), _hooked(model, hooks), torch.inference_mode():
-        return model.out_head(_pass(model, idx, past, position)[:, -1])
+    with running(model), _watched(model, idx, past, hooks) as visits, torch.inference_mode():
+        return model.out_head(_pass(model, idx, past, position, visits)[:, -1])
 
 
 def version(model: GPTModel) -> int:
@@ -134,11 +134,17 @@ def threads_for_passes_only() -> None:
 
 
 def _pass(
-    model: GPTModel, in_idx: torch.Tensor, past: Past | None = None, position: int | None = None
+    model: GPTModel,
+    in_idx: torch.Tensor,
+    past: Past | None = None,
+    position: int | None = None,
+    visits: one_token.Visits | None = None,
 ) -> torch.Tensor:
     """The only lines of gptviz that run all blocks."""
     with threads(_threads_that_pay(model, in_idx.numel())):
-        return model.final_hidden(in_idx) if past is None else final_hidden(model, in_idx, past, position)
+        if past is None:
+            return model.final_hidden(in_idx)
+        return final_hidden(model, in_idx, past, position, visits)
 
 
 def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
@@ -146,6 +152,19 @@ def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
     weights = 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2  # of the blocks, about
     short = _pass_threads is not None and weights * n_tokens < LONG_PASS
     return 1 if short else torch.get_num_threads()
+
+
+@contextmanager
+def _watched(
+    model: GPTModel, in_idx: torch.Tensor, past: Past | None, hooks: Iterable[Hook]
+) -> Iterator[one_token.Visits | None]:
+    """The hooks hung on the model; or, where the token goes the short way, who is to be asked on it."""
+    hooks = sorted(hooks, key=lambda hook: hook.last)
+    visits = None
+    if past is not None and one_token.serves(model, in_idx):
+        visits = one_token.visits_at(model, ((hook.module, hook.side, hook.visit) for hook in hooks))
+    with _hooked(model, hooks if visits is None else ()):
+        yield visits
 
 
 @contextmanager

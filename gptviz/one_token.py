@@ -2,11 +2,12 @@
 
 Writing a token is bound by reading the weights once; what is left is the way from one kernel to the next.
 These are the steps of `gptviz.fast_attention` and of `gptviz.model`, to the bit, for a text of which only the
-last token is new and which nobody watches. In bfloat16 attention is worked out in float32 from the keys and
-values as they are: the same but for rounding.
+last token is new. Who looks at a site or replaces it is asked where the module would be called. In bfloat16
+attention is worked out in float32 from the keys and values as they are: the same but for rounding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -26,6 +27,26 @@ from gptviz.model import (
 )
 
 Append = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+Visit = Callable[[torch.Tensor], torch.Tensor | None]
+Visits = dict[tuple[int | None, str, str], list[Visit]]  # block (None outside them), module in it, side
+See = Callable[[str, str, torch.Tensor], torch.Tensor]
+
+_OUTSIDE = {("tok_emb", "output"), ("pos_emb", "output"), ("drop_emb", "input"), ("final_norm", "output")}
+_IN_A_BLOCK = {
+    ("", "input"),
+    ("norm1", "input"),
+    ("att.W_query", "output"),
+    ("att.W_key", "output"),
+    ("att.W_value", "output"),
+    ("att.dropout", "input"),
+    ("att.out_proj", "input"),
+    ("att", "output"),
+    ("norm2", "input"),
+    ("ff.layers.0", "output"),
+    ("ff.layers.1", "output"),
+    ("ff", "output"),
+    ("", "output"),
+}
 
 _BOOKS = {
     GPTModel,
@@ -42,11 +63,12 @@ _BOOKS = {
 }
 
 
-def serves(model: GPTModel, x: torch.Tensor) -> bool:
-    """Whether the book's lines, and nobody else's, would run for what comes into the first block."""
-    if x.shape[1] != 1 or torch_modules._has_any_global_hook():
+def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
+    """Whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
+    weight = model.tok_emb.weight
+    if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
         return False
-    if not kernels.serves(x) and not kernels.serves(x, torch.bfloat16):
+    if not kernels.serves(weight) and not kernels.serves(weight, torch.bfloat16):
         return False
     for module in kernels.modules_of(model):
         if type(module) not in _BOOKS or module._forward_hooks or module._forward_pre_hooks:
@@ -58,37 +80,72 @@ def serves(model: GPTModel, x: torch.Tensor) -> bool:
     return True
 
 
-def blocks(model: GPTModel, x: torch.Tensor, append: Append) -> torch.Tensor:
-    """`model.trf_blocks(x)` for one token a text: (B, 1, D) -> (B, 1, D); `append` as in `Past`."""
+def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
+    """Who looks where, of those who look at a module (its path, "input" or "output"), in their order.
+
+    None if one of the places is none that is passed here: that one has to be hung on the module.
+    """
+    found: Visits = {}
+    for path, side, visit in places:
+        first, *rest = path.split(".", 2)
+        block, module = None, path
+        if first == "trf_blocks" and rest and rest[0].isdigit() and int(rest[0]) < len(model.trf_blocks):
+            block, module = int(rest[0]), "".join(rest[1:])
+        if (module, side) not in (_OUTSIDE if block is None else _IN_A_BLOCK):
+            return None
+        found.setdefault((block, module, side), []).append(visit)
+    return found
+
+
+def hidden(
+    model: GPTModel, in_idx: torch.Tensor, positions: torch.Tensor, append: Append, visits: Visits
+) -> torch.Tensor:
+    """`GPTModel.final_hidden` for one token a text, where the model `serves`: (B, 1) -> (B, 1, D).
+
+    `append` as in `Past`; a visit gets what the module would be given or give, and may replace it.
+    """
+
+    def see(block: int | None, module: str, side: str, x: torch.Tensor) -> torch.Tensor:
+        for visit in visits.get((block, module, side), ()) if visits else ():
+            new = visit(x)
+            x = x if new is None else new
+        return x
+
+    tokens = see(None, "tok_emb", "output", model.tok_emb(in_idx))  # (B, 1, D)
+    x = see(None, "drop_emb", "input", tokens + see(None, "pos_emb", "output", model.pos_emb(positions)))
     for number, block in enumerate(model.trf_blocks._modules.values()):
-        assert block is not None
-        norm1, att, norm2, ff = (block._modules[name] for name in ("norm1", "att", "norm2", "ff"))
-        x = _attention(att, _norm(norm1, x), number, append) + x
-        up, activation, down = ff._modules["layers"]._modules.values()
-        hidden = F.gelu(_linear(up, _norm(norm2, x)), approximate=_approximation(activation))
-        x = _linear(down, hidden) + x
-    return x
+        x = _block(block, x, partial(append, number), partial(see, number))
+    return see(None, "final_norm", "output", _norm(model.final_norm, x))
 
 
-def _attention(att: Any, x: torch.Tensor, block: int, append: Append) -> torch.Tensor:
+def _block(block: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
+    norm1, att, norm2, ff = (block._modules[name] for name in ("norm1", "att", "norm2", "ff"))
+    x = see("", "input", x)
+    x = see("att", "output", _attention(att, _norm(norm1, see("norm1", "input", x)), append, see)) + x
+    up, activation, down = ff._modules["layers"]._modules.values()
+    before = see("ff.layers.0", "output", _linear(up, _norm(norm2, see("norm2", "input", x))))
+    after = see("ff.layers.1", "output", F.gelu(before, approximate=_approximation(activation)))
+    return see("", "output", see("ff", "output", _linear(down, after)) + x)
+
+
+def _attention(att: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
     b, h, d = len(x), att.num_heads, att.head_dim
-    layers = att._modules
-    # (B, 1, D) -> (B, H, 1, D/H): of one token the heads stand in order
-    keys, values = append(
-        block, _linear(layers["W_key"], x).view(b, h, 1, d), _linear(layers["W_value"], x).view(b, h, 1, d)
-    )
+    queries, keys, values = (
+        see(f"att.{name}", "output", _linear(att._modules[name], x)).view(b, h, 1, d)
+        for name in ("W_query", "W_key", "W_value")
+    )  # (B, 1, D) -> (B, H, 1, D/H): of one token the heads stand in order
+    keys, values = append(keys, values)  # (B, H, n, D/H)
     n = keys.shape[2]
-    queries = _linear(layers["W_query"], x)
     if x.dtype is torch.bfloat16:  # for which oneDNN makes a kernel anew for every n: 0.3 ms, and this 0.1
         queries, keys, values = queries.float(), keys.float(), values.float()
-    queries = queries.view(b * h, 1, d)
     weights = queries.new_empty(b * h, 1, n)
-    torch.baddbmm(
-        weights, queries, keys.reshape(b * h, n, d).transpose(1, 2), beta=0, alpha=d**-0.5, out=weights
-    )
+    # (B, H, n, D/H) -> (B * H, n, D/H)
+    queries, keys, values = queries.view(b * h, 1, d), keys.reshape(b * h, n, d), values.reshape(b * h, n, d)
+    torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
     torch.softmax(weights, dim=-1, out=weights)
-    context = torch.bmm(weights, values.reshape(b * h, n, d))  # (B * H, 1, D/H)
-    return _linear(layers["out_proj"], context.view(b, 1, h * d).to(x.dtype))
+    weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)
+    context = torch.bmm(weights, values).view(b, 1, h * d).to(x.dtype)  # (B * H, 1, D/H) -> (B, 1, D)
+    return _linear(att._modules["out_proj"], see("att.out_proj", "input", context))
 
 
 def _linear(layer: Any, x: torch.Tensor) -> torch.Tensor:

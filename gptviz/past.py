@@ -212,12 +212,17 @@ def attend(att: Any, x: torch.Tensor, past: Past, block: int) -> torch.Tensor:
 
 
 def final_hidden(
-    model: GPTModel, in_idx: torch.Tensor, past: Past, position: int | None = None
+    model: GPTModel,
+    in_idx: torch.Tensor,
+    past: Past,
+    position: int | None = None,
+    visits: one_token.Visits | None = None,
 ) -> torch.Tensor:
     """`GPTModel.final_hidden` for tokens after those of `past`, which then has them, too.
 
-    (B, t) ids -> (B, t, D). `position` is where the first of them is embedded: None is `past.next`. Raises
-    ValueError for what does not fit: another batch, or a position beyond the context.
+    (B, t) ids -> (B, t, D). `position` is where the first of them is embedded: None is `past.next`. With
+    `visits`, even without one in them, a token goes the short way. Raises ValueError for what does not fit:
+    another batch, or a position beyond the context.
     """
     model._check(in_idx)
     b, t = in_idx.shape
@@ -229,14 +234,14 @@ def final_hidden(
         raise ValueError(f"{t} tokens from position {first} on do not fit the context length of {context}")
     past.make_room(t)
     positions = torch.arange(first, first + t, device=in_idx.device)
-    x = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))  # (B, t, D)
-    if one_token.serves(model, x):
-        x = one_token.blocks(model, x, past.append)
+    if visits is not None:
+        result = one_token.hidden(model, in_idx, positions, past.append, visits)
     else:
+        x = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))  # (B, t, D)
         with _at_work(model, past):  # each block's attention is `attend`
             x = model.trf_blocks(x)
+        result = model.final_norm(x)
     past.advance(t, first + t)
-    result: torch.Tensor = model.final_norm(x)
     return result
 
 

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz import Edit, Reduction, forward, kernels
+from gptviz import Edit, Reduction, forward, kernels, one_token
+from gptviz.past import Past
 from gptviz.sites import all_keys
 from tests.conftest import random_lm
 
@@ -69,6 +70,39 @@ def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
                 rows = trace.rows(*key, stop=len(earlier))
                 assert torch.equal(rows, value(earlier, key)), f"{key} is not the earlier trace's to the bit"
         assert_same(trace, lm.trace(IDS[:end], edits=edits), atol=0.1 if half else 1e-5)
+
+
+@pytest.mark.parametrize("edits", CAUSAL)
+def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
+    """Two ways to look: on the short way, and by hooks on the modules."""
+    lm = random_lm(qkv_bias=False, activation="gelu")
+    before, found, shown = lm.trace(IDS[:26], edits=edits), [], []
+    real = one_token.visits_at
+    monkeypatch.setattr(one_token, "visits_at", lambda *args: shown.append(real(*args)) or shown[-1])
+    found.append(lm.trace(IDS[:27], edits=edits, after=before))
+    assert shown[0] is not None
+    monkeypatch.setattr(one_token, "visits_at", lambda *_: None)
+    found.append(lm.trace(IDS[:27], edits=edits, after=before))
+    for key in found[0].sites():
+        assert torch.equal(value(found[0], key), value(found[1], key)), key
+    assert torch.equal(found[0].logits(), found[1].logits())
+
+
+def test_a_hook_where_the_short_way_does_not_pass_is_hung_there(lm):
+    past, seen = Past(lm.model), []
+    forward.hidden(lm.model, torch.tensor([IDS[:5]]), past=past)
+    places = [
+        ("trf_blocks.1.ff.layers.1", "input"),
+        ("trf_blocks.0.att.out_proj", "output"),
+        ("trf_blocks", "output"),
+    ]
+    for module, side in places:
+        forward.hidden(lm.model, torch.tensor([[7]]), [forward.Hook(module, side, seen.append)], past)
+    assert len(seen) == len(places)
+    for module in ("trf_blocks.9", "trf_blocks.0att", "trf_blocks.0.atta", "trf_blocks.x.att"):
+        with pytest.raises(AttributeError):
+            forward.hidden(lm.model, torch.tensor([[7]]), [forward.Hook(module, "output", seen.append)], past)
+    assert len(past) == 5 + len(places)
 
 
 def test_only_what_is_new_goes_through_the_model(lm):

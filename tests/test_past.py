@@ -228,8 +228,8 @@ def test_a_pass_that_fails_half_way_leaves_the_past_as_it_was(lm):
 
 @pytest.mark.parametrize("half", [False, True])
 def test_a_token_that_nobody_watches_goes_the_short_way_to_the_same_bits(half, monkeypatch):
-    ways, real = [], one_token.blocks
-    monkeypatch.setattr(one_token, "blocks", lambda *args: ways.append(1) or real(*args))
+    ways, real = [], one_token.hidden
+    monkeypatch.setattr(one_token, "hidden", lambda *args: ways.append(1) or real(*args))
     for changes in ({}, {"activation": "gelu", "linear_bias": False, "norm_bias": False}):
         model, logits = random_lm(**changes).model, []
         if half:
@@ -254,7 +254,7 @@ def test_the_short_way_is_for_the_books_own_lines_only(what, monkeypatch):
     att = model.trf_blocks[0].att
     found = Past(model)
     forward.hidden(model, IDS[:, :9], past=found)
-    monkeypatch.setattr(one_token, "blocks", lambda *_: pytest.fail("the short way was taken"))
+    monkeypatch.setattr(one_token, "hidden", lambda *_: pytest.fail("the short way was taken"))
     if what == "mask":
         att.mask[9, 3] = True
     elif what == "forward":
