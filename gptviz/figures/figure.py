@@ -38,12 +38,39 @@ class Figure(go.Figure):
         super().__init__(written)
         return getattr(self, name)
 
+    def larger(self, factor: float) -> "Figure":
+        """The same with type, points, margins and height of this factor: for a screen that is far away."""
+        written = self.__dict__["_written"] or super().to_dict()
+        layout = _larger(written["layout"], factor)
+        if "height" in layout:
+            layout["height"] *= factor
+        return Figure({"data": _larger(written["data"], factor), "layout": layout})
+
     def to_dict(self) -> dict[str, Any]:
         """What the browser gets: fresh dictionaries, arrays of numbers as typed arrays."""
         written = self.__dict__["_written"]
         if written is None:
             return super().to_dict()
         return {part: packed(written[part]) for part in ("data", "layout")}
+
+
+# pixels wherever they stand; "size" is some only in a font or a marker (elsewhere it may be a bin's)
+_PIXELS = ("thickness", "xshift", "yshift", "standoff", "ticklabelstandoff")
+
+
+def _larger(value: Any, factor: float, of: str = "") -> Any:
+    """Fresh dictionaries and lists; `of` is the key that the value stands under."""
+    if isinstance(value, list | tuple):
+        return [_larger(part, factor, of) for part in value]
+    if not isinstance(value, dict):
+        return value
+    sized = of == "marker" or of.endswith("font")
+    return {
+        key: part * factor
+        if isinstance(part, int | float) and (of == "margin" or key in _PIXELS or (key == "size" and sized))
+        else _larger(part, factor, key)
+        for key, part in value.items()
+    }
 
 
 def packed(value: Any) -> Any:

@@ -82,3 +82,19 @@ def test_arrays_arrive_as_they_are(array):
 
 def test_numbers_of_numpy_are_numbers():
     assert packed((np.float32(0.5), np.int64(3), None, "x")) == [0.5, 3, None, "x"]
+
+
+def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
+    marked = BAR | {"textfont": {"size": 12}, "marker": {"color": "#123456", "pattern": {"size": 4}}}
+    bins = {"type": "histogram", "x": BAR["y"], "xbins": {"size": 0.5}, "marker": {"color": "#123456"}}
+    layout = {"annotations": [{"text": "a", "xshift": 8, "font": {"size": 10}}], "xaxis": {"range": [0, 3]}}
+    fig = figure([marked, bins], layout, "dark", height=200, t=40)
+    large = fig.larger(1.25)
+    assert (large.layout.height, large.layout.margin.t, large.layout.margin.l) == (250, 50, 10)
+    assert large.layout.font.size == 1.25 * fig.layout.font.size
+    assert large.layout.template.layout.xaxis.title.font.size == 1.25 * 14
+    assert (large.layout.annotations[0].xshift, large.layout.annotations[0].font.size) == (10, 12.5)
+    assert large.data[0].textfont.size == 15 and large.data[1].xbins.size == 0.5
+    assert large.layout.xaxis.range == (0, 3) and list(large.data[0].y) == BAR["y"].tolist()
+    assert fig.layout.height == 200 and fig.data[0].textfont.size == 12  # the first is as it was
+    assert large.larger(0.8).layout.height == 200

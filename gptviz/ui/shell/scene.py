@@ -26,6 +26,8 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import show_id
 
+PRESENTED = 1.25  # how much larger type is while somebody presents, as in present.css
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -64,6 +66,8 @@ class Frame:
 
         `on_select` runs when a point is clicked; the points are then in st.session_state[key].
         """
+        if state.PRESENT.value:
+            fig = fig.larger(PRESENTED)
         chart(fig, key, alt, self.mode, on_select, self.saved(key, alt, *which))
 
 
