@@ -51,6 +51,32 @@ def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     assert len(examples(at)) == 3
 
 
+def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini, capsys):
+    query = {"text": TEXT, "dw_length": 8, "dw_window": 1, "edits": "z.4.3=zero,mlp_out.0@1=zero"}
+    at = run_page("data_windows", **query)
+    ids = mini.encode(TEXT)
+    found = []
+    for edits in ([], ["z.4.3=zero"]):  # the other one is of a place of the prompt: that is said
+        logits = torch.stack([mini.trace(ids[1 : end + 1], edits=edits).logits() for end in range(1, 9)])
+        found.append(logits.double().softmax(-1)[range(8), ids[2:10]].numpy())
+    assert not np.allclose(*found, rtol=1e-2)
+    for row, old, new in zip(examples(at), *found, strict=True):
+        assert [float(nats) for nats in row[4].split(" → ")] == pytest.approx(
+            [-np.log(old), -np.log(new)], rel=6e-3
+        )
+    assert any("One change is about a place" in caption.value for caption in at.caption)
+    at.session_state["numbers_examples"] = True
+    at.run()
+    frame = at.dataframe[0].value
+    assert np.allclose(frame["unchanged probability"], found[0], rtol=1e-4)
+    assert np.allclose(frame["probability"], found[1], rtol=1e-4)
+    assert np.allclose(np.exp(-frame["unchanged loss"]), found[0], rtol=1e-4)
+    capsys.readouterr()
+    batch(mini.edited(*query["edits"].split(",")), TEXT, max_length=8, window=1)
+    said = capsys.readouterr().out
+    assert all(f"the window's loss: {-np.log(p).mean():.4f}" in said for p in found)
+
+
 def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     at = run_page("data_windows", text="x", dw_text="chapter", dw_length=64, dw_stride=32, dw_window=10)
     for key in ("dw_times", "numbers_windows", "numbers_examples"):

@@ -34,6 +34,8 @@ def test_every_sentence():
             "printed: the book's": words.printed("book", beside, 0, "gpt2"),
             "printed: the book's text, otherwise cut": words.printed("book", cut(33, 4, 2), 0, "gpt2"),
             "examples": words.why_so_many(3, 4, 6.0412),
+            "examples: something is changed": words.why_so_many(3, 4, 6.0412, 5.2),
+            "left out": "\n".join(map(words.left_out, (1, 2))),
             "examples: one, of another tokenizer": words.why_so_many(0, 1, None),
             "cut short": words.cut_short(16, 64),
             "how often": words.how_often(some),
@@ -44,5 +46,5 @@ def test_every_sentence():
 
 def test_a_long_context_is_written_from_its_end():
     tokens = [f"t{i}" for i in range(20)]
-    page = examples_table([tokens[: i + 1] for i in range(20)], tokens[1:], [], [])
+    page = examples_table([tokens[: i + 1] for i in range(20)], tokens[1:], None)
     assert page.count('<tr class="line">') == 16 and "… t4 t5" in page and "loss" not in page

@@ -5,6 +5,7 @@ import torch
 from torch.utils.data import DataLoader, default_collate
 
 import gptviz
+from gptviz.analysis.feed_forward import of_any_text
 from gptviz.analysis.tokens import chapter
 from gptviz.tokenizer import get_encoding
 from gptviz.training.datasets import GPTDatasetV1
@@ -35,13 +36,24 @@ def batch(
         for end in range(1, max_length + 1):
             print(inputs[:end].tolist(), "-->", targets[end - 1].item())
         if encoding is None and max_length <= lm.config.context_length:  # one pass predicts them all
-            t = lm.trace(inputs.tolist(), keep=[])
-            for position, target in enumerate(targets.tolist()):
-                probability = torch.softmax(t.logits(position).double(), dim=-1)[target].item()
-                print(f"position {position}: probability {probability:.4f}, loss {-np.log(probability):.4f}")
+            changed = of_any_text(lm)  # with its edits but for those of a place of one text
+            say_losses(changed, inputs.tolist(), targets.tolist())
+            if changed.edits:
+                print("unchanged:")
+                say_losses(changed.plain, inputs.tolist(), targets.tolist())
 
     batches, number = list(loader), window // batch_size
     if number < len(batches):
         return list(batches[number])
     left = [dataset[i] for i in range(number * batch_size, len(dataset))]  # what drop_last has dropped
     return list(default_collate(left)) if left else []
+
+
+def say_losses(lm: gptviz.LanguageModel, inputs: list[int], targets: list[int]) -> None:
+    """What one pass over a window's inputs gives each target, and what it loses by that."""
+    t, losses = lm.trace(inputs, keep=[]), []
+    for position, target in enumerate(targets):
+        probability = torch.softmax(t.logits(position).double(), dim=-1)[target].item()
+        losses.append(-np.log(probability))
+        print(f"position {position}: probability {probability:.4f}, loss {losses[-1]:.4f}")
+    print(f"the window's loss: {np.mean(losses):.4f}")

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from gptviz.digits import significant
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.tables import Cell, Row, number, table
@@ -13,16 +15,21 @@ SHOWN = 16  # examples
 def examples_table(
     contexts: Sequence[Sequence[str]],
     targets: Sequence[str],
-    probabilities: Sequence[float],
-    nats: Sequence[float],
+    losses: pd.DataFrame | None,
+    unchanged: pd.DataFrame | None = None,
 ) -> str:
-    """As HTML; `probabilities` and `nats` are empty where the model cannot read these tokens."""
+    """As HTML; `losses`, with the columns probability and nats, are None where the model cannot read these
+    tokens. `unchanged` are those of the model without its changes, where it has some: they stand before an
+    arrow."""
+    runs = [table for table in (unchanged, losses) if table is not None]
     rows = []
     for i, (context, target) in enumerate(zip(contexts[:SHOWN], targets, strict=False)):
         seen = "… " * (len(context) > LONGEST) + " ".join(context[-LONGEST:])
         cells: list[Cell | str] = [number(str(i)), Cell(seen, "code"), Cell("→ " + target, "code")]
-        if probabilities:
-            cells += [number(probability_text(probabilities[i])), number(significant(nats[i]))]
+        if runs:
+            chances = [probability_text(float(run["probability"].iloc[i])) for run in runs]
+            nats = [significant(float(run["nats"].iloc[i])) for run in runs]
+            cells += [number(" → ".join(chances)), number(" → ".join(nats))]
         rows.append(Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
-    return table("examples", head + (["#probability", "#loss, −ln"] if probabilities else []), rows)
+    return table("examples", head + (["#probability", "#loss, −ln"] if runs else []), rows)

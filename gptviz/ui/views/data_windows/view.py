@@ -16,6 +16,7 @@ from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.data_windows import text, words
 from gptviz.ui.views.data_windows.snippet import batch
 from gptviz.ui.views.data_windows.tables import SHOWN, examples_table
@@ -137,29 +138,32 @@ def _matrices(cut: CutText, windows: Windows, batch: int) -> None:
     st.caption(words.printed(SOURCE.value, windows, batch, cut.encoding.name))
 
 
-def _found(scene: Scene, cut: CutText, windows: Windows, number: int) -> pd.DataFrame | None:
-    """The model's losses on the window, where it can read it."""
+def _found(
+    scene: Scene, cut: CutText, windows: Windows, number: int
+) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    """The model's losses on the window, where it can read it, and those of the unchanged one, where it is
+    another."""
     if not cut.own or windows.max_length > scene.lm.config.context_length:
-        return None
+        return None, None
     inputs, targets = windows.dataset[number]
     # with the model's changes, as far as they are not tied to a place of the prompt
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
-    return losses(Run(scene.key, tuple(inputs.tolist()), edits), int(targets[-1]))
+    run, last = Run(scene.key, tuple(inputs.tolist()), edits), int(targets[-1])
+    return losses(run, last), losses(run.plain, last) if edits else None
 
 
 def _examples(scene: Scene, cut: CutText, windows: Windows, number: int) -> None:
     length, start = windows.max_length, windows.dataset.starts[number]
     st.subheader(f"One window, {length} example{'s' * (length != 1)}", anchor=False)
-    found = _found(scene, cut, windows, number)
-    prose(
-        words.why_so_many(number, length, None if found is None else float(found["nats"].mean())),
-        "causal mask",
-    )
+    found, old = _found(scene, cut, windows, number)
+    means = [None if table is None else float(table["nats"].mean()) for table in (found, old)]
+    prose(words.why_so_many(number, length, *means), "causal mask")
+    left_out = 0 if found is None else sum(not edit.is_of_any_text for edit in scene.run.edits)
+    if left_out:
+        st.caption(words.left_out(left_out))
     shown = cut.labels(range(start, start + length + 1))
     contexts = [shown[: end + 1] for end in range(min(length, SHOWN))]
-    probabilities = [] if found is None else found["probability"].tolist()
-    nats = [] if found is None else found["nats"].tolist()
-    st.html(examples_table(contexts, shown[1:], probabilities, nats))
+    st.html(examples_table(contexts, shown[1:], found, old))
     if length > SHOWN:
         st.caption(words.cut_short(SHOWN, length))
 
@@ -189,7 +193,7 @@ def _details(scene: Scene, cut: CutText, windows: Windows) -> None:
         in_numbers(
             lambda: _examples_frame(scene, cut, windows, min(WINDOW.value, len(windows) - 1)),
             "examples.csv",
-            "The examples of the selected window, a row a target.",
+            caption("The examples of the selected window, a row a target.", scene.other),
             "one window's examples",
         )
     given = {"prompt": scene.text, "chapter": None, "book": text.VERDICT}[SOURCE.value]
@@ -217,5 +221,9 @@ def _examples_frame(scene: Scene, cut: CutText, windows: Windows, number: int) -
         columns=["example", "context", "target"],
     )
     frame["token"] = cut.labels([windows.dataset.starts[number] + 1 + i for i in range(len(frame))])
-    found = _found(scene, cut, windows, number)
-    return frame if found is None else frame.assign(probability=found["probability"], loss=found["nats"])
+    found, old = _found(scene, cut, windows, number)
+    if found is None:
+        return frame
+    columns = {"probability": "probability", "nats": "loss"}
+    beside = both(found, old, list(columns)).rename(columns=lambda name: name.replace("nats", "loss"))
+    return frame.join(beside[[name for name in beside if name.split()[-1] in columns.values()]])

@@ -92,8 +92,9 @@ def printed(source: str, windows: Windows, number: int, encoding: str) -> str:
     return f"Token ids of the tokenizer `{encoding}`, as PyTorch prints them: a row a window."
 
 
-def why_so_many(number: int, length: int, loss: float | None) -> str:
-    """One window is T examples; `loss` is the mean of what the model loses on them."""
+def why_so_many(number: int, length: int, loss: float | None, unchanged: float | None = None) -> str:
+    """One window is T examples; `loss` is the mean of what the model loses on them, and what it loses
+    `unchanged`, where something is changed in it."""
     many = "one training example" if length == 1 else f"**{length} training examples**"
     text = (
         f"Window {number} holds {many}, one a position: the causal mask hides what comes later, so that a "
@@ -102,10 +103,19 @@ def why_so_many(number: int, length: int, loss: float | None) -> str:
     )
     if loss is None:
         return text
+    which, mean = "", f"**{significant(loss)}**"
+    if unchanged is not None:
+        which, mean = ", unchanged → changed", f"{significant(unchanged)} → {mean}"
     return text + (
-        "How probable this model thinks each target now stands beside it; −ln of that is the loss, and their "
-        f"mean, **{significant(loss)}**, is the loss of this window."
+        f"How probable this model thinks each target now stands beside it{which}; −ln of that is the loss, "
+        f"and their mean, {mean}, is the loss of this window."
     )
+
+
+def left_out(count: int) -> str:
+    """Of changes that are about a place of the prompt."""
+    what = "One change is" if count == 1 else f"{count} changes are"
+    return f"{what} about a place of your text, and not made where the model reads a window of it."
 
 
 def cut_short(shown: int, length: int) -> str:
