@@ -74,14 +74,7 @@ def waterfall(
     low, high = float(min(ends.min(), 0)), float(ends.max())
     room = 0.12 * ((high - low) or 1.0)  # for the numbers at the bars' ends
     joints = [
-        {
-            "type": "line",
-            "x0": end,
-            "x1": end,
-            "y0": i + 0.3,
-            "y1": i + 0.7,
-            "line": line(colors.quiet, 1),
-        }
+        {"type": "line", "x0": end, "x1": end, "y0": i + 0.3, "y1": i + 0.7, "line": line(colors.quiet, 1)}
         for i, end in enumerate(steps["end"])
     ]
     names = [html.escape(label, quote=False) for label in steps["label"]]
