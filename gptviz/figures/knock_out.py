@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import GHOSTED, ghost_bars
 from gptviz.figures.marks import line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
@@ -20,15 +21,19 @@ def ranked_bars(
     says: Sequence[str],
     opened: int | None,
     mode: Mode,
+    unchanged: NDArray[np.floating] | None = None,
 ) -> Figure:
     """What each of these parts takes away, (n,), the first on top; `written` stands at the bars' ends.
 
     Orange where the part spoke for the prediction, blue where it spoke against it. The bar `opened` has an
     edge in the accent's colour; `says` is what a hover says. A bar's `y` is its place in the list.
+    `unchanged`, (n,), is what muting the same parts takes away in the model without its changes: ghosts.
     """
     colors, n = palette(mode), len(labels)
-    low, high = float(min(lost.min(), 0.0)), float(max(lost.max(), 0.0))
-    room = 0.3 * ((high - low) or 1.0)  # for what stands at the ends
+    ends = np.concatenate([[0.0], lost, [] if unchanged is None else unchanged])
+    low, high = float(ends.min()), float(ends.max())
+    longest = max(len(text) for text in written)
+    room = (0.3 if longest < 8 else 0.5) * ((high - low) or 1.0)  # for what stands at the ends
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -40,6 +45,7 @@ def ranked_bars(
         "textfont": {"size": 13},
         "hovertext": [html.escape(one, quote=False) for one in says],
         "hoverinfo": "text",
+        "showlegend": False,
         "unselected": {"marker": {"opacity": 1}},  # a click opens a part: it is no selection
         "marker": {
             "color": [colors.positive if value >= 0 else colors.negative for value in lost],
@@ -64,4 +70,8 @@ def ranked_bars(
         "bargap": 0.25,
         "hovermode": "closest",
     }
-    return figure([bars], layout, mode, height=ROW * n + 40, t=4, r=8)
+    if unchanged is None:
+        return figure([bars], layout, mode, height=ROW * n + 40, t=4, r=8)
+    still = {"orientation": "h", "unselected": {"marker": {"opacity": 1}}}
+    ghosts = ghost_bars(np.asarray(unchanged, dtype=np.float64), np.arange(n), mode, says, **still)
+    return figure([bars, ghosts], layout | GHOSTED, mode, height=ROW * n + 64, t=28, r=8)

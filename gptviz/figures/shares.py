@@ -113,10 +113,12 @@ def share_grid(
     what: str,
     mode: Mode,
     signed: bool = True,
+    unchanged: Floats | None = None,
 ) -> Figure:
     """All parts of the blocks, (L, C): a row a block, the first on top; the `opened` cell is framed.
 
     `what` ends a hover's sentence: "its share of the logit". Not `signed` are values that are never below 0.
+    `unchanged`, (L, C), the same of the model without its changes, stand in the hover, too.
     """
     rows, count = values.shape
     limit = float(np.abs(values).max()) or 1.0
@@ -130,6 +132,9 @@ def share_grid(
         "xgap": 1,
         "ygap": 1,
     }
+    if unchanged is not None:
+        cells["hovertext"] = [[f"{fixed(value, 3)} {UNCHANGED}" for value in row] for row in unchanged]
+        cells["hovertemplate"] = f"%{{customdata}}: {what} %{{z:.3f}}, %{{hovertext}}<extra></extra>"
     if count <= WRITTEN_COLUMNS:
         written = [[fixed(value, 2) for value in row] for row in values]
         cells |= {"text": written, "texttemplate": "%{text}", "textfont": {"size": 11}}

@@ -78,8 +78,34 @@ def test_a_changed_model_has_its_own_map(run_page, mini):
     lm = mini.edited("z.4.3=zero")
     target = int(lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
     cells, _ = drawn(at)
-    assert np.allclose(cells, -knock_out(lm, TEXT, target)["effect"], atol=2e-5)
+    table, plain = (knock_out(one, TEXT, target) for one in (lm, mini))
+    assert np.allclose(cells, -table["effect"], atol=2e-5)
     assert cells.reshape(6, 10)[4, 3] == pytest.approx(0, abs=1e-5)
+    order = np.argsort(-np.abs(table["effect"]), kind="stable")[:12]  # the same parts of the unchanged model
+    chart, listed = charts(at)
+    ghosts = listed["data"][1]
+    assert ghosts["name"] == "unchanged"
+    assert np.allclose(ghosts["x"], -plain["effect"].iloc[order], atol=2e-5)
+    said = float(chart["data"][0]["hovertext"][4][3].split()[0].replace("−", "-"))
+    assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
+    own = mini.trace(TEXT, keep=[]).logits().double().softmax(0)[target].item()
+    opened = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=target)
+    left = plain["probability"][43]
+    assert any(f"goes from {own:.3g} to {left:.3g}" in element.value for element in opened.markdown)
+    at.session_state["numbers_knock-out"] = True
+    at.run()
+    frame = at.dataframe[0].value
+    assert np.allclose(frame["unchanged probability"], plain["probability"], atol=1e-5)
+    assert np.allclose(frame["unchanged lost"], own - plain["probability"], atol=1e-5)
+
+
+def test_the_unchanged_map_waits_for_a_click_where_both_take_long(run_page, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 0)
+    query = {"text": TEXT + " two", "edits": "z.4.3=zero", "map": "on"}
+    at = run_page("knock_out", **query)
+    assert len(charts(at)[1]["data"]) == 1
+    at.button(key="knock_out_beside").click().run()
+    assert len(charts(at)[1]["data"]) == 2 and at.query_params["map_unchanged"] == "on"
 
 
 @pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>"])

@@ -52,15 +52,24 @@ def muted_map(
     key: str,
     alt: str,
     on_pick: Callable[[int, int], Any],
+    unchanged: NDArray[np.floating] | None = None,
 ) -> None:
     """Blocks x parts: what muting each of `knock_out`'s rows takes away (n,). A click is (block, column).
 
-    The columns after the heads' are the block's attention and its feed-forward.
+    The columns after the heads' are the block's attention and its feed-forward. `unchanged`, (n,), is what it
+    takes away in the model without its changes: a hover says it, too.
     """
     config = scene.lm.config
-    table = muted[["kind", "block", "head"]].rename(columns={"kind": "part"}).assign(contribution=lost)
-    grid, columns = numbers.grid(table, config.n_layers, config.n_heads, KINDS[1:])
+    table = muted[["kind", "block", "head"]].rename(columns={"kind": "part"})
+
+    def grid_of(values: NDArray[np.floating]) -> tuple[NDArray[np.floating], list[str]]:
+        return numbers.grid(table.assign(contribution=values), config.n_layers, config.n_heads, KINDS[1:])
+
+    grid, columns = grid_of(lost)
+    old = None if unchanged is None else grid_of(unchanged)[0]
     scene.chart(
-        figures.share_grid(grid, columns, opened, "muting it takes away", scene.mode), key=key, alt=alt
+        figures.share_grid(grid, columns, opened, "muting it takes away", scene.mode, unchanged=old),
+        key=key,
+        alt=alt,
     )
     cell_clicks(key, len(grid), len(columns), on_pick, scene.mode)

@@ -33,4 +33,7 @@ def muted(
     print(f"without block {block}, head {head} it is {logits.softmax(0)[token]:.5f}")
     row = table[(table["block"] == block) & (table["head"] == head)]
     np.testing.assert_allclose(row["probability"], [logits.softmax(0)[token]], atol=1e-4)
+    if lm.edits:
+        print("unchanged:")
+        muted(lm.plain, text, position, token, against, baseline, block, head, special_tokens)
     return -table["effect"].to_numpy()

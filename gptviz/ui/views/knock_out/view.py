@@ -1,12 +1,13 @@
 """Knock-out: a map of what muting each part takes away, the list of the largest, and one part opened."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz import Run
 from gptviz.analysis.knock_out import BASELINES, knock_out, parts_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import label_of
@@ -20,6 +21,7 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.knock_out import words
@@ -33,7 +35,8 @@ BASELINE: Param[str] = Param("null", str, "zero", if_there)
 MEASURE: Param[str] = Param("measure", str, "probability", if_there)
 PART: Param[str] = Param("part", str, "head", if_there)  # of the block: its head, attention, feed-forward
 MAP: Param[str | None] = Param("map", str, None, if_there)  # None: as long as it is quick
-PARAMS = (*target.PARAMS, BASELINE, MEASURE, PART, MAP)
+BESIDE: Param[str | None] = Param("map_unchanged", str, None, if_there)  # the unchanged model's, likewise
+PARAMS = (*target.PARAMS, BASELINE, MEASURE, PART, MAP, BESIDE)
 
 LISTED = 12
 KEPT = 0.9  # of the probability: a head is not missed
@@ -41,13 +44,18 @@ KEPT = 0.9  # of the probability: a head is not missed
 
 @dataclass(frozen=True)
 class Found:
-    """`knock_out`'s rows, what is lost without each by the chosen measure, and their names."""
+    """`knock_out`'s rows, what is lost without each by the chosen measure, and their names.
+
+    `old_table` and `old_lost` are the unchanged model's, where it is another and its map is worked out.
+    """
 
     table: pd.DataFrame
     lost: NDArray[np.float64]
     labels: list[str]
     order: list[int]  # the rows, the largest loss first, whatever its sign
     asked: Asked
+    old_table: pd.DataFrame | None = None
+    old_lost: NDArray[np.float64] | None = None
 
     @property
     def strongest(self) -> int:
@@ -55,8 +63,9 @@ class Found:
         return next(row for row in self.order if self.table["kind"].iloc[row] == "head")
 
     def part(self, row: int) -> Muted:
-        one = self.table.iloc[row]
-        return Muted(self.labels[row], float(one["logit"]), float(one["probability"]))
+        tables = [table for table in (self.table, self.old_table) if table is not None]
+        found = [(float(t["logit"].iloc[row]), float(t["probability"].iloc[row])) for t in tables]
+        return Muted(self.labels[row], *found[0], found[1] if len(found) > 1 else None)
 
 
 def draw(scene: Scene) -> None:
@@ -75,13 +84,15 @@ def draw(scene: Scene) -> None:
     most, head = found.part(found.order[0]), found.part(found.strongest)
     said = words.sentence(asked, MEASURE.value, most, head, harmless, int(heads.sum()))
     prose(said, "logit", "block", "head")
-    if scene.other is not None:
-        st.caption(words.CHANGED)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         _map(scene, found, opened)
     with right:
         _list(scene, found, opened)
+    if scene.other is not None:  # here, so that the map stays in the first screen
+        st.caption(words.changed(asked, MEASURE.value, found.old_table is not None))
+        if found.old_table is None:
+            st.button(words.BESIDE, key="knock_out_beside", on_click=BESIDE.set, args=("on",))
     _part(scene, found, opened)
     prose(words.look_for(BASELINE.value), "residual stream", "feed-forward")
     example_row("A copied passage", "A name comes back", "A quotation closes")
@@ -121,21 +132,38 @@ def _is_wanted(scene: Scene) -> bool:
 
 def _found(scene: Scene, explained: Target) -> Found:
     table = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), BASELINE.value)
-    logits = logits_at(scene.run, scene.position).double()
-    probability = float(logits.softmax(0)[explained.token])
-    asked = Asked(
-        scene.label,
-        scene.position,
-        explained.shown,
-        explained.against_shown,
-        float(logits[explained.token] - (0 if explained.against is None else logits[explained.against])),
-        probability,
-    )
-    lost = probability - table["probability"] if MEASURE.value == "probability" else -table["effect"]
-    values = lost.to_numpy(float)
+    own = _whole(scene.run, scene.position, explained)
+    unchanged = None if scene.other is None else _whole(scene.other, scene.position, explained)
+    shown = explained.shown, explained.against_shown
+    asked = Asked(scene.label, scene.position, *shown, *own, unchanged)
+    values = _lost(table, own[1])
     labels = [label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)]
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    return Found(table, values, labels, order, asked)
+    found = Found(table, values, labels, order, asked)
+    if scene.other is None or unchanged is None or not _is_beside(scene, len(table)):
+        return found
+    stop = ("knock_out_stop_beside", lambda: BESIDE.set("off"))
+    old = knocked(scene, explained, *stop, BASELINE.value, scene.other)
+    return replace(found, old_table=old, old_lost=_lost(old, unchanged[1]))
+
+
+def _whole(run: Run, position: int, explained: Target) -> tuple[float, float]:
+    """The logit (of two tokens, the difference of theirs) and the probability, with nothing muted."""
+    logits = logits_at(run, position).double()
+    against = 0.0 if explained.against is None else float(logits[explained.against])
+    return float(logits[explained.token]) - against, float(logits.softmax(0)[explained.token])
+
+
+def _lost(table: pd.DataFrame, probability: float) -> NDArray[np.float64]:
+    lost = probability - table["probability"] if MEASURE.value == "probability" else -table["effect"]
+    return lost.to_numpy(float)
+
+
+def _is_beside(scene: Scene, parts: int) -> bool:
+    """Whether the unchanged model's map is worked out, too: where both are quick, or when it is asked for."""
+    BESIDE.within(("on", "off"))
+    quick = not is_asked_for(scene.lm, scene.position + 1, 2 * parts)
+    return BESIDE.value == "on" or (BESIDE.value is None and quick)
 
 
 def _opened(scene: Scene, found: Found) -> int:
@@ -172,6 +200,7 @@ def _map(scene: Scene, found: Found, opened: int) -> None:
         "knock_out_map",
         f"What muting each part takes away from the {MEASURE.value} of {found.asked.token}",
         lambda block, column: _open(columns - 2, block, column),
+        found.old_lost,
     )
 
 
@@ -194,6 +223,7 @@ def _list(scene: Scene, found: Found, opened: int) -> None:
             [words.bar(part.label, asked, part) for part in parts],
             rows.index(opened) if opened in rows else None,
             scene.mode,
+            None if found.old_lost is None else found.old_lost[rows],
         ),
         key="knock_out_list",
         alt=f"The parts whose muting changes the {MEASURE.value} of {asked.token} most",
@@ -206,7 +236,7 @@ def _part(scene: Scene, found: Found, opened: int) -> None:
     part, row = found.part(opened), found.table.iloc[opened]
     block, head = int(row["block"]), row["head"]
     if row["effect"] == 0:
-        st.markdown(words.unmoved(part.label))
+        st.markdown(words.unmoved(found.asked, part))
     else:
         rank = found.order.index(opened) + 1
         prose(words.opened(found.asked, part, rank, len(found.table), BASELINE.value))
@@ -232,10 +262,13 @@ def _details(scene: Scene, explained: Target, found: Found | None, opened: int) 
         if found is None:
             return pd.DataFrame({"token": scene.labels, "position": range(len(scene.labels))})
         lost = found.asked.probability - found.table["probability"]
-        return found.table.assign(lost=lost)
+        own, old = found.table.assign(lost=lost), found.old_table
+        if old is not None and found.asked.unchanged is not None:
+            old = old.assign(lost=found.asked.unchanged[1] - old["probability"])
+        return both(own, old, ("logit", "probability", "effect", "lost"))
 
     if found is not None:
-        in_numbers(table, "knock-out", words.NUMBERS, "every part")
+        in_numbers(table, "knock-out", caption(words.NUMBERS, found.old_table), "every part")
     block, column = divmod(opened, scene.lm.config.n_heads + 2)
     in_code(
         [knock_out, TransformerBlock.forward],

@@ -11,16 +11,23 @@ MEASURES = ("logit", "probability")
 
 @dataclass(frozen=True)
 class Muted:
-    """A part, by the name that the screen has for it, and the prediction without it."""
+    """A part, by the name that the screen has for it, and the prediction without it.
+
+    `unchanged` are the two numbers of the unchanged model without it, where they are known.
+    """
 
     label: str
     logit: float
     probability: float
+    unchanged: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is looked at: the tokens as the screen shows them, and the model's own two numbers."""
+    """What is looked at: the tokens as the screen shows them, and the model's own two numbers.
+
+    `unchanged` are those of the unchanged model, where it is another.
+    """
 
     after: str
     position: int
@@ -28,6 +35,7 @@ class Asked:
     against: str | None
     logit: float
     probability: float
+    unchanged: tuple[float, float] | None = None
 
     @property
     def logit_name(self) -> str:
@@ -50,7 +58,10 @@ def sentence(asked: Asked, measure: str, most: Muted, head: Muted, harmless: int
     """What the model says, the part and the head whose muting changes most, how many heads are not missed."""
     own, left, without = (asked.number(measure, one.logit, one.probability) for one in (asked, most, head))
     what = f"the probability of {as_code(asked.token)}" if measure == "probability" else asked.logit_name
-    said = f"After {as_code(asked.after)} (position {asked.position}) {what} is **{own}**. "
+    said = f"After {as_code(asked.after)} (position {asked.position}) {what} is **{own}**"
+    if asked.unchanged is not None:
+        said += f" in the changed model, {asked.number(measure, *asked.unchanged)} in the unchanged one"
+    said += ". "
     if most.label != head.label:
         said += f"Without the {most.label} it is {left}; of single heads {head.label} changes most"
     else:
@@ -95,19 +106,37 @@ def opened(asked: Asked, part: Muted, rank: int, of: int, baseline: str) -> str:
         f"With {BASELINES[baseline]} in place of what {part.label} gives, the probability of "
         f"{as_code(asked.token)} goes from {chance(asked.probability)} to **{chance(part.probability)}**, "
         f"and {asked.logit_name} {way} by {significant(abs(moved))}: number {rank} of {of} by size."
+        f"{_opened_unchanged(asked, part)}"
     )
 
 
-def unmoved(label: str) -> str:
+def _opened_unchanged(asked: Asked, part: Muted) -> str:
+    if asked.unchanged is None or part.unchanged is None:
+        return ""
+    whole, without = (chance(one[1]) for one in (asked.unchanged, part.unchanged))
+    return f" In the unchanged model the probability goes from {whole} to {without}."
+
+
+def unmoved(asked: Asked, part: Muted) -> str:
     """Of a part that makes no difference, to the last digit."""
-    return f"{label} makes no difference here: the logit is the same without it, to the last digit."
+    return (
+        f"{part.label} makes no difference here: the logit is the same without it, to the last digit."
+        f"{_opened_unchanged(asked, part)}"
+    )
 
 
 def bar(label: str, asked: Asked, part: Muted) -> str:
     """A hover over one of the list."""
-    return (
+    said = (
         f"without {label}: probability {chance(part.probability)} instead of {chance(asked.probability)}, "
         f"logit {fixed(part.logit, 3)} instead of {fixed(asked.logit, 3)}"
+    )
+    if asked.unchanged is None or part.unchanged is None:
+        return said
+    (logit, probability), (logit_left, left) = asked.unchanged, part.unchanged
+    return (
+        f"{said}; in the unchanged model {chance(left)} instead of {chance(probability)}, "
+        f"logit {fixed(logit_left, 3)} instead of {fixed(logit, 3)}"
     )
 
 
@@ -121,7 +150,20 @@ STOPPED = (
     "matter."
 )
 
-CHANGED = "The model is changed: each part is muted on top of that, and compared with the changed model."
+BESIDE = "Work out the unchanged model's map, too"
+
+
+def changed(asked: Asked, measure: str, beside: bool) -> str:
+    """What the map of a changed model is of; `beside`: the list has the unchanged model's as ghosts."""
+    own = asked.number(measure, asked.logit, asked.probability)
+    said = (
+        "The map is of the changed model: each part is muted on top of what is changed, and its number is "
+        f"what that takes away from {own}."
+    )
+    if not beside:
+        return said
+    return f"{said} The outlined bars are what muting it takes away from the unchanged model."
+
 
 NUMBERS = (
     "Each part with the prediction without it: the logit (of two tokens, the difference of theirs), the "
