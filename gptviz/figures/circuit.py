@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, UNCHANGED, ghost_stroke
 from gptviz.figures.heatmaps import BAR, signed_axis
 from gptviz.figures.marks import across, frame, line
 from gptviz.figures.theme import Mode, figure, palette
@@ -102,11 +103,13 @@ def circuit_curve(
     heads: int,
     measure: str,
     mode: Mode,
+    unchanged: float | None = None,
 ) -> Figure:
     """The curves, the `levels` of the whole model's F and of what counts as kept, and the circuit in hand.
 
     `names` are the curves' by their kind; `here` is the circuit's size and F. A point's
-    customdata is [the curve's kind, its place in the curve].
+    customdata is [the curve's kind, its place in the curve]. `unchanged` is F of the model without its
+    changes: a ghost's line.
     """
     colors, (whole, goal) = palette(mode), levels
     style = {
@@ -149,9 +152,10 @@ def circuit_curve(
         }
     )
     everything = [value for curve in curves for value in curve.values] + [whole, here[1], 0.0]
+    everything += [] if unchanged is None else [unchanged]
     low, high = min(everything), max(everything)
     room = 0.06 * ((high - low) or 1.0)
-    layout = {
+    layout: dict[str, Any] = {
         "xaxis": {
             "title": {"text": "heads in the circuit"},
             "range": [-0.8, heads + 0.8],
@@ -159,18 +163,17 @@ def circuit_curve(
         },
         "yaxis": {"title": {"text": measure}, "range": [low - room, high + 2 * room], "fixedrange": True},
         "shapes": [across(whole, line(colors.ink, 1)), across(goal, line(colors.quiet, 1, "dash"))],
-        "annotations": [
-            {
-                "text": "the whole model",
-                "x": 0,
-                "y": whole,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "font": {"size": 12},
-            },
-        ],
+        "annotations": [_named("the whole model" if unchanged is None else f"the model, {CHANGED}", whole)],
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
     }
+    if unchanged is not None:
+        layout["shapes"].append(across(unchanged, ghost_stroke(mode)))
+        layout["annotations"].append(_named(f"the model, {UNCHANGED}", unchanged, heads // 2))
     return figure(traces, layout, mode, height=360, t=36, r=10)
+
+
+def _named(text: str, level: float, x: float = 0) -> dict[str, Any]:
+    """What stands on a line across."""
+    return {"text": text, "x": x, "y": level, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12}}

@@ -94,6 +94,17 @@ def test_its_worth_is_score(run_page, mini):
     assert len(table) == 4
 
 
+def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini, capsys):
+    at = run_page("circuit", text=TEXT, edits="z.4.3=zero", circuit="4.3+5.0", others="mean", sheet="off")
+    new, old = (mini.trace(TEXT, keep=[], edits=e).logits().double().softmax(0) for e in (["z.4.3=zero"], []))
+    token = int(new.argmax())
+    levels = [shape["y0"] for shape in charts(at)[1]["layout"]["shapes"]]
+    assert (levels[0], levels[-1]) == pytest.approx((new[token].item(), old[token].item()), abs=1e-5)
+    assert any(f"of the unchanged one {old[token]:.3g}" in caption.value for caption in at.caption)
+    kept(mini.edited("z.4.3=zero"), TEXT, 11, token, heads="4.3+5.0", others="mean")
+    assert f"the whole unchanged model: {old[token]:.5f}" in capsys.readouterr().out
+
+
 def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
     at = run_page("circuit", text=TEXT, circuit="4.3+5.0", others="mean")
     value = here(at)[1]

@@ -60,6 +60,13 @@ def logits_at(run: Run, position: int) -> torch.Tensor:
     return runs.get(run, ()).logits(position)
 
 
+def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:
+    """Of a run: the token's logit (against another, the difference of theirs), and its probability."""
+    logits = logits_at(run, position).double()
+    other = 0.0 if against is None else float(logits[against])
+    return float(logits[token]) - other, float(logits.softmax(0)[token])
+
+
 @per_run
 def top(run: Run, position: int, count: int = CANDIDATES) -> list[Candidate]:
     """The model's own first choices at a position, the most probable first."""

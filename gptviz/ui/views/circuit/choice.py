@@ -26,7 +26,10 @@ NOBODY = "none"  # the empty circuit, in an address
 
 @dataclass(frozen=True)
 class Chosen:
-    """The circuit on the screen: its heads, how F is called, and F of the whole model, of it, of nobody."""
+    """The circuit on the screen: its heads, how F is called, and F of the whole model, of it, of nobody.
+
+    `unchanged` is F of the whole unchanged model, where it is another.
+    """
 
     heads: Heads
     whole: float
@@ -34,6 +37,7 @@ class Chosen:
     empty: float
     of: int
     measured: Measured
+    unchanged: float | None = None
 
     @property
     def wanted(self) -> float:
@@ -104,4 +108,8 @@ def chosen_of(scene: Scene, asked: Asked, searches: dict[str, Circuit], measured
         except ValueError as error:
             st.warning(words.unreadable(str(error)))
     whole, value, empty = derived.values(scene.run, asked, heads)
-    return Chosen(heads, whole, value, empty, len(everyone), measured)
+    unchanged = None
+    if scene.other is not None:
+        logit, probability = target.whole(scene.other, asked.position, asked.token, asked.against)
+        unchanged = probability if asked.against is None else logit
+    return Chosen(heads, whole, value, empty, len(everyone), measured, unchanged)

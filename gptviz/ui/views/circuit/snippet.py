@@ -29,6 +29,11 @@ def kept(
     value, empty = passes.of([chosen, ()])
     print(f"{len(chosen)} heads: {value:.5f}; the whole model: {passes.whole:.5f}; no head: {empty:.5f}")
 
+    if lm.edits:  # what is changed in the model stays changed in the circuit
+        old = lm.plain.trace(ids, keep=[]).logits(position).double()
+        unchanged = old.softmax(0)[token] if against is None else old[token] - old[against]
+        print(f"the whole unchanged model: {unchanged:.5f}")
+
     # the circuit by hand: one pass with edits
     t = lm.trace(ids, keep=[], edits=edits_of(lm, chosen, others, feed_forwards))
     logits = t.logits(position).double()

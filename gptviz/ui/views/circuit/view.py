@@ -89,8 +89,8 @@ def _say(scene: Scene, chosen: Chosen) -> None:
         "logit",
         "mean",
     )
-    if scene.run.edits:
-        st.caption(words.CHANGED)
+    if chosen.unchanged is not None:
+        st.caption(words.changed(*map(chosen.measured.number, (chosen.whole, chosen.unchanged))))
     if SCORE.value is not None and CIRCUIT.value is not None:
         shown = f"{chosen.value:.4f}"
         if words.is_number(SCORE.value) and abs(float(SCORE.value) - chosen.value) <= AGREES:
@@ -180,6 +180,7 @@ def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circu
             chosen.of,
             chosen.measured.axis,
             scene.mode,
+            chosen.unchanged,
         ),
         key="circuit_curve",
         alt=f"F against the number of heads: {chosen.measured.axis}",

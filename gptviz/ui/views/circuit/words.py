@@ -208,4 +208,11 @@ SETS = (
 
 EVERYWHERE = "Make this circuit the model, on every page"
 
-CHANGED = "The model is changed: M is the changed model, and the circuit is one of it."
+
+def changed(own: str, unchanged: str) -> str:
+    """What F is of where something is changed in the model; F of the whole changed and unchanged model."""
+    return (
+        "The model is changed: the whole model, M, is the changed one, the circuit is one of it, and the "
+        f"sheet says what each head brings to it. F of the changed model is {own}, of the unchanged one "
+        f"{unchanged}."
+    )

@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz import Run
 from gptviz.analysis.knock_out import BASELINES, knock_out, parts_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import label_of
@@ -29,7 +28,7 @@ from gptviz.ui.views.knock_out.snippet import muted as muted_in_python
 from gptviz.ui.views.knock_out.words import Asked, Muted
 from gptviz.ui.views.muted import KINDS, knocked, muted_map
 from gptviz.ui.views.slow import is_asked_for
-from gptviz.ui.views.target import Target, logits_at
+from gptviz.ui.views.target import Target, whole
 
 BASELINE: Param[str] = Param("null", str, "zero", if_there)
 MEASURE: Param[str] = Param("measure", str, "probability", if_there)
@@ -132,8 +131,8 @@ def _is_wanted(scene: Scene) -> bool:
 
 def _found(scene: Scene, explained: Target) -> Found:
     table = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), BASELINE.value)
-    own = _whole(scene.run, scene.position, explained)
-    unchanged = None if scene.other is None else _whole(scene.other, scene.position, explained)
+    what = scene.position, explained.token, explained.against
+    own, unchanged = whole(scene.run, *what), None if scene.other is None else whole(scene.other, *what)
     shown = explained.shown, explained.against_shown
     asked = Asked(scene.label, scene.position, *shown, *own, unchanged)
     values = _lost(table, own[1])
@@ -145,13 +144,6 @@ def _found(scene: Scene, explained: Target) -> Found:
     stop = ("knock_out_stop_beside", lambda: BESIDE.set("off"))
     old = knocked(scene, explained, *stop, BASELINE.value, scene.other)
     return replace(found, old_table=old, old_lost=_lost(old, unchanged[1]))
-
-
-def _whole(run: Run, position: int, explained: Target) -> tuple[float, float]:
-    """The logit (of two tokens, the difference of theirs) and the probability, with nothing muted."""
-    logits = logits_at(run, position).double()
-    against = 0.0 if explained.against is None else float(logits[explained.against])
-    return float(logits[explained.token]) - against, float(logits.softmax(0)[explained.token])
 
 
 def _lost(table: pd.DataFrame, probability: float) -> NDArray[np.float64]:
