@@ -16,25 +16,24 @@ Learning and Induction Heads, 2022 (induction heads by ablation); Wang et al., I
 2022; Chan et al., Causal Scrubbing, 2022 (a claim holds if what it does not speak of can be replaced).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from gptviz import disk_cache, forward
-from gptviz.analysis.head_formulas import ROLES, role_keys
+from gptviz import disk_cache
+from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
-from gptviz.edits import Edit
+from gptviz.analysis.trial_passes import Change
+from gptviz.analysis.trial_passes import losses as losses_of
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.sample import long_passages
 
-VERSION = 1  # of the formulas
+VERSION = 2  # of the formulas
 PASSAGES, LENGTH, OTHERS = 10, 64, 5
 SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
 SURE = 3.0  # standard errors from zero: then it is no accident of these passages
@@ -112,26 +111,12 @@ def trial(
         return Trial(**{**found, "table": pd.DataFrame(found["table"])})
     known = general(lm, disk=disk) if known is None else known
     heads = [head, *others(config.n_heads, block, head)]
-    forced = label in LOOKS
-    steps = len(pairs) * (2 + len(heads) * (4 if forced else 2))
-    done = 0
-
-    def loss(ids: Sequence[int], *edits: Edit) -> float:
-        nonlocal done
-        found = _loss(lm, ids, edits)
-        done += 1
-        if progress is not None:
-            progress(done, steps)
-        return found
-
-    def both(h: int, edit: Callable[[Sequence[int], int], Edit]) -> list[list[float]]:
-        return [[loss(text, edit(text, h)) for text in pair] for pair in pairs]
-
-    own = np.array([[loss(text) for text in pair] for pair in pairs])  # (P, 2): repeated, unrepeated
-    off = np.array([both(h, lambda _, h: Edit("z", block, "zero", [h])) for h in heads])  # (heads, P, 2)
-    there = off * np.nan
-    if forced:
-        there = np.array([both(h, lambda text, h: _looking(lm, text, block, h, label)) for h in heads])
+    measured = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + changes)
+    own, off = (
+        measured[..., 0],
+        np.moveaxis(measured[..., 1 : 1 + len(heads)], -1, 0),
+    )  # (P, 2), (heads, P, 2)
+    there = np.moveaxis(measured[..., 1 + len(heads) :], -1, 0) if label in LOOKS else off * np.nan
     table = _table(block, heads, off - own, there - own)
     table.insert(3, "repeated", off[..., 0].mean(axis=1))
     table.insert(4, "unrepeated", off[..., 1].mean(axis=1))
@@ -181,27 +166,36 @@ def passages_of(lm: LanguageModel) -> list[tuple[tuple[int, ...], tuple[int, ...
     return found[:PASSAGES]
 
 
-def _loss(lm: LanguageModel, ids: Sequence[int], edits: Sequence[Edit]) -> float:
-    """Nats a token of the second half but its first token, which nothing in its half announces."""
-    half = len(ids) // 2
-    final = lm.trace(ids, keep=["final"], edits=edits)["final"][half:-1]  # (n - 1, D)
-    with forward.alone(), torch.no_grad():
-        head = lm.model.out_head.weight
-        logits = F.linear(final.to(head), head).double()  # (n - 1, V)
-        return float(F.cross_entropy(logits, torch.tensor(ids[half + 1 :], device=head.device)))
+def _losses(
+    lm: LanguageModel,
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    block: int,
+    heads: Sequence[int],
+    label: str,
+    progress: Progress | None,
+) -> NDArray[np.float64]:
+    """(P, 2, 1 + changes): of each text the model's own loss, with each head off, with each made to look."""
+    changes = [Change(h) for h in heads]
+    done, steps = 0, len(pairs) * 2 * (1 + len(heads) * (2 if label in LOOKS else 1))
+    found: list[list[float]] = []
+    for text in (text for pair in pairs for text in pair):
+        made = []
+        for losses in losses_of(lm, text, block, [*changes, *_looking(lm, text, heads, label)]):
+            made += losses
+            done += len(losses)
+            if progress is not None:
+                progress(done, steps)
+        found.append(made)
+    return np.array(found).reshape(len(pairs), 2, -1)
 
 
-def _looking(lm: LanguageModel, ids: Sequence[int], block: int, head: int, label: str) -> Edit:
-    """The head looks evenly at its label's keys; where a query has none, as it does."""
+def _looking(lm: LanguageModel, ids: Sequence[int], heads: Sequence[int], label: str) -> list[Change]:
+    """The heads look at their label's keys, where that is what the label says."""
+    if label not in LOOKS:
+        return []
     marks = [is_mark(token.raw) for token in lm.tokens(ids)]
-    keys = role_keys(ids, marks)[..., list(ROLES).index(label)].float()  # (T, T)
-    asked = keys.sum(dim=1, keepdim=True)
-    even = keys / asked.clamp(min=1)
-
-    def replaced(attn: torch.Tensor) -> torch.Tensor:
-        return torch.where(asked.to(attn.device) > 0, even.to(attn), attn)
-
-    return Edit("attn", block, replaced, [head])
+    keys = role_keys(ids, marks)[..., SHARES.index(label)]  # (T, T)
+    return [Change(h, keys) for h in heads]
 
 
 def _table(

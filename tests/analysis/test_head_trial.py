@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from gptviz import Edit, disk_cache
-from gptviz.analysis import head_trial
+from gptviz.analysis import head_trial, trial_passes
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_trial import others, passages_of, trial
 from gptviz.language_model import LanguageModel
@@ -29,9 +29,9 @@ def heads(mini: LanguageModel) -> General:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head_trial, "PASSAGES", 5)
+    monkeypatch.setattr(head_trial, "PASSAGES", 4)
     monkeypatch.setattr(head_trial, "OTHERS", 2)
-    monkeypatch.setattr(head_trial, "LENGTH", 40)
+    monkeypatch.setattr(head_trial, "LENGTH", 32)
 
 
 @pytest.mark.usefixtures("few")
@@ -40,14 +40,14 @@ def test_the_bundled_models_known_heads_keep_their_labels(mini: LanguageModel, h
     assert (found.holds, found.verdict, found.reason) == (True, "holds", "missed")
     own = found.table.iloc[0]
     assert own["on_trial"] and own["same_label"] and own["repeated_rise"] > 5 * abs(own["unrepeated_rise"])
-    assert found.repeated < 0.5 < 3 < found.unrepeated and (found.passages, found.tokens) == (5, 39)
+    assert found.repeated < 0.5 < 3 < found.unrepeated and (found.passages, found.tokens) == (4, 31)
     previous = trial(mini, 4, 3, "previous", known=heads, disk=False)
     assert previous.holds and previous.table.iloc[0]["forced_rise"] < 0.1 * previous.table.iloc[0]["rise"]
 
 
 @pytest.mark.usefixtures("few")
 def test_a_wrong_label_is_withdrawn(mini: LanguageModel, heads: General) -> None:
-    assert trial(mini, 5, 1, "induction", known=heads, disk=False).reason == "not missed"
+    assert trial(mini, 5, 6, "induction", known=heads, disk=False).reason == "not missed"
     looks = trial(
         mini, 5, 0, "previous", known=heads, disk=False
     )  # an induction head, forced to look back one
@@ -65,26 +65,47 @@ def test_random_weights_keep_no_label(label: str) -> None:
     assert found.holds == (label == "first") and found.reason in ("not missed", "as others")
 
 
+def nearby(text: tuple[int, ...], head: int) -> Edit:
+    """The head looks evenly at the four tokens before, but not at token 0; tokens 0 and 1 have none."""
+
+    def looking(attn: torch.Tensor) -> torch.Tensor:
+        made = attn.clone()
+        for q in range(2, len(text)):
+            keys = [k for k in range(q - 4, q) if k > 0]
+            made[:, q], made[:, q, keys] = 0, 1 / len(keys)
+        return made
+
+    return Edit("attn", 1, looking, [head])
+
+
 @pytest.mark.usefixtures("few")
-def test_every_number_of_a_trial_by_hand(lm: LanguageModel) -> None:
+@pytest.mark.parametrize(
+    "standing", [(), ("z.1.2=mean", "attn.1.2=previous", "resid_pre.1@3=zero", "q.1.0=mean")]
+)
+def test_every_number_of_a_trial_by_whole_passes(
+    lm: LanguageModel, standing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passes that begin at the block, in batches of two, against whole ones with `lm.trace`'s edits."""
+    monkeypatch.setattr(trial_passes, "BATCH_NUMBERS", 2 * 4 * lm.config.emb_dim * 64)
+    lm = lm.edited(*standing)
     found = trial(lm, 1, 2, "nearby", disk=False, known=named(lm))
     pairs = passages_of(lm)
     n = len(pairs[0][0]) // 2
     assert [row.head for row in found.table.itertuples()] == [2, *others(4, 1, 2)]
-    for i, h in enumerate(found.table["head"]):
-        rises = []
-        for pair in pairs:
-            for text in pair:
-                costs = []
-                for edits in ([], [Edit("z", 1, "zero", [int(h)])]):
-                    logits = lm.trace(text, edits=edits)["final"] @ lm.model.out_head.weight.detach().T
-                    costs.append(F.cross_entropy(logits[n:-1], torch.tensor(text[n + 1 :])).item())
-                rises.append(costs[1] - costs[0])
-        each = np.array(rises).reshape(-1, 2)
-        row = found.table.iloc[i]
-        assert row["repeated_rise"] == pytest.approx(each[:, 0].mean(), abs=1e-5)
-        assert row["unrepeated_rise"] == pytest.approx(each[:, 1].mean(), abs=1e-5)
-        assert row["extra_se"] == pytest.approx(np.std(each[:, 0] - each[:, 1], ddof=1) / 5**0.5, abs=1e-5)
+
+    def loss(text: tuple[int, ...], *edits: Edit) -> float:
+        logits = lm.trace(text, keep=["final"], edits=edits)["final"] @ lm.model.out_head.weight.detach().T
+        return F.cross_entropy(logits[n:-1], torch.tensor(text[n + 1 :])).item()
+
+    for row in found.table.itertuples():
+        own = np.array([[loss(text) for text in pair] for pair in pairs])
+        off = np.array([[loss(text, Edit("z", 1, "zero", [row.head])) for text in pair] for pair in pairs])
+        there = np.array([[loss(text, nearby(text, row.head)) for text in pair] for pair in pairs])
+        each = off - own
+        assert row.repeated_rise == pytest.approx(each[:, 0].mean(), abs=1e-5)
+        assert row.unrepeated_rise == pytest.approx(each[:, 1].mean(), abs=1e-5)
+        assert row.extra_se == pytest.approx(np.std(each[:, 0] - each[:, 1], ddof=1) / 4**0.5, abs=1e-5)
+        assert row.forced_rise == pytest.approx((there - own).mean(), abs=1e-5)
 
 
 def test_passages_differ_only_in_what_stood_before(mini: LanguageModel) -> None:
@@ -105,10 +126,11 @@ def test_a_trial_is_kept_stopped_and_refused(tmp_path: object, monkeypatch: pyte
     assert again.table.equals(first.table) and (again.holds, again.repeated) == (first.holds, first.repeated)
     told: list[tuple[int, int]] = []
     trial(lm, 1, 1, "copies", lambda done, of: told.append((done, of)), named(lm))
-    assert [done for done, _ in told] == list(range(1, told[0][1] + 1))
+    done = [done for done, _ in told]
+    assert done == sorted(set(done)) and done[-1] == told[0][1] == 4 * 2 * (1 + 2)  # passes, of 2 heads
 
     def stop(done: int, _of: int) -> None:
-        if done == 2:
+        if done >= 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
