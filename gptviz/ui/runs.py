@@ -153,7 +153,7 @@ class Runs:
         name = id(trace)
         with self._lock:
             self._alive[run] = trace
-            self._owners[name] = (trace.nbytes, _session())
+            self._owners[name] = (trace.nbytes, session())
         weakref.finalize(trace, self._gone, name)
 
     def _gone(self, name: int) -> None:
@@ -163,7 +163,7 @@ class Runs:
 
     def _wait_for_room(self, needed: int) -> None:
         """Make room for a pass: by dropping what is stored, then by waiting for what others work with."""
-        me = _session()
+        me = session()
 
         def others() -> int:
             return sum(size for size, owner in self._owners.values() if owner != me or me is None)
@@ -292,6 +292,7 @@ def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config)
 
 
-def _session() -> str | None:
+def session() -> str | None:
+    """The session whose script runs here; None outside of a server."""
     context = get_script_run_ctx(suppress_warning=True)
     return None if context is None else context.session_id

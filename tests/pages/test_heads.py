@@ -160,7 +160,10 @@ def tried(monkeypatch, known):
 
     def job(run, block, head, label):
         result = a_trial(block, head, label, label != "previous")
-        return SimpleNamespace(state="done", active=False, result=result, start=lambda: None)
+        key, nothing = (run, block, head, label), lambda *_: None
+        return SimpleNamespace(
+            state="done", active=False, result=result, start=nothing, key=key, look=nothing
+        )
 
     monkeypatch.setattr(trials, "trial_job", job)
     monkeypatch.setattr(verdicts, "known_trial", lambda *claim: job(*claim).result)

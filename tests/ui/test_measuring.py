@@ -79,6 +79,27 @@ def test_who_starts_it_before_it_has_stopped_gets_it(queue: Jobs) -> None:
     assert job.join(WAIT) and job.state == "done"
 
 
+def test_it_goes_on_as_long_as_somebody_waits_for_it() -> None:
+    clock = [0.0]
+    queue, busy, work = Jobs(10**6, rest=lambda _: None, now=lambda: clock[0]), Steps(), Steps()
+    first, job = queue.get("first", busy), queue.get("a", work)
+    job.look("ann")
+    job.look("bob")
+    job.leave("ann")
+    assert job.state == "waiting", "bob still waits for it"
+    job.look("ann")
+    clock[0] += jobs.GONE + 1  # bob closed his tab long ago
+    job.look("ann")
+    job.leave("ann")
+    assert job.state == "stopped"
+    job.start()
+    job.look("bob")
+    job.leave("ann")  # who does not wait for it
+    busy.go()
+    work.go()
+    assert first.join(WAIT) and job.join(WAIT) and job.state == "done"
+
+
 def test_a_failure_is_a_sentence_and_the_next_one_works(queue: Jobs) -> None:
     def wrong(_progress: Progress) -> None:
         raise ValueError("the text is empty")

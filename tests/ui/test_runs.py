@@ -224,7 +224,7 @@ def test_a_pass_waits_for_room_and_says_when_there_is_none(model, monkeypatch):
     room = pass_bytes(model.lm, 20, model.lm.trace(range(20)).sites())
     cache = made(model, max_bytes=int(1.5 * room), wait_seconds=0.05)
     who = ["me"]
-    monkeypatch.setattr(shared, "_session", lambda: who[0])
+    monkeypatch.setattr(shared, "session", lambda: who[0])
     held = cache.get(run, None)
     who[0] = "another"
     with pytest.raises(Busy):

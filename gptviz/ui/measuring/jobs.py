@@ -1,7 +1,8 @@
 """Work in the background, one piece of it at a time for the whole server, behind the visitors' own passes.
 
 A job consists of short passes. After each it waits as long as the pass took: whoever asks for a page
-meanwhile has the model for himself. Sessions that ask for the same job get the same one.
+meanwhile has the model for himself. Sessions that ask for the same job get the same one, and it belongs to
+all who wait for it: one who leaves ends it for himself, and it goes on as long as another looks at it.
 """
 
 import threading
@@ -15,6 +16,7 @@ from gptviz.sizes import nbytes_of
 R = TypeVar("R")
 
 LONGEST_REST = 1.0  # seconds
+GONE = 100.0  # seconds without a look: a tab in the background still looks once a minute
 
 
 class Stopped(Exception):
@@ -25,7 +27,8 @@ class Job(Generic[R]):
     """One piece of work. `state`: "waiting", "working", "done", "stopped" or "failed" (`error` says why).
 
     `done` of `of` pieces are behind it. `result` is None until it is done. Whoever shows a job asks again
-    while it is `active`. Any session may `stop` it, and `start` it again: it begins anew.
+    while it is `active`, and says by `look` that he waits. It can be stopped, and started again: it begins
+    anew.
     """
 
     def __init__(self, key: Hashable, work: Callable[[Progress], R], queue: "Jobs"):
@@ -34,6 +37,7 @@ class Job(Generic[R]):
         self.result: R | None = None
         self.error: str | None = None
         self._go = threading.Event()  # cleared to stop it
+        self._looked: dict[str, float] = {}  # who waits for it: when he looked last
 
     @property
     def active(self) -> bool:
@@ -43,6 +47,14 @@ class Job(Generic[R]):
     def start(self) -> None:
         """Queue it, unless it is done, works or waits."""
         self._queue.start(self)
+
+    def look(self, who: str) -> None:
+        """`who` waits for it, and has just looked how far it is."""
+        self._queue.look(self, who)
+
+    def leave(self, who: str) -> None:
+        """`who` no longer waits for it: it is stopped, unless somebody else does."""
+        self._queue.leave(self, who)
 
     def stop(self) -> None:
         """End it after the pass that runs, if one does; what it has found so far is thrown away."""
@@ -59,9 +71,14 @@ class Jobs:
     At most `max_bytes` of results are kept, the ones that were not asked for the longest go first.
     """
 
-    def __init__(self, max_bytes: int, rest: Callable[[float], None] = time.sleep):
+    def __init__(
+        self,
+        max_bytes: int,
+        rest: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ):
         self.max_bytes = max_bytes
-        self._rest = rest
+        self._rest, self._now = rest, now
         self._jobs: dict[Hashable, Job[Any]] = {}  # the least recently asked for first
         self._waiting: list[Job[Any]] = []
         self._changed = threading.Condition()
@@ -103,6 +120,16 @@ class Jobs:
     def _queue(self, job: Job[Any]) -> None:
         job.state, job.done, job.error = "waiting", 0, None
         self._waiting.append(job)
+
+    def look(self, job: Job[Any], who: str) -> None:
+        with self._changed:
+            job._looked[who] = self._now()
+
+    def leave(self, job: Job[Any], who: str) -> None:
+        with self._changed:  # which may be entered again from within
+            job._looked.pop(who, None)
+            if not any(self._now() - at < GONE for at in job._looked.values()):
+                self.stop(job)
 
     def stop(self, job: Job[Any]) -> None:
         with self._changed:

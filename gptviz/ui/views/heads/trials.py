@@ -15,7 +15,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.heads import trial_words, words
 from gptviz.ui.views.heads.chosen import Chosen
 from gptviz.ui.views.heads.verdicts import Claim, claims
-from gptviz.ui.views.heads.waiting import EVERY_SECONDS, wait_for
+from gptviz.ui.views.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 
 CLAIM: Param[str | None] = Param("claim", str, None, if_there)  # None: what the head does in general
 PARAMS = (CLAIM,)
@@ -88,8 +88,8 @@ def _turn_to(run: Run, claim: Claim) -> None:
         return
     left = trial_job(run, *before)
     if left.state == "waiting" and not st.session_state.get(_ALL):
-        left.stop()
-    trial_job(run, *claim).start()
+        leave(left)
+    take_up(trial_job(run, *claim))
 
 
 def _costs(trial: Trial) -> list[Cost]:
@@ -139,14 +139,15 @@ def _all(scene: Scene, chosen: Chosen) -> None:
         withdrawn = sum(not trial.holds for trial in known.values())
         st.markdown(trial_words.tried(len(known), len(every), withdrawn))
         if len(known) < len(every):
-            st.button(trial_words.all_trials(len(every)), key="heads_try_all", on_click=_go, args=(True,))
+            said = trial_words.all_trials(len(every))
+            st.button(said, key="heads_try_all", on_click=_try_all, args=(run, every))
         return
 
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
         jobs = [trial_job(run, *claim) for claim in every]
         done = sum(job.state == "done" for job in jobs)
-        if not any(job.active for job in jobs):
+        if not any([waited_for(job) for job in jobs]):  # a look at each of them
             st.session_state[_ALL] = False
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
@@ -156,13 +157,15 @@ def _all(scene: Scene, chosen: Chosen) -> None:
     watching()
 
 
-def _go(on: bool) -> None:
-    st.session_state[_ALL] = on
+def _try_all(run: Run, every: list[Claim]) -> None:
+    st.session_state[_ALL] = True
+    for claim in every:
+        take_up(trial_job(run, *claim))
 
 
 def _stop_all(run: Run, every: list[Claim]) -> None:
-    _go(False)
+    st.session_state[_ALL] = False
     for claim in every:
         job = trial_job(run, *claim)
         if job.active:
-            job.stop()
+            leave(job)

@@ -1,13 +1,19 @@
-"""What is worked out in the background: its progress, a way to stop it, the page again when it is done."""
+"""What is worked out in the background: its progress, a way to stop it, the page again when it is done.
 
-from collections.abc import Callable
+A job belongs to all sessions that wait for it. Who presses Stop, or opens another head, no longer does: for
+him it is stopped, and where nobody else waits, it is.
+"""
+
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import streamlit as st
 
 from gptviz.ui.measuring import Job
+from gptviz.ui.runs import session
 
 EVERY_SECONDS = 1.5  # between two looks at work that goes on
+_LEFT = "measuring_left"  # in the session: the jobs that it does not wait for, by their names
 
 Find = Callable[[], Job[Any]]
 Says = Callable[[int, int], str]  # passes done, of how many -> a sentence
@@ -25,12 +31,14 @@ def wait_for(key: str, find: Find, says: Says, stopped: str) -> Any:
     if job.state == "failed":
         st.warning(job.error)
         return None
-    going = job.active
+    if job.state == "stopped" and job.key not in _left():  # by somebody else, who alone waited for it then
+        job.start()
+    going = waited_for(job)
 
     @st.fragment(run_every=EVERY_SECONDS if going else None)
     def watching() -> None:
         now = find()
-        if now.active != going:
+        if waited_for(now) != going or now.state == "done":
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             if going:
@@ -44,9 +52,39 @@ def wait_for(key: str, find: Find, says: Says, stopped: str) -> Any:
     return None
 
 
+def waited_for(job: Job[Any]) -> bool:
+    """Whether a job goes on and this session waits for it: then this is a look at it."""
+    if not job.active or job.key in _left():
+        return False
+    job.look(_me())
+    return True
+
+
+def leave(job: Job[Any]) -> None:
+    """This session waits for it no longer."""
+    _left().add(job.key)
+    job.leave(_me())
+
+
+def take_up(job: Job[Any]) -> None:
+    """This session waits for it: it goes on, or begins anew."""
+    _left().discard(job.key)
+    job.look(_me())
+    job.start()
+
+
+def _left() -> set[Hashable]:
+    found: set[Hashable] = st.session_state.setdefault(_LEFT, set())
+    return found
+
+
+def _me() -> str:
+    return session() or ""
+
+
 def _stop(find: Find) -> None:
-    find().stop()
+    leave(find())
 
 
 def _start(find: Find) -> None:
-    find().start()
+    take_up(find())
