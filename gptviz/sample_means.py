@@ -7,6 +7,7 @@ expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean a
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -16,6 +17,7 @@ import torch
 from gptviz import forward
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
+from gptviz.progress import Progress
 from gptviz.sample import windows
 from gptviz.sites import SITES, Key, all_keys
 
@@ -23,25 +25,40 @@ MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens
 
 Means = dict[Key, torch.Tensor]
 
-_known: WeakKeyDictionary[GPTModel, tuple[int, Means]] = WeakKeyDictionary()
-_one_at_a_time = threading.Lock()
+_known: WeakKeyDictionary[GPTModel, "Reading"] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
-def sample_means(model: GPTModel, config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> Means:
+def sample_means(
+    model: GPTModel,
+    config: GPTConfig,
+    encode: Callable[[str], Sequence[int]],
+    progress: Progress | None = None,
+) -> Means:
     """Of every site but the attention weights the mean over all tokens of the sample, one row of it.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
     once for a model and its weights as they are, and forgotten with the model. The text is `gptviz.sample`'s,
     at most `MOST_WINDOWS` of its windows; one with a token that the model does not have is left out.
 
-    Raises ValueError where that leaves none.
+    `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
+    asks next goes on where it stopped. Raises ValueError where no window is left.
     """
+    while (found := reading(model, config, encode)).means is None:
+        found.step()
+        if progress is not None:
+            progress(found.done, found.of)
+    return found.means
+
+
+def reading(model: GPTModel, config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> "Reading":
+    """How far this model with these weights has read the sample. Raises ValueError as `sample_means`."""
     version = forward.version(model)
-    with _one_at_a_time:
+    with _lock:
         known = _known.get(model)
-        if known is None or known[0] != version:
-            known = _known[model] = (version, _measured(model, config, _texts(config, encode)))
-    return known[1]
+        if known is None or known.version != version:
+            known = _known[model] = Reading(model, config, _texts(config, encode), version)
+    return known
 
 
 def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tuple[int, ...]]:
@@ -56,20 +73,40 @@ def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tu
     return [read[i * len(read) // some] for i in range(some)]
 
 
-def _measured(model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]]) -> Means:
-    keys = [key for key in all_keys(config) if SITES[key[0]].form != "weights"]
-    sums: dict[Key, torch.Tensor] = {}
+class Reading:
+    """The sample, of which `done` of `of` windows are read; `means` when all are."""
 
-    def add(key: Key, value: torch.Tensor) -> None:
-        shown = SITES[key[0]].present(value, config.n_heads)
-        of_text = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
-        sums[key] = of_text + sums[key] if key in sums else of_text
+    def __init__(self, model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]], version: int):
+        self._model = weakref.ref(model)  # the model is what this is kept by
+        self.config, self.texts, self.version = config, texts, version
+        self.done, self.of = 0, len(texts)
+        self.means: Means | None = None
+        self._sums: dict[Key, torch.Tensor] = {}
+        self._one_at_a_time = threading.Lock()
 
-    hooks = [
-        forward.Hook(SITES[name].module.format(b=block), SITES[name].side, partial(add, (name, block)))
-        for name, block in keys
-    ]
-    for ids in texts:
-        forward.hidden(model, torch.tensor([ids], device=model.tok_emb.weight.device), hooks)
-    tokens = sum(map(len, texts))
-    return {key: (sums[key] / tokens).float() for key in keys}
+    def step(self) -> None:
+        """Read one window more, if there is one."""
+        model = self._model()
+        with self._one_at_a_time:
+            if self.means is not None or model is None:
+                return
+            ids = torch.tensor([self.texts[self.done]], device=model.tok_emb.weight.device)
+            of_text: dict[Key, torch.Tensor] = {}
+            forward.hidden(model, ids, self._hooks(of_text))
+            self._sums = {key: self._sums.get(key, 0) + value for key, value in of_text.items()}
+            self.done += 1
+            if self.done == self.of:
+                tokens = sum(map(len, self.texts))
+                self.means = {key: (value / tokens).float() for key, value in self._sums.items()}
+                self._sums = {}
+
+    def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
+        def add(key: Key, value: torch.Tensor) -> None:
+            shown = SITES[key[0]].present(value, self.config.n_heads)
+            of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
+
+        keys = [key for key in all_keys(self.config) if SITES[key[0]].form != "weights"]
+        return [
+            forward.Hook(SITES[name].module.format(b=block), SITES[name].side, partial(add, (name, block)))
+            for name, block in keys
+        ]

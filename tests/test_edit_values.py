@@ -283,6 +283,25 @@ def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
     assert len(texts) == 2
 
 
+def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
+    whole, lm = random_lm(2), random_lm(2)
+    wanted = sample_means.sample_means(whole.model, whole.config, whole.encode)
+    told: list[tuple[int, int]] = []
+
+    def stop(done: int, of: int) -> None:
+        told.append((done, of))
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample_means.sample_means(lm.model, lm.config, lm.encode, stop)
+    assert told == [(i, 12) for i in range(1, 6)]
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(lm.edited("z.1=sample").trace, (IDS, OTHER)))
+    found = sample_means.sample_means(lm.model, lm.config, lm.encode, pytest.fail)
+    assert found.keys() == wanted.keys() and all(torch.equal(found[key], wanted[key]) for key in wanted)
+
+
 def test_what_is_kept_of_a_model_goes_with_it():
     lm = random_lm(2)
     lm.edited("z.1=sample", f"z.0={written(OTHER)}").trace(IDS)

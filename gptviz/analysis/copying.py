@@ -49,6 +49,9 @@ def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.Da
     (final LayerNorm, output head) is among the five largest. Over tokens at equal steps of the vocabulary,
     as many as `sampled` says, not all.
 
+    The first two are of the weights, which no edit changes. The third is of tokens without a text, in which
+    an edit has no meaning: of a model with edits it is not a number.
+
     `progress(done, of)` is called between short passes, without a lock: what it raises stops the work.
     """
     blocks = len(lm.model.trf_blocks)
@@ -106,6 +109,9 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | 
         d = lm.config.head_dim
         for h in range(lm.config.n_heads):
             own = slice(h * d, (h + 1) * d)
+            if lm.edits:
+                yield float("nan")
+                continue
             with forward.running(model):
                 value = block.att.W_value(block.norm1(stream))[:, own]  # (n, d)
                 written = model.final_norm(value @ block.att.out_proj.weight[:, own].T)  # (n, D)

@@ -66,7 +66,8 @@ def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = Tr
     """All heads of a model in general: from the disk, or from some 60 short passes.
 
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work, and
-    nothing is kept. The edits of `lm`, if it has any, are made in every pass.
+    nothing is kept. The edits of `lm`, if it has any, are made in every pass; `copies_top5`, in which there
+    is no text to make them in, is then not a number.
     """
     texts, sample = random_repeats(lm), sample_windows(lm)
     key = kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])

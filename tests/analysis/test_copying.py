@@ -82,6 +82,13 @@ def test_top5_is_what_single_tokens_do() -> None:
     assert found.to_dict() == pytest.approx({place: hit / len(ids) for place, hit in hits.items()})
 
 
+def test_edits_change_no_weights_and_are_not_passed_over() -> None:
+    plain, edited = copying_scores(tiny()), copying_scores(tiny().edited("z.0=zero"))
+    for name in ("ov_copying", "qk_matching"):
+        assert edited[name].equals(plain[name])
+    assert edited["copies_top5"].isna().all() and plain["copies_top5"].notna().all()
+
+
 def test_large_vocabularies_are_sampled_and_the_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = tiny()
     monkeypatch.setattr(copying, "MOST_WORK", 0)

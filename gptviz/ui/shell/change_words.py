@@ -125,6 +125,11 @@ def nothing(label: str, position: int) -> str:
     return f"changed nothing in {prediction(label, position)}"
 
 
+def sample(done: int, of: int) -> str:
+    """The first mean over the sample, while it is being worked out."""
+    return f"The mean over the sample of text, once for this model: {done} of {of} windows read"
+
+
 def capital(text: str) -> str:
     """The same at the beginning of a sentence."""
     return text[:1].upper() + text[1:]

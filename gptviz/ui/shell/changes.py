@@ -12,6 +12,7 @@ import streamlit as st
 
 from gptviz import Edit, LanguageModel
 from gptviz.analysis.reach import hidden_token
+from gptviz.sample_means import reading
 from gptviz.ui.shell import state
 
 MOST = 100  # changes that are made at once
@@ -51,6 +52,8 @@ def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
         return Change(text, edit, f"only {MOST} changes are made at once")
     try:
         edit.check(lm.config, n_tokens)
+        if edit.named is not None and edit.named.name == "sample":
+            reading(lm.model, lm.config, lm.encode)  # which not every model can
     except ValueError as error:
         return Change(text, edit, str(error))
     return Change(text, edit)

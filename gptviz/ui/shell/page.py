@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -36,6 +37,7 @@ from gptviz.ui.shell.navigation import (
     question_of,
 )
 from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Frame, Scene
 
 HERE = Path(__file__).parent
@@ -214,6 +216,9 @@ def scene(made: Frame, prompted: Prompted, keep: Keep | Needs = ()) -> Scene:
     sites, reduce = keep(made.lm, tokens) if callable(keep) else (keep, ())
     listed = changes.found(made.lm, len(tokens))
     run = Run(made.key, prompted.ids, changes.made(listed))
+    if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
+        with prompted.changes:
+            read_sample(made.lm, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
     found = Scene(
         **vars(made),
         run=run,

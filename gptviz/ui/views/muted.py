@@ -13,6 +13,7 @@ from gptviz.analysis.knock_out import knock_out
 from gptviz.figures import shares as figures
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.slow import watched
 from gptviz.ui.views.target import Target
@@ -33,6 +34,8 @@ def knocked(
     `stop` is the button's callback: the page must then not ask again. `run` is the scene's own if it is none.
     """
     run, position = run or scene.run, scene.position
+    if baseline == "sample":
+        read_sample(runs.model(run), f"{key}_sample", stop)
     pair = target.token if target.against is None else (target.token, target.against)
     return watched(
         (f"{__name__}.knocked", position, pair, baseline),

@@ -75,3 +75,11 @@ def test_more_than_a_link_can_hold_is_not_added(session, monkeypatch):
     session["edits"] = ",".join(["z.0.1=zero"] * changes.MOST)
     changes.add(Edit("z", 5, "zero", [7]))
     assert len(said) == 1 and "z.5.7" not in str(session["edits"])
+
+
+def test_a_mean_over_a_sample_that_the_model_cannot_read_is_refused(session, lm):
+    session["edits"] = "z.0=sample,mlp_out.1=zero"
+    assert [change.refusal for change in changes.found(lm, 5)] == [None, None]
+    refused, other = changes.found(random_lm(vocab_size=20), 5)
+    assert "no tokens for the sample" in refused.refusal and other.refusal is None
+    assert changes.made((refused, other)) == (other.edit,)

@@ -1,6 +1,7 @@
 """The circuit: a sheet of heads that are in or out, the curve of the search, and what the circuit is "
 "worth."""
 
+from functools import partial
 from urllib.parse import urlencode
 
 import numpy as np
@@ -18,6 +19,7 @@ from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import in_link
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
 from gptviz.ui.views.circuit import derived, words
@@ -52,6 +54,8 @@ def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     explained = target.target_input(scene, label="Token to keep")
     controls()
+    if OTHERS.value == "sample":
+        read_sample(scene.lm, "circuit_sample_stop", partial(OTHERS.set, "mean"))
     asked = Asked(scene.position, explained.token, explained.against, OTHERS.value, FORWARDS.value)
     sentence = st.container()
     buttons(scene)
