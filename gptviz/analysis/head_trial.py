@@ -5,9 +5,11 @@ muted (its z is zero) on passages that follow themselves, and on the same passag
 tokens are predicted at the same positions, and only what stood before differs. Beside it the same is done to
 other heads of its block, drawn at random.
 
-A head that is called after where it looks (previous token, itself, nearby, punctuation, resting) must do
-as well when it looks there and nowhere else: its weights are replaced by even ones over just those keys,
-and what is lost so is compared with what is lost without the head.
+Any label says where a head looks, so it must do nearly as well when it looks there and nowhere else: its
+weights are replaced by even ones over just those keys, and what is lost so is compared with what is lost when
+the same queries look at all tokens alike. Not with what is lost without the head: a head that is off takes
+its mean away as well, which any pattern gives back. (Of 309 labels that are not theirs, the bundled model's
+heads kept 79 by that comparison, and keep 15 by this one; the untrained model's, of 336, 54 and none.)
 
 Shapes in comments: P passages, n tokens of a passage.
 
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from gptviz import disk_cache
@@ -37,30 +40,30 @@ VERSION = 2  # of the formulas
 PASSAGES, LENGTH, OTHERS = 10, 64, 5
 SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
 SURE = 3.0  # standard errors from zero: then it is no accident of these passages
-KEPT = 0.5  # of what muting costs may be lost when a head looks only where its label says
+KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
 
 ON_REPEATS = ("induction", "copies")
-LOOKS = tuple(name for name in ROLES if name not in ON_REPEATS)
-TESTABLE = (*ON_REPEATS, *LOOKS)
+TESTABLE = (*ON_REPEATS, *(name for name in ROLES if name not in ON_REPEATS))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A label's test. `holds` is its verdict, `reason` why:
+    """A label's test. `holds` is its verdict, `reason` the first of these that is so:
 
-    for "induction" and "copies": "missed" (holds), "not missed" (without it repeated passages cost no more
-    than others, as far as can be told), "as others" (so they do without the block's other heads);
-    for the labels that say where it looks: "enough" (holds: looking there and nowhere else keeps more than
-    half of what muting it costs), "not enough", and "not missed" (muting it costs nothing that can be told
-    from zero, so that there is nothing to keep; of "first", a head at rest, that is what its label says, and
-    it holds).
+    "not missed": without the head repeated passages cost no more than others ("induction", "copies"), or the
+    loss is no more than with it, as far as can be told; a head at rest, "first", need not be missed;
+    "as others": of "induction" and "copies", so they do without the block's other heads;
+    "anywhere": to look at all tokens alike costs nothing that can be told from zero;
+    "not enough": looking where the label says and nowhere else does not keep half of that;
+    "enough": it does, and the label holds.
 
     `table`, a row a head, the one on trial first: block, head, on_trial, same_label (in general, too), and
     nats a token with it off: repeated, unrepeated, each with what it is more than the model's own
-    (repeated_rise, unrepeated_rise), the difference of these (extra), their mean (rise), and for labels of
-    where it looks what forcing it there costs, on both kinds together (forced_rise; else not a number); each
-    with its standard error over the passages (..._se). `repeated` and `unrepeated` are the model's own nats a
-    token; `passages`, `tokens`: how many were read of each kind, and how many tokens predicted in each.
+    (repeated_rise, unrepeated_rise), the difference of these (extra), their mean (rise); and of the head on
+    trial, when the queries that have a key of the label look at all tokens alike (even_rise), and at these
+    keys only (forced_rise), for "induction" and "copies" on repeated passages, else on both kinds together;
+    each with its standard error over the passages (..._se). `repeated` and `unrepeated` are the model's own
+    nats a token; `passages`, `tokens`: how many were read of each kind, how many tokens predicted in each.
     """
 
     block: int
@@ -112,12 +115,10 @@ def trial(
     known = general(lm, disk=disk) if known is None else known
     heads = [head, *others(config.n_heads, block, head)]
     measured = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + changes)
-    own, off = (
-        measured[..., 0],
-        np.moveaxis(measured[..., 1 : 1 + len(heads)], -1, 0),
-    )  # (P, 2), (heads, P, 2)
-    there = np.moveaxis(measured[..., 1 + len(heads) :], -1, 0) if label in LOOKS else off * np.nan
-    table = _table(block, heads, off - own, there - own)
+    own, off = measured[..., 0], np.moveaxis(measured[..., 1:-2], -1, 0)  # (P, 2), (heads, P, 2)
+    looking = measured[..., -2:] - own[..., None]  # (P, 2, 2): at all tokens alike, and as the label says
+    looking = looking[:, 0] if label in ON_REPEATS else looking.mean(axis=1)
+    table = _table(block, heads, off - own, looking)
     table.insert(3, "repeated", off[..., 0].mean(axis=1))
     table.insert(4, "unrepeated", off[..., 1].mean(axis=1))
     roles = known.table.set_index(["block", "head"])["role"]
@@ -174,13 +175,15 @@ def _losses(
     label: str,
     progress: Progress | None,
 ) -> NDArray[np.float64]:
-    """(P, 2, 1 + changes): of each text the model's own loss, with each head off, with each made to look."""
+    """(P, 2, 1 + heads + 2): of each text the model's own loss, with each head off, and with the first one
+    looking at all tokens alike, and where the label says.
+    """
     changes = [Change(h) for h in heads]
-    done, steps = 0, len(pairs) * 2 * (1 + len(heads) * (2 if label in LOOKS else 1))
+    done, steps = 0, len(pairs) * 2 * (1 + len(heads) + 2)
     found: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
         made = []
-        for losses in losses_of(lm, text, block, [*changes, *_looking(lm, text, heads, label)]):
+        for losses in losses_of(lm, text, block, [*changes, *_looking(lm, text, heads[0], label)]):
             made += losses
             done += len(losses)
             if progress is not None:
@@ -189,25 +192,28 @@ def _losses(
     return np.array(found).reshape(len(pairs), 2, -1)
 
 
-def _looking(lm: LanguageModel, ids: Sequence[int], heads: Sequence[int], label: str) -> list[Change]:
-    """The heads look at their label's keys, where that is what the label says."""
-    if label not in LOOKS:
-        return []
+def _looking(lm: LanguageModel, ids: Sequence[int], head: int, label: str) -> list[Change]:
+    """The queries that have a key of the label look at all tokens alike, and at these keys."""
     marks = [is_mark(token.raw) for token in lm.tokens(ids)]
     keys = role_keys(ids, marks)[..., SHARES.index(label)]  # (T, T)
-    return [Change(h, keys) for h in heads]
+    every = keys.any(dim=1, keepdim=True) & torch.ones_like(keys).tril()
+    return [Change(head, every), Change(head, keys)]
 
 
 def _table(
-    block: int, heads: list[int], rises: NDArray[np.float64], forced: NDArray[np.float64]
+    block: int, heads: list[int], rises: NDArray[np.float64], looking: NDArray[np.float64]
 ) -> pd.DataFrame:
-    """What each head costs on every passage of both kinds when off, and when forced, (heads, P, 2) each."""
+    """What each head costs when off, on every passage of both kinds, (heads, P, 2), and the first one when it
+    looks at all tokens alike, and where its label says, (P, 2).
+    """
+    nothing = np.full((len(heads) - 1, len(looking)), np.nan)
     columns = {
         "repeated_rise": rises[..., 0],
         "unrepeated_rise": rises[..., 1],
         "extra": rises[..., 0] - rises[..., 1],
         "rise": rises.mean(axis=-1),
-        "forced_rise": forced.mean(axis=-1),
+        "even_rise": np.vstack([looking[:, 0], nothing]),
+        "forced_rise": np.vstack([looking[:, 1], nothing]),
     }  # (heads, P)
     table = pd.DataFrame({"block": block, "head": heads, "on_trial": [h == heads[0] for h in heads]})
     for name, values in columns.items():
@@ -224,8 +230,9 @@ def _verdict(table: pd.DataFrame, label: str) -> tuple[bool, str]:
         unlike = rest[~rest["same_label"]]
         if len(unlike) and row["extra"] <= unlike["extra"].mean():
             return False, "as others"
-        return True, "missed"
-    if row["rise"] <= SURE * row["rise_se"]:
-        return label == "first", "not missed"
-    enough = row["forced_rise"] <= (1 - KEPT) * row["rise"]
+    elif label != "first" and row["rise"] <= SURE * row["rise_se"]:
+        return False, "not missed"
+    if row["even_rise"] <= SURE * row["even_rise_se"]:
+        return False, "anywhere"
+    enough = row["forced_rise"] <= (1 - KEPT) * row["even_rise"]
     return bool(enough), "enough" if enough else "not enough"

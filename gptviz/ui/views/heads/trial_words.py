@@ -15,40 +15,43 @@ def verdict(label: str, reason: str, rises: Mapping[str, float], others: float |
     """The trial's outcome, by its reason.
 
     `rises`: how much the loss rises, in nats a token: "repeated" and "unrepeated" without the head, "extra"
-    the first less the second, "rise" their mean, "forced" that mean where the head looks only where its label
-    says. `others`: the mean "extra" of the others of its block that do not bear the label.
+    the first less the second, "rise" their mean, "even" where it looks at all tokens alike, "forced" where it
+    looks only where its label says. `others`: the mean "extra" of the others of its block that do not bear
+    the label.
     """
     start = f"On trial as *{TITLES[label]}*, the label"
-    missed = (
+    repeats = (
         f"without the head a repeated passage costs {_nats(rises['repeated'])}, an unrepeated one "
         f"{_more(rises['unrepeated'])}"
     )
-    muted, forced, extra = _nats(rises["rise"]), _more(rises["forced"]), significant(rises["extra"], 2)
-    match reason:
-        case "missed":
-            beside = "" if others is None else f"; of other heads of its block it is {significant(others, 2)}"
-            return f"{start} **holds**: {missed}. The difference is {extra}{beside}."
-        case "as others":
-            assert others is not None
-            return (
-                f"{start} is **withdrawn**: {missed}. The difference is {extra}, and of other heads of its "
-                f"block, which do not bear the label, {significant(others, 2)}: they are missed as much."
-            )
-        case "enough":
-            return (
-                f"{start} **holds**: without the head the loss is {muted}, and {forced} when it "
-                "looks where the label says and nowhere else."
-            )
-        case "not enough":
-            return (
-                f"{start} is **withdrawn**: without the head the loss is {muted}, and still "
-                f"{forced} when it looks where the label says and nowhere else, so it is needed for more."
-            )
-    if label == "first":
-        return f"{start} **holds**: {missed}, too little to be told from nothing: it is at rest."
-    if label in REPEATS:
-        return f"{start} is **withdrawn**: {missed}. Repeats do not need it more than other texts do."
-    return f"{start} is **withdrawn**: {missed}, too little to be told from nothing."
+    extra = significant(rises["extra"], 2)
+    if reason == "as others":
+        assert others is not None
+        return (
+            f"{start} is **withdrawn**: {repeats}. The difference is {extra}, and of other heads of its "
+            f"block, which do not bear the label, {significant(others, 2)}: they are missed as much."
+        )
+    if reason == "not missed" and label in REPEATS:
+        return f"{start} is **withdrawn**: {repeats}. Repeats do not need it more than other texts do."
+    if reason == "not missed":
+        return f"{start} is **withdrawn**: {repeats}, too little to be told from nothing."
+    beside = "" if others is None else f", of other heads of its block {significant(others, 2)}"
+    missed = (
+        f"{repeats} (the difference is {extra}{beside})"
+        if label in REPEATS
+        else f"without the head the loss is {_nats(rises['rise'])}"
+    )
+    where = ", on a repeated passage," if label in REPEATS else ""
+    alike = f"When it looks at all tokens alike, the loss is{where} {_nats(rises['even'])}"
+    if reason == "anywhere":
+        return (
+            f"{start} is **withdrawn**: {missed}. {alike}, too little to be told from nothing: where it "
+            "looks makes no difference."
+        )
+    both = f"{missed}. {alike}; when it looks where the label says and nowhere else, {_more(rises['forced'])}"
+    if reason == "enough":
+        return f"{start} **holds**: {both}."
+    return f"{start} is **withdrawn**: {both}, so it is needed for more."
 
 
 def _more(rise: float, unit: str = "") -> str:
@@ -71,16 +74,17 @@ def no_claim(role: str) -> str:
 
 def intro(label: str, passages: int, tokens: int) -> str:
     """What the trial is."""
-    test = (
-        "A head that makes use of repeats must be missed where there are some, and more than others are."
-        if label in REPEATS
-        else "Then it is made to look where the label says and nowhere else, which must do nearly as well."
-    )
+    test = "" if label == "first" else " It must be missed."
+    if label in REPEATS:
+        test = (
+            " A head that makes use of repeats must be missed where there are some, and more than others are."
+        )
     return (
         f"A label is a claim, here *{TITLES[label]}*, so it is put to a test. The model reads {passages} "
         f"passages of books ({tokens} predicted tokens each), once after themselves and once after another "
         "one, with the head's output set to zero, and then with that of other heads of its block, drawn at "
-        f"random. {test} A label that fails is withdrawn, here and on Attention."
+        f"random.{test} Then it is made to look at all tokens alike, and only where the label says, which "
+        "must cost less than half as much. A label that fails is withdrawn, here and on Attention."
     )
 
 
@@ -111,6 +115,7 @@ def tried(done: int, of: int, withdrawn: int) -> str:
 
 NUMBERS = (
     "A row a head, the one on trial first: the losses in nats a token with it muted, by how much they are "
-    "above the whole model's (_rise), the difference of these two (extra), and with the head made to look "
-    "where the label says (forced_rise); _se is a standard error over the passages."
+    "above the whole model's (_rise), the difference of these two (extra), and of the first head what it "
+    "costs to look at all tokens alike (even_rise), and only where the label says (forced_rise); _se is a "
+    "standard error over the passages."
 )

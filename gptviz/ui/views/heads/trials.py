@@ -93,19 +93,23 @@ def _turn_to(run: Run, claim: Claim) -> None:
 
 
 def _costs(trial: Trial) -> list[Cost]:
-    """What is drawn: without the head, on both kinds of passages; and forced, where that was tried."""
+    """What is drawn: without the head, on both kinds of passages; then looking alike, and as it is called."""
     rows = [
         ("a repeated passage", "without the head", "repeated_rise", trial.repeated),
         ("an unrepeated passage", "without the head", "unrepeated_rise", trial.unrepeated),
     ]
-    if trial.table["forced_rise"].notna().all():
-        both = (trial.repeated + trial.unrepeated) / 2
-        rows.append(("both together", "looking only there", "forced_rise", both))
+    on, whole = (
+        ("a repeated passage", trial.repeated)
+        if trial.label in trial_words.REPEATS
+        else ("both together", (trial.repeated + trial.unrepeated) / 2)
+    )
+    rows.append((on, "looking at all tokens alike", "even_rise", whole))
+    rows.append((on, "looking only where the label says", "forced_rise", whole))
     heads = [int(head) for head in trial.table["head"]]
     found = []
     for passage, how, column, whole in rows:
-        losses = [whole + float(rise) for rise in trial.table[column]]
-        others = tuple(zip(heads[1:], losses[1:], strict=True))
+        losses = [whole + float(rise) for rise in trial.table[column].dropna()]
+        others = tuple(zip(heads[1 : len(losses)], losses[1:], strict=True))
         found.append(Cost(passage, how, whole, losses[0], others))
     return found
 
@@ -115,7 +119,7 @@ def verdict(trial: Trial) -> str:
     own = trial.table.iloc[0]
     rises = {
         name.removesuffix("_rise"): float(own[name])
-        for name in ("repeated_rise", "unrepeated_rise", "extra", "rise", "forced_rise")
+        for name in ("repeated_rise", "unrepeated_rise", "extra", "rise", "even_rise", "forced_rise")
     }
     unlike = trial.table.iloc[1:]
     unlike = unlike[~unlike["same_label"]]
