@@ -72,7 +72,7 @@ def waterfall(
         bars_and_ghosts.append(_waterfall_ghosts(old, np.append(starts, 0.0), bars["customdata"], mode))
         ends = np.append(ends, np.append(starts, 0.0) + old)
     low, high = float(min(ends.min(), 0)), float(ends.max())
-    room = 0.12 * ((high - low) or 1.0)  # for the numbers at the bars' ends
+    room = 0.12 * ((high - low) or 1.0)  # for the numbers at the bars' ends; to the left are the names
     joints = [
         {"type": "line", "x0": end, "x1": end, "y0": i + 0.3, "y1": i + 0.7, "line": line(colors.quiet, 1)}
         for i, end in enumerate(steps["end"])
@@ -80,7 +80,7 @@ def waterfall(
     names = [html.escape(label, quote=False) for label in steps["label"]]
     layout = {
         "shapes": [*joints, upright(0, line(colors.quiet, 1))],
-        "xaxis": {"range": [low - (room if low < 0 else 0), high + room], "fixedrange": True},
+        "xaxis": {"range": [low - (3 * room if low < 0 else 0), high + room], "fixedrange": True},
         "yaxis": {
             "range": [n + 0.6, -0.6],
             "tickvals": np.arange(n + 1),

@@ -15,9 +15,10 @@ from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars
 from gptviz.figures.heatmaps import Floats
 from gptviz.figures.marks import across, band, heading, line
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import MARGIN, Mode, figure, palette
 
 PARTS = ("attention", "feed-forward")
+LINE = 20  # pixels of a line above a picture
 
 
 def _colors(mode: Mode) -> tuple[str, str]:
@@ -104,7 +105,8 @@ def ladder(
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": [*chosen, *edges, across(0, line(colors.quiet, 1), ("x2", "y2"))],
-        "annotations": [heading(words, 0, 1)],
+        # over the legend of the ghosts: a phone has no room for them side by side
+        "annotations": [heading(words, 0, 1, yshift=0 if unchanged is None else LINE)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
         "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}, "fixedrange": True},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
@@ -120,7 +122,9 @@ def ladder(
     }
     for trace in traces:  # a click leaves all as it is: the page draws what is chosen
         trace |= {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
-    return figure(traces, layout | ({} if unchanged is None else GHOSTED), mode, height=350)
+    if unchanged is None:
+        return figure(traces, layout, mode, height=350)
+    return figure(traces, layout | GHOSTED, mode, height=350 + LINE, t=MARGIN["t"] + LINE)
 
 
 def _ladder_ghosts(

@@ -20,6 +20,7 @@ from gptviz.figures.norms import LABELLED_COLUMNS, column_labels
 from gptviz.figures.theme import Mode, figure, palette
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled
+RIGHT = 0.97  # of the paper: where a scale ends, whose last number needs room
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,13 @@ def stream_changes(
     at = "after %{y} the stream of `%{x}` (position %{customdata[4]})<br>"
     panels = (
         Panel(
-            f"stream: how far from {UNCHANGED}",
+            f"stream: how far<br>from {UNCHANGED}",
             np.nan_to_num(distances, posinf=far),
             at + "has moved by %{customdata[0]:.3r} times its size, %{customdata[1]:.3r}°",
             _distance_axis(far, mode),
         ),
         Panel(
-            "write: how many times as large",
+            "write: how many<br>times as large",
             z,
             "%{y} writes to `%{x}` (position %{customdata[4]})<br>"
             f"a row of size %{{customdata[2]:.3r}} {UNCHANGED}, %{{customdata[3]:.3r}} {CHANGED}",
@@ -181,7 +182,8 @@ def two_maps(
             )
         )
     height = max(140 + rows * (20 if rows <= 16 else 14 if rows <= NAMED_ROWS else 8), 280)
-    return figure(traces, layout, mode, height, t=BAR + 22)
+    heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)  # a line each, above the maps
+    return figure(traces, layout, mode, height, t=BAR + heads)
 
 
 def _log(values: Floats) -> Floats:
@@ -210,26 +212,26 @@ def _ratio_axis(logs: Floats, mode: Mode) -> dict[str, Any]:
     later = logs[1:] if len(logs) > 1 else logs
     limit = max(0.3, float(np.abs(later).max()))
     texts = [_plain(-limit), "1", ("≥ " if logs.max() > limit else "") + _plain(limit)]
-    bar = _bar(1.0, [-limit, 0, limit], texts, mode)
+    bar = _bar(RIGHT, [-limit, 0, limit], texts, mode)
     return {"colorscale": palette(mode).signed, "cmin": -limit, "cmax": limit, "colorbar": bar}
 
 
 def _distance_axis(far: float, mode: Mode) -> dict[str, Any]:
     """Paper is where nothing has moved."""
     end = far or 1.0
-    texts = ["0", f"{significant(50 * end, 2)} %", f"{significant(100 * end, 2)} %"]
+    texts = ["0", f"{significant(100 * end, 2)} %"]
     return {
         "colorscale": upper_half(mode),
         "cmin": 0.0,
         "cmax": end,
-        "colorbar": _bar(0.485, [0, end / 2, end], texts, mode),
+        "colorbar": _bar(0.485, [0, end], texts, mode),
     }
 
 
 def _times_axis(limit: float, mode: Mode) -> dict[str, Any]:
     """Paper is a write as large as it was."""
     end = _plain(limit)
-    bar = _bar(1.0, [-limit, 0, limit], [f"÷ {end}", "1", f"× {end}"], mode)
+    bar = _bar(RIGHT, [-limit, 0, limit], [f"÷ {end}", "1", f"× {end}"], mode)
     return {"colorscale": palette(mode).signed, "cmin": -limit, "cmax": limit, "colorbar": bar}
 
 
