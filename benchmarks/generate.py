@@ -1,6 +1,7 @@
 """What one more token costs: written with and without keys and values, captured, and in memory.
 
-    python benchmarks/generate.py [--rounds 3] [--threads 1] [--wall] [--parts written captured memory]
+    python benchmarks/generate.py [--rounds 3] [--threads 1] [--wall]
+                                  [--parts written captured memory]
 
 The same weights (random ones of GPT-2 124M's shape, or the bundled model) in every row, greedy, one text.
 Each round runs every way once, in turn; a figure is the median over the rounds of its ratio to

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -50,7 +51,11 @@ class Session:
         state.query_string = urlencode(self.query | changes)
         state.page_script_hash, state.page_name = self.script, "" if self.script else self.page
         state.is_history_navigation = bool(changes)
-        state.context_info.timezone, state.context_info.locale = "UTC", "en"
+        return await self.answered(message)
+
+    async def answered(self, message: BackMsg) -> int:
+        """Send it, and read until the run that it causes is over; gives the bytes that came."""
+        message.rerun_script.context_info.timezone, message.rerun_script.context_info.locale = "UTC", "en"
         await self.socket.send(message.SerializeToString())
         size = 0
         while True:
@@ -58,6 +63,8 @@ class Session:
             size += len(data)
             answer = ForwardMsg.FromString(data)  # type: ignore[arg-type]
             kind = answer.WhichOneof("type")
+            if kind == "delta":
+                self.drawn(answer.delta)
             if kind == "navigation":  # new_session names app.py, whose default page is the Overview
                 self.script = answer.navigation.page_script_hash
             if kind == "page_not_found" or (
@@ -66,20 +73,28 @@ class Session:
                 raise RuntimeError(
                     f"/{self.page} failed: {answer.delta.new_element.exception.message or kind}"
                 )
-            if kind == "script_finished":
+            if kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return size
+
+    def drawn(self, delta: Delta) -> None:
+        """Called for everything that a run draws."""
+
+
+def connected(port: int) -> connect:
+    """The websocket of a new session of the app."""
+    return connect(
+        f"ws://127.0.0.1:{port}/_stcore/stream",
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=None,
+        compression=None,
+    )
 
 
 async def measure(port: int, pid: int, text: str, tokens: int, args: argparse.Namespace) -> dict[str, tuple]:
     clock = cpu_clock(pid)
     sessions = []
     for page in args.pages:
-        socket = await connect(
-            f"ws://127.0.0.1:{port}/_stcore/stream",
-            subprotocols=["streamlit"],
-            max_size=None,
-            compression=None,
-        )  # type: ignore[list-item]
+        socket = await connected(port)
         sessions.append(Session(socket, page, {"text": text, "model": args.model}))
         await sessions[-1].run()
     found: dict[str, list[tuple[float, float, int]]] = {page: [] for page in args.pages}

@@ -21,7 +21,7 @@ from gptviz.past import Past, final_hidden
 # One forward at a time per process: passes side by side, each with several torch threads, are many
 # times slower than one after the other.
 _LOCK = threading.RLock()
-LONG_PASS = 2**29  # multiply-adds: 115 tokens of the bundled model, 7 of GPT-2 124M
+LONG_PASS = 3 * 2**29  # multiply-adds: the bundled model's whole context, 19 tokens of GPT-2 124M
 _pass_threads: int | None = None  # torch's threads while a pass runs; None: as many as at any other time
 
 
@@ -148,7 +148,7 @@ def _pass(
 
 
 def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
-    """In a server a short pass has one thread: two are a fifth sooner done, and cost two thirds more."""
+    """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
     weights = 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2  # of the blocks, about
     short = _pass_threads is not None and weights * n_tokens < LONG_PASS
     return 1 if short else torch.get_num_threads()

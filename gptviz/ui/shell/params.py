@@ -116,13 +116,13 @@ def load(params: Iterable[Param[Any]]) -> None:
 
 def store(params: Iterable[Param[Any]]) -> None:
     """Make the address say what the session holds; a default only where something else stood before."""
-    address.write({param.name: param.written(param.value) for param in params if _is_to_be_said(param)})
-
-
-def _is_to_be_said(param: Param[Any]) -> bool:
-    return param.value != param.default or (
-        param.name in st.query_params and param.parse(st.query_params[param.name]) != param.default
-    )
+    there = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
+    said = {}
+    for param in params:
+        value, before = param.value, there.get(param.name)
+        if value != param.default or (before is not None and param.parse(before) != param.default):
+            said[param.name] = param.written(value)
+    address.write(said)
 
 
 def in_link(params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None) -> dict[str, str]:
