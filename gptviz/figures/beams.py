@@ -1,21 +1,30 @@
 """Beam search as the tree it is: a column a token, the beams that were kept, and those that were dropped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from gptviz.beams import Beam, Round, ways
 from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.marks import line
 from gptviz.figures.theme import Mode, figure, palette
 
-ROW = 34  # pixels of a beam
+ROW, TALL_ROW = 34, 44  # pixels of a beam; of one whose end has two lines
 
 
-def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -> Figure:
+def beam_tree(
+    rounds: Sequence[Round],
+    name: Callable[[int], str],
+    mode: Mode,
+    unchanged: Mapping[tuple[int, ...], float] | None = None,
+) -> Figure:
     """The kept beams of each round from the best down, below them those that were dropped, smaller.
 
     A line goes from a beam to the one that it went on from; the way to the best of the last round is thick.
+    `unchanged` is ln p of each beam's ids in the model without its changes: a hover says it, and the ends
+    have both.
     """
     colors = palette(mode)
     best = ways(rounds)[0]
@@ -47,21 +56,25 @@ def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -
                 "y": [place for _, place, _, _ in beams],
                 "mode": "markers",
                 "marker": {"size": 10 if alive else 6, "color": tints},
-                "customdata": [_sentence(beam, name, alive) for _, _, beam, _ in beams],
+                "customdata": [_sentence(beam, name, alive, unchanged) for _, _, beam, _ in beams],
                 "hovertemplate": "%{customdata}<extra></extra>",
             }
         )
         for number, place, beam, way in beams:  # on paper of their own: lines go behind them
             font = {"size": 15 if alive else 12, "color": colors.ink if alive else colors.quiet}
-            note = {
+            note: dict[str, Any] = {
                 "x": number,
                 "y": place,
                 "text": escape(_last(beam, name)),
+                "align": "left",
                 "xanchor": "left",
                 "xshift": 7,
             }
             notes.append(note | {"font": font | ({"color": colors.accent} if way else {}), "borderpad": 0})
             notes[-1] |= {"bgcolor": colors.paper, "opacity": 0.9}
+            if unchanged is not None and alive and number == len(rounds):
+                both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
+                notes[-1]["text"] += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"
     start = {"type": "scatter", "x": [0], "y": [0], "mode": "markers", "hoverinfo": "skip"}
     layout = {
         "annotations": notes,
@@ -79,14 +92,20 @@ def beam_tree(rounds: Sequence[Round], name: Callable[[int], str], mode: Mode) -
         },
     }
     marker = {"marker": {"size": 9, "color": colors.accent}}
-    return figure([*lines, start | marker, *marks], layout, mode, height=70 + ROW * (kept + dropped))
+    traces: list[dict[str, Any]] = [*lines, start | marker, *marks]
+    if unchanged is None:
+        return figure(traces, layout, mode, height=70 + ROW * (kept + dropped))
+    return figure(traces, layout, mode, height=70 + TALL_ROW * (kept + dropped), r=60)
 
 
 def _last(beam: Beam, name: Callable[[int], str]) -> str:
     return f"{name(beam.ids[-1])} ■" if beam.ended else name(beam.ids[-1])
 
 
-def _sentence(beam: Beam, name: Callable[[int], str], kept: bool) -> str:
+def _sentence(
+    beam: Beam, name: Callable[[int], str], kept: bool, unchanged: Mapping[tuple[int, ...], float] | None
+) -> str:
     text = "".join(name(token) for token in beam.ids)
     what = "kept" if kept else "dropped"
-    return escape(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all")
+    old = "" if unchanged is None else f", {fixed(unchanged[beam.ids], 2)} in the {UNCHANGED} model"
+    return escape(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all{old}")

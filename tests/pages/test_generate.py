@@ -21,6 +21,7 @@ from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tree import Branch, Tree, name_of
 from tests.pages.test_next_token import given, prose
+from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -240,6 +241,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     now, was = chances[-1], distribution(mini.trace(ids + new[:-1], keep=[]).logits(), sampling)
     shown = torch.tensor([row["id"] for row in drawn["rows"]])
     assert drawn["compared"] == ["unchanged", "changed"] and int(was.order[0]) in shown
+    (row,) = given(at, "branches")["rows"]
     for column, expected in (("probability", now), ("ghost", was)):
         p = expected.probabilities
         assert np.allclose([row[column] for row in drawn["rows"]], p[shown], atol=1e-6)
@@ -256,20 +258,36 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     whole = sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(new))
     assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
     assert branch["ln p"][0] > whole and f"the same text {fixed(whole, 2)}" in said
+    assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(whole, 2)
+    assert row["log_probability"] == pytest.approx(branch["ln p"][0])
     for step, row in frame.iterrows():
         read = distribution(mini.trace(ids + new[:step], keep=[]).logits(), sampling)
         assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)
         assert row["probability"] == pytest.approx(float(chances[step].probabilities[new[step]]), abs=1e-6)
 
 
+def ends_of(at):
+    """The labels of the beam tree that have both models' ln p."""
+    notes = [note for chart in charts(at) for note in chart["layout"].get("annotations", ())]
+    return [note for note in notes if "→" in note["text"]]
+
+
 def test_beams_of_a_changed_model_are_its_own(run_page, mini):
     """One beam is greedy search."""
     at = run_page("generate", text=STORY, beams=1, beam_tokens=3, edits=INDUCTION)
-    at.session_state["generate_beams"] = True
+    at.session_state["generate_beams"] = at.session_state["numbers_generate_beams"] = True
     at.run()
     assert not at.exception
     new, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0), [Edit.parse(INDUCTION)])
     plain, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0))
+    frame = next(f.value for f in at.dataframe if "from beam" in f.value)
+    frame = frame[frame["kept"] == "kept"]
+    ids = mini.encode(STORY)
+    for column, edits in (("unchanged ln p", []), ("ln p", [INDUCTION])):
+        after = [mini.trace(ids + new[:i], keep=[], edits=edits).logits() for i in range(3)]
+        sums = np.cumsum([float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)])
+        assert np.allclose(frame[column], sums, atol=1e-3)
+        assert fixed(sums[-1], 2) in next(note["text"] for note in ends_of(at))
     said = unescape(" ".join(e.proto.body for e in at.get("html")))
     for how, ids in (("1 beam", new), ("greedy", new), ("unchanged: 1 beam", plain)):
         (row,) = re.findall(rf"<td[^>]*>{how}</td><td[^>]*>(.*?)</td>", said, re.DOTALL)

@@ -33,6 +33,7 @@ def test_every_sentence() -> None:
             "beams": words.beams(3, 8, -10.56, -12.52, -20.17),
             "beams: one": words.beams(1, 8, -12.52, -12.52, -20.17),
             "table: beams": words.BEAMS,
+            "beams: ends": words.BEAM_ENDS,
             "progress": words.progress(16, 200),
             "table: steps": words.STEPS,
             "unchanged step": words.unchanged_step(0.90634, 1, "·mill", True, True),

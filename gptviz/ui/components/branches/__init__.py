@@ -26,7 +26,8 @@ def branch_tree(
     """Draw a row a branch; `on_branch(number)` runs before the rerun that a click causes.
 
     A row has "parent" (its number, None for the first), "at" (the step at which it left it), "length", "text"
-    and the texts of its numbers, "log_p" and "perplexity". `step` is the one that is looked at.
+    and the texts of its numbers, "log_p" and "perplexity"; where all have an "unchanged" text, ln p in the
+    model without its changes, it stands beside. `step` is the one that is looked at.
     """
     _component(
         key,

@@ -1,6 +1,6 @@
 """Beam search beside greedy and sampling: the tree, and what each comes to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -15,6 +15,7 @@ from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Row, number, table
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.generate import derived, play, words
 from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.written import WrittenStep, log_probability, perplexity
@@ -51,14 +52,17 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
         if base.edits:  # each by its own model
             plain = _ways(base.plain, int(beams), int(tokens), sampling)
             found += [(f"{UNCHANGED}: {how}", ids, ln) for how, ids, ln in plain]
+        old = derived.beams_unchanged(base, int(beams), int(tokens)) if base.edits else None
     best = rounds[-1].kept[0]
     prose(words.beams(int(beams), int(tokens), best.log_probability, found[1][2], found[2][2]), "vocabulary")
     scene.chart(
-        beam_tree(rounds, lambda i: show_id(scene.lm, i), scene.mode),
+        beam_tree(rounds, lambda i: show_id(scene.lm, i), scene.mode, old),
         key="generate_beam_tree",
         alt=f"Beam search with {beams} beams over {tokens} tokens",
         which=(f"beams{beams}",),
     )
+    if old is not None:
+        st.caption(words.BEAM_ENDS)
     st.html(STYLE)
     rows = [
         Row(
@@ -68,7 +72,12 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
         for how, ids, ln in found
     ]
     st.html(table("beams", ["", "text", "#tokens", "#ln p", "#perplexity"], rows))
-    in_numbers(lambda: _table(scene, rounds), "generate_beams", words.BEAMS, "every beam, kept and dropped")
+    in_numbers(
+        lambda: _table(scene, rounds, old),
+        "generate_beams",
+        caption(words.BEAMS, old),
+        "every beam, kept and dropped",
+    )
 
 
 def _ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> list[Way]:
@@ -91,8 +100,12 @@ def _numbers(ids: Sequence[int], ln: float) -> tuple[str, str, str]:
     return str(len(ids)), fixed(ln, 2), significant(perplexity(ln, len(ids)) or 1.0)
 
 
-def _table(scene: Scene, rounds: Sequence[derived.Round]) -> pd.DataFrame:
-    return pd.DataFrame(
+def _table(
+    scene: Scene, rounds: Sequence[derived.Round], old: Mapping[tuple[int, ...], float] | None
+) -> pd.DataFrame:
+    every = [beam for found in rounds for beam in (*found.kept, *found.dropped)]
+    unchanged = None if old is None else pd.DataFrame({"ln p": [old[beam.ids] for beam in every]})
+    table = pd.DataFrame(
         [
             {
                 "tokens": number,
@@ -106,3 +119,4 @@ def _table(scene: Scene, rounds: Sequence[derived.Round]) -> pd.DataFrame:
             for beam in beams
         ]
     ).astype({"from beam": "Int64"})
+    return both(table, unchanged, ["ln p"])

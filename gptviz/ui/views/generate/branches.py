@@ -39,8 +39,9 @@ def panel(scene: Scene, sampling: Sampling, tree: Tree) -> None:
     prose(words.branches(len(found)), "perplexity")
     if not found[tree.branch].steps:
         return
+    old = [unchanged(written) for written in found] if scene.run.edits else [None] * len(found)
     branch_tree(
-        [_row(scene, tree, number, written) for number, written in enumerate(found)],
+        [_row(scene, tree, number, *both) for number, both in enumerate(zip(found, old, strict=True))],
         tree.branch,
         tree.chosen(len(found[tree.branch].steps)),
         scene.mode,
@@ -49,13 +50,12 @@ def panel(scene: Scene, sampling: Sampling, tree: Tree) -> None:
     )
     other = scene.run.edits or None
     if other is not None:
-        here = found[tree.branch]
-        st.markdown(words.branch_unchanged(here.log_probability, unchanged(here)))
+        st.markdown(words.branch_unchanged(found[tree.branch].log_probability, old[tree.branch]))
     in_numbers(
         lambda: branch_table(
             found,
             [branch.parent for branch in tree.branches],
-            None if other is None else [unchanged(written) for written in found],
+            None if other is None else old,
         ),
         "branches",
         caption(words.BRANCHES, other),
@@ -70,11 +70,15 @@ def unchanged(written: Written) -> float | None:
     return derived.given_in_all(Run(written.model, written.ids), len(written.steps))
 
 
-def _row(scene: Scene, tree: Tree, number: int, written: Written) -> dict[str, Any]:
+def _row(scene: Scene, tree: Tree, number: int, written: Written, old: float | None) -> dict[str, Any]:
+    """`old` is ln p of the branch in the unchanged model, where it is another and can read so much."""
     branch = tree.branches[number]
     own = text_of(scene.lm, written.new[branch.at :])[:SHOWN]
     perplexity = written.perplexity
-    return {
+    compared = {}
+    if scene.run.edits:
+        compared = {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
+    return compared | {
         "parent": branch.parent,
         "at": min(branch.at, len(written.steps)),
         "length": len(written.steps),

@@ -146,3 +146,20 @@ def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
         return torch.stack([next_logits(replace(run, ids=tuple(ids[-context:]))) for ids in texts])
 
     return search(read, run.ids, beams, tokens, end_of_text(lm))
+
+
+@per_run
+def beams_unchanged(run: Run, beams: int, tokens: int) -> dict[tuple[int, ...], float]:
+    """ln of what the unchanged model gives each beam of `beam_rounds`, kept or dropped, by its ids."""
+    context = runs.model(run).config.context_length
+    found: dict[tuple[int, ...], float] = {(): 0.0}
+    rows: dict[tuple[int, ...], torch.Tensor] = {}  # (V,) each: ln p of all tokens after so much of a beam
+    for one in beam_rounds(run, beams, tokens):
+        for beam in (*one.kept, *one.dropped):
+            *start, last = beam.ids
+            before = tuple(start)
+            if before not in rows:
+                after = replace(run.plain, ids=(*run.ids, *before)[-context:])
+                rows[before] = next_logits(after).double().log_softmax(0)
+            found[beam.ids] = found[before] + float(rows[before][last])
+    return found

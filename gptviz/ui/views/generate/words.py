@@ -170,6 +170,8 @@ BEAMS = (
     "tokens."
 )
 
+BEAM_ENDS = "At the ends: ln p of the whole text, unchanged → changed. Elsewhere both are in the hover."
+
 STEPS = (
     "A row for each written token. `probability` is the one it was drawn with, `model_probability` the "
     "model's own; `point` is the random number, which fell between `start` and `stop`."
