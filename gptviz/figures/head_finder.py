@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
@@ -15,8 +16,10 @@ from gptviz.figures.theme import Mode, figure, palette
 
 QUIET = "quiet"  # a role that is none: drawn in grey
 NOTHING = "this text cannot show what these axes are about"
-CLEAR = np.array([0.12, 0.05])  # of the picture, across and up: what a name takes
 NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
+# of the picture, across and up: half of what a name takes, and a point
+NAME, POINT = np.array([0.034, 0.026]), np.array([0.015, 0.024])
+SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def finder(
     """
     theme = palette(mode)
     seen = [p for p in points if np.isfinite([p.x, p.y]).all()]
-    named = _apart(seen) | {chosen}
+    named = _names(seen, chosen)
     traces: list[dict[str, Any]] = []
     for role, label in labels.items():
         some = [p for p in seen if p.role == role]
@@ -68,8 +71,8 @@ def finder(
                 "name": label,
                 "x": [p.x for p in some],
                 "y": [p.y for p in some],
-                "text": [f"{p.block}·{p.head}" if (p.block, p.head) in named else "" for p in some],
-                "textposition": "middle right",
+                "text": [_name(p, chosen) if (p.block, p.head) in named else "" for p in some],
+                "textposition": [named.get((p.block, p.head), "middle right") for p in some],
                 "textfont": {"size": 12},
                 "customdata": [[p.block, p.head, _says(p, axes, label)] for p in some],
                 "hovertemplate": "%{customdata[2]}<extra></extra>",
@@ -129,17 +132,40 @@ def _range(values: Sequence[float]) -> dict[str, Any]:
     return {"range": [low - room, high + room]}
 
 
-def _apart(points: Sequence[Point]) -> set[tuple[int, int]]:
-    """The heads that stand farthest from the middle of all, and clear of each other's names."""
+def _name(point: Point, chosen: tuple[int, int]) -> str:
+    """Its numbers, beyond the ring where it is the chosen one."""
+    beyond = "\u2003" if (point.block, point.head) == chosen else ""
+    return f"{beyond}{point.block}·{point.head}{beyond}"
+
+
+def _names(points: Sequence[Point], chosen: tuple[int, int]) -> dict[tuple[int, int], str]:
+    """The heads whose numbers stand beside them, and on which side: where they cover no point and no name.
+
+    The chosen one, and of the others those that stand farthest from the middle of all.
+    """
     if not points:
-        return set()
+        return {}
     places = np.array([[p.x, p.y] for p in points], dtype=float)  # (n, 2)
     spread = np.ptp(places, axis=0)
     scaled = (places - np.median(places, axis=0)) / np.where(spread > 0, spread, 1.0)
-    found: list[int] = []
-    for i in np.argsort(-np.linalg.norm(scaled, axis=1), kind="stable"):
-        if all((np.abs(scaled[i] - scaled[other]) > CLEAR).any() for other in found):
-            found.append(int(i))
-        if len(found) == NAMED:
+    heads = [(p.block, p.head) for p in points]
+    order = np.argsort(-np.linalg.norm(scaled, axis=1), kind="stable").tolist()
+    found: dict[tuple[int, int], str] = {}
+    taken: list[NDArray[np.float64]] = []  # the middles of the names
+    for i in sorted(order, key=lambda i: heads[i] != chosen):
+        own = heads[i] == chosen
+        others = np.delete(scaled, i, axis=0)
+        for side, towards in list(SIDES.items())[: 2 if own else 4]:
+            middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if own else 1))
+            covers = (np.abs(others - middle) < NAME + POINT).all(axis=1).any()
+            if not covers and all((np.abs(name - middle) >= 2 * NAME).any() for name in taken):
+                found[heads[i]] = side
+                taken.append(middle)
+                break
+        else:
+            if own:
+                found[heads[i]] = "middle right"
+                taken.append(scaled[i] + np.array([1, 0]) * (NAME + 2 * POINT))
+        if len(found) > NAMED:
             break
-    return {(points[i].block, points[i].head) for i in found}
+    return found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gptviz.figures.head_finder import NOTHING, Point, finder, role_colors
+from gptviz.figures.head_finder import NAME, NAMED, NOTHING, POINT, SIDES, Point, finder, role_colors
 from gptviz.figures.head_portrait import distances, entropies
 from gptviz.figures.head_trial import Cost, Score, costs, here_and_general
 from gptviz.figures.role_sheet import Cell, role_sheet
@@ -35,6 +35,28 @@ def test_a_head_is_a_point_in_its_roles_colour(mode):
     assert (list(ring.x), list(ring.y)) == ([0.9], [0.1])
     nothing = finder([Point(0, 0, float("nan"), 1.0, "mixed")], ("a", "b"), labels, colors, (0, 0), mode)
     assert nothing.layout.annotations[0].text == NOTHING and not nothing.data[0].x
+
+
+def test_names_cover_no_point_and_no_other_name():
+    """A crowd near 0 and a few heads apart from it, as in a trained model."""
+    rng = np.random.default_rng(0)
+    crowd = [(0.1 * x, 0.02 * y) for x, y in rng.random((36, 2))]
+    apart = [(0.5 + 0.03 * i, 0.01 * i) for i in range(6)] + [(0.05, 0.8), (0.07, 0.79), (1.0, 0.0)]
+    points = [Point(i // 8, i % 8, x, y, "mixed") for i, (x, y) in enumerate([*crowd, *apart])]
+    chosen = (points[3].block, points[3].head)
+    (drawn, _ring) = finder(points, ("a", "b"), {"mixed": "m"}, {"mixed": "#000000"}, chosen, "light").data
+    places = np.array([drawn.x, drawn.y]).T / np.ptp([drawn.x, drawn.y], axis=1)
+    names = []  # their middles
+    for i, (text, side) in enumerate(zip(drawn.text, drawn.textposition, strict=True)):
+        own = points[i].block, points[i].head
+        assert text.strip() in ("", f"{own[0]}·{own[1]}")
+        if text.strip() and own != chosen:
+            names.append((i, places[i] + np.array(SIDES[side]) * (NAME + POINT)))
+    assert 3 <= len(names) <= NAMED and drawn.text[3].strip() == "0·3"
+    for i, middle in names:
+        assert not (np.abs(np.delete(places, i, axis=0) - middle) < NAME + POINT - 1e-9).all(axis=1).any()
+        others = [other for j, other in names if j != i]
+        assert all((np.abs(other - middle) >= 2 * NAME - 1e-9).any() for other in others)
 
 
 @pytest.mark.parametrize("mode", MODES)

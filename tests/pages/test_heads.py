@@ -175,13 +175,13 @@ def test_a_label_on_trial_holds_or_is_withdrawn(run_page, tried, known):
     assert np.allclose(own["x"], [0.1, 0.05, 0.02, 0.1 / 6]) and np.allclose(
         others["x"][:5], np.linspace(0.2, 0.6, 5)
     )
-    sentence = next(element.value for element in at.markdown if "On trial as" in element.value)
-    assert "holds" in sentence and "0.10 nats a token more" in sentence
+    short, sentence = (element.value for element in at.markdown if "On trial as" in element.value)
+    assert "**holds**" in short and "**holds**" in sentence and "0.10 nats a token more" in sentence
     assert {word for row in general["data"][0]["text"] for word in row if "previous" in word} == {
         "<s>previous</s>"
     }
     at.number_input(key="head").set_value(1).run()
-    assert any("withdrawn" in element.value for element in at.markdown if "On trial as" in element.value)
+    assert all("**withdrawn**" in said.value for said in at.markdown if "On trial as" in said.value)
     hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous token"]
     assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
     at.selectbox(key="claim").set_value("copies").run()

@@ -71,6 +71,8 @@ def test_every_sentence_of_a_trial() -> None:
             "resting": verdict("first", "enough", RISES, 0.001),
             "enough": verdict("previous", "enough", RISES, 0.001),
             "not enough": verdict("previous", "not enough", RISES, None),
+            "outcome": trial_words.outcome("previous", True),
+            "outcome: withdrawn": trial_words.outcome("first", False),
             "waits": trial_words.WAITS,
             "no claim": trial_words.no_claim("mixed"),
             "no trial": trial_words.no_claim("favourite"),

@@ -11,6 +11,11 @@ REPEATS = ("induction", "copies")  # labels that make use of repeats
 # ---- the trial ----
 
 
+def outcome(label: str, holds: bool) -> str:
+    """Above the pictures: no more than what came of it."""
+    return f"On trial as *{TITLES[label]}*, the label {'**holds**' if holds else 'is **withdrawn**'} (below)."
+
+
 def verdict(label: str, reason: str, rises: Mapping[str, float], others: float | None) -> str:
     """The trial's outcome, by its reason.
 

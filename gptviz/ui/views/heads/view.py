@@ -23,6 +23,7 @@ from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.heads import labels, measures, portraits, trials, words
 from gptviz.ui.views.heads.chosen import Chosen, choose
 from gptviz.ui.views.heads.snippet import measured_heads
+from gptviz.ui.views.heads.trial_words import outcome
 from gptviz.ui.views.heads.waiting import wait_for
 
 PARAMS = (*measures.PARAMS, *trials.PARAMS)
@@ -60,7 +61,7 @@ def draw(scene: Scene) -> None:
         said = words.sentence(
             chosen.role, scene.labels, chosen.in_general, chosen.hidden, chosen.unchanged_share
         )
-        prose(f"{said} {trials.verdict(trial)}" if trial else said, "head", "block")
+        prose(f"{said} {outcome(trial.label, trial.holds)}" if trial else said, "head", "block")
     _details(scene, chosen, trial, painted is not None)
 
 
