@@ -71,7 +71,7 @@ def finder(
                 "name": label,
                 "x": [p.x for p in some],
                 "y": [p.y for p in some],
-                "text": [_name(p, chosen) if (p.block, p.head) in named else "" for p in some],
+                "text": [_name(p, named.get((p.block, p.head)), chosen) for p in some],
                 "textposition": [named.get((p.block, p.head), "middle right") for p in some],
                 "textfont": {"size": 12},
                 "customdata": [[p.block, p.head, _says(p, axes, label)] for p in some],
@@ -132,10 +132,19 @@ def _range(values: Sequence[float]) -> dict[str, Any]:
     return {"range": [low - room, high + room]}
 
 
-def _name(point: Point, chosen: tuple[int, int]) -> str:
-    """Its numbers, beyond the ring where it is the chosen one."""
-    beyond = "\u2003" if (point.block, point.head) == chosen else ""
-    return f"{beyond}{point.block}·{point.head}{beyond}"
+def _name(point: Point, side: str | None, chosen: tuple[int, int]) -> str:
+    """Its numbers, beyond the ring where it is the chosen one; "" where they have no place."""
+    own = f"{point.block}·{point.head}"
+    if side is None or (point.block, point.head) != chosen:
+        return own if side else ""
+    space = "\u2003"
+    beyond = {
+        "middle right": f"{space}{own}",
+        "middle left": f"{own}{space}",
+        "top center": f"{own}<br>{space}",
+        "bottom center": f"{space}<br>{own}",
+    }
+    return beyond[side]
 
 
 def _names(points: Sequence[Point], chosen: tuple[int, int]) -> dict[tuple[int, int], str]:
@@ -155,7 +164,7 @@ def _names(points: Sequence[Point], chosen: tuple[int, int]) -> dict[tuple[int, 
     for i in sorted(order, key=lambda i: heads[i] != chosen):
         own = heads[i] == chosen
         others = np.delete(scaled, i, axis=0)
-        for side, towards in list(SIDES.items())[: 2 if own else 4]:
+        for side, towards in SIDES.items():
             middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if own else 1))
             covers = (np.abs(others - middle) < NAME + POINT).all(axis=1).any()
             if not covers and all((np.abs(name - middle) >= 2 * NAME).any() for name in taken):

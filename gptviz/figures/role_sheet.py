@@ -52,7 +52,7 @@ def role_sheet(
         heat |= {
             "text": [[_word(c, theme.quiet) for c in row] for row in cells],
             "texttemplate": "%{text}",
-            "textfont": {"size": 11, "color": theme.ink},
+            "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
         }
     plain = {"showgrid": False, "fixedrange": True, "ticks": ""}
     block, head = chosen
@@ -63,9 +63,10 @@ def role_sheet(
         "yaxis": plain
         | {
             "tickvals": np.arange(rows),
-            "ticktext": [f"block {b} " if rows <= 8 else f"{b} " for b in range(rows)],
+            "ticktext": [f"{b} " for b in range(rows)],
             "range": [rows - 0.5, -0.5],
-        },
+        }
+        | {"title": {"text": "block"}},
         "shapes": [frame((head - 0.5, head + 0.5), (block - 0.5, block + 0.5), line(theme.accent, 2.5))],
     }
     return figure([heat], layout, mode, height=64 + rows * (34 if rows <= 8 else 25), t=44, r=4)
@@ -78,7 +79,7 @@ def _steps(grounds: Sequence[str]) -> list[tuple[float, str]]:
 
 
 def _word(cell: Cell, quiet: str) -> str:
-    word = escape(cell.label, quote=False)
+    word = escape(cell.label, quote=False).replace(" ", "<br>")
     if cell.hidden:
         return f'<i style="color:{quiet}">{word}</i>'
     return f"<s>{word}</s>" if cell.withdrawn else word

@@ -49,10 +49,10 @@ def test_names_cover_no_point_and_no_other_name():
     names = []  # their middles
     for i, (text, side) in enumerate(zip(drawn.text, drawn.textposition, strict=True)):
         own = points[i].block, points[i].head
-        assert text.strip() in ("", f"{own[0]}·{own[1]}")
+        assert text.replace("<br>", "").strip() in ("", f"{own[0]}·{own[1]}")
         if text.strip() and own != chosen:
             names.append((i, places[i] + np.array(SIDES[side]) * (NAME + POINT)))
-    assert 3 <= len(names) <= NAMED and drawn.text[3].strip() == "0·3"
+    assert 3 <= len(names) <= NAMED and "0·3" in drawn.text[3]
     for i, middle in names:
         assert not (np.abs(np.delete(places, i, axis=0) - middle) < NAME + POINT - 1e-9).all(axis=1).any()
         others = [other for j, other in names if j != i]

@@ -51,7 +51,7 @@ def test_the_finder_and_the_bars_are_the_measured_roles(run_page, mini, query):
     chosen = most_telling(found) if not query else found[4][3]
     assert np.allclose(bars["data"][-1]["x"], [chosen.shares[name] for name in SHARES])
     words = np.array(sheet["data"][0]["text"])
-    assert words.tolist() == [[SHORT[role.kind] for role in row] for row in found]
+    assert words.tolist() == [[SHORT[role.kind].replace(" ", "<br>") for role in row] for row in found]
     chips = given(at, "chips")["weights"]
     assert chips == pytest.approx(trace["attn", chosen.block][chosen.head, -1].tolist())
 

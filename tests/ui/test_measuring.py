@@ -100,6 +100,19 @@ def test_it_goes_on_as_long_as_somebody_waits_for_it() -> None:
     assert first.join(WAIT) and job.join(WAIT) and job.state == "done"
 
 
+def test_how_long_it_still_takes_is_told_by_its_pace() -> None:
+    clock = [100.0]
+    queue, work = Jobs(10**6, rest=lambda _: None, now=lambda: clock[0]), Steps(4)
+    job = queue.get("a", work)
+    assert work.at.acquire(timeout=WAIT) and job.seconds_left is None
+    clock[0] = 130.0
+    work.go(1)
+    assert work.at.acquire(timeout=WAIT) and (job.done, job.of) == (1, 4)
+    assert job.seconds_left == 90.0  # thirty seconds a step, three more
+    work.go()
+    assert job.join(WAIT) and job.seconds_left is None
+
+
 def test_a_failure_is_a_sentence_and_the_next_one_works(queue: Jobs) -> None:
     def wrong(_progress: Progress) -> None:
         raise ValueError("the text is empty")

@@ -34,6 +34,7 @@ class Job(Generic[R]):
     def __init__(self, key: Hashable, work: Callable[[Progress], R], queue: "Jobs"):
         self.key, self._work, self._queue = key, work, queue
         self.state, self.done, self.of = "stopped", 0, 1
+        self._began = 0.0
         self.result: R | None = None
         self.error: str | None = None
         self._go = threading.Event()  # cleared to stop it
@@ -43,6 +44,13 @@ class Job(Generic[R]):
     def active(self) -> bool:
         """Whether it will change by itself."""
         return self.state in ("waiting", "working")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how long it still takes, at the pace so far; None while that cannot be told."""
+        if self.state != "working" or not self.done:
+            return None
+        return (self._queue.now() - self._began) * (self.of - self.done) / self.done
 
     def start(self) -> None:
         """Queue it, unless it is done, works or waits."""
@@ -78,7 +86,7 @@ class Jobs:
         now: Callable[[], float] = time.monotonic,
     ):
         self.max_bytes = max_bytes
-        self._rest, self._now = rest, now
+        self._rest, self.now = rest, now
         self._jobs: dict[Hashable, Job[Any]] = {}  # the least recently asked for first
         self._waiting: list[Job[Any]] = []
         self._changed = threading.Condition()
@@ -123,12 +131,12 @@ class Jobs:
 
     def look(self, job: Job[Any], who: str) -> None:
         with self._changed:
-            job._looked[who] = self._now()
+            job._looked[who] = self.now()
 
     def leave(self, job: Job[Any], who: str) -> None:
         with self._changed:  # which may be entered again from within
             job._looked.pop(who, None)
-            if not any(self._now() - at < GONE for at in job._looked.values()):
+            if not any(self.now() - at < GONE for at in job._looked.values()):
                 self.stop(job)
 
     def stop(self, job: Job[Any]) -> None:
@@ -172,6 +180,7 @@ class Jobs:
 
     def _do(self, job: Job[Any]) -> None:
         began = time.monotonic()
+        job._began = self.now()
 
         def progress(done: int, of: int) -> None:
             nonlocal began

@@ -26,6 +26,8 @@ def test_every_sentence() -> None:
             "measure": words.measure("induction"),
             "measure: here": words.measure("here_previous"),
             "working": words.working(12, 72),
+            "waiting": words.WAITING,
+            "left": "|".join(words.left(seconds) for seconds in (None, 4.9, 41.0, 89.0, 200.0)),
             "stopped": words.STOPPED,
             "measured": words.measured(16, 3072, 42, 10361),
             "changed": words.CHANGED,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
+from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.views.heads import Measured, words
 
@@ -33,9 +34,10 @@ def boxes() -> tuple[str, str]:
     """Draw the two boxes; the names of the measures across and up."""
     for param in PARAMS:
         param.within(NAMES)
+    width = 340 if state.PRESENT.value else 238  # type is larger there
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
         across, up = (
-            param.widget(st.selectbox, label, options=NAMES, format_func=words.measure, width=238)
+            param.widget(st.selectbox, label, options=NAMES, format_func=words.measure, width=width)
             for param, label in ((ACROSS, "Across"), (UP, "Up"))
         )
     return across, up

@@ -8,6 +8,7 @@ from gptviz import Run
 from gptviz.analysis.head_trial import TESTABLE, Trial
 from gptviz.figures.head_trial import Cost, costs
 from gptviz.ui.measuring import trial_job
+from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
@@ -75,7 +76,7 @@ def _claim(chosen: Chosen) -> str | None:
         index=None,
         format_func=words.TITLES.__getitem__,
         placeholder=words.TITLES[own] + ", its own label" if own in TESTABLE else "choose a label",
-        width=300,
+        width=420 if state.PRESENT.value else 300,
     )
     return own if label is None and own in TESTABLE else label
 

@@ -11,8 +11,8 @@ import streamlit as st
 
 from gptviz.ui.measuring import Job
 from gptviz.ui.runs import session
+from gptviz.ui.views.heads import words
 
-WAITING = "Waits its turn: other work goes on in the background."
 EVERY_SECONDS = 1.5  # between two looks at work that goes on
 _LEFT = "measuring_left"  # in the session: the jobs that it does not wait for, by their names
 
@@ -44,7 +44,8 @@ def wait_for(key: str, find: Find, says: Says, stopped: str) -> Any:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             if going:
                 st.button("Stop", key=f"{key}_stop", on_click=_stop, args=(find,))
-                said = WAITING if now.state == "waiting" else says(now.done, now.of)
+                said = words.WAITING if now.state == "waiting" else says(now.done, now.of)
+                said += words.left(now.seconds_left)
                 st.progress(now.done / now.of if now.of else 0.0, said)
             else:
                 st.caption(stopped, width="content")

@@ -1,5 +1,6 @@
 """The sentences of "Heads on trial": numbers in, Markdown out. `shown` are the tokens for the screen."""
 
+import math
 from collections.abc import Collection, Sequence
 
 from gptviz.analysis.head_roles import HeadRole
@@ -147,6 +148,18 @@ LOOK_FOR = (
 
 def working(done: int, of: int) -> str:
     return f"In general: every head is read on other texts, {done} of {of}. Until then you see this text's."
+
+
+WAITING = "Waits its turn: other work goes on in the background."
+
+
+def left(seconds: float | None) -> str:
+    """Behind how far it is: about how long it still takes, where that is worth saying."""
+    if seconds is None or seconds < 5:
+        return ""
+    if seconds < 90:
+        return f" (about {5 * math.ceil(seconds / 5)} s more)"
+    return f" (about {math.ceil(seconds / 60)} min more)"
 
 
 STOPPED = "The general scores were stopped: what you see is of this text alone."
