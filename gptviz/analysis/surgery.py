@@ -87,7 +87,7 @@ def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surg
 
     The model's edits are made in every pass. Raises ValueError for a text of one token, for which nothing is
     cached, for positions that are not, and for edits that a cache cannot have: those that depend on the whole
-    text, and those that say at which positions attention looks where one is taken out.
+    text, and those that say at which positions attention looks where one is taken out or another's.
     """
     if len(ids) < 2:
         raise ValueError("of a text of one token nothing is cached when the next one is written")
@@ -131,7 +131,7 @@ def other_text(ids: Sequence[int], operation: Operation) -> list[int]:
 def _check_edits(lm: LanguageModel, operation: Operation) -> None:
     for edit in lm.edits:
         places = edit.site == "attn" and edit.value not in ("zero", "uniform", "mean")
-        if not edit.is_causal or (places and operation.kind == "delete"):
+        if not edit.is_causal or (places and operation.kind in ("delete", "swap")):
             raise ValueError(
                 f"{operation.kind!r} cannot be done with this edit of {edit.site!r}, which means something "
                 "else where only the last token is read: take the edit back, or give lm.plain"

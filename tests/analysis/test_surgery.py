@@ -86,6 +86,46 @@ def test_each_operation_is_the_attention_written_out(lm, operation):
     torch.testing.assert_close(found.uncached, lm.trace(IDS).logits(-1), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", Operation.KINDS)
+@pytest.mark.parametrize("edit", ["z.0.1+3=zero", "v.1.2=zero", "mlp_out.0=zero", "z.*.0=zero"])
+def test_of_a_changed_model_it_is_that_of_one_with_those_weights_at_zero(kind, edit):
+    """An edit to zero is a model whose weights there are zero: no edit is made in its passes."""
+    lm, other = random_lm(seed=3), random_lm(seed=3)
+    d, parsed = lm.config.head_dim, Edit.parse(edit)
+    with torch.no_grad():
+        for b in parsed.blocks(lm.config.n_layers):
+            block = other.model.trf_blocks[b]
+            for h in parsed.heads or ():
+                part = slice(h * d, (h + 1) * d)
+                if parsed.site == "z":
+                    block.att.out_proj.weight[:, part] = 0
+                else:
+                    block.att.W_value.weight[part], block.att.W_value.bias[part] = 0, 0
+            if parsed.site == "mlp_out":
+                block.ff.layers[2].weight.zero_(), block.ff.layers[2].bias.zero_()
+    asked = {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
+    found, wanted = (surgery(one, IDS, Operation(kind, 2, *asked)) for one in (lm.edited(edit), other))
+    assert found.agrees and found.kl_bits > 0
+    for name in ("uncached", "cached", "after"):
+        torch.testing.assert_close(getattr(found, name), getattr(wanted, name), rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(found.after, surgery(lm, IDS, Operation(kind, 2, *asked)).after, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind"),
+    [
+        ("z.0=mean", "swap values"),
+        ("attn.1.0=first", "delete"),
+        ("attn.*=hide3", "swap"),
+        ("k.0@-1=zero", "swap"),
+    ],
+)
+def test_an_edit_that_means_something_else_there_is_refused(edit, kind):
+    asked = () if kind == "delete" else (5,)
+    with pytest.raises(ValueError, match=r"give lm\.plain"):
+        surgery(random_lm().edited(edit), IDS, Operation(kind, 2, *asked))
+
+
 @settings(max_examples=20)
 @given(position=st.integers(0, N - 1), seed=st.integers(0, 3))
 def test_to_delete_is_to_hide_a_column_from_the_new_query_in_all_blocks(position, seed):

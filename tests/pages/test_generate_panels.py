@@ -7,6 +7,7 @@ import torch
 from gptviz.analysis.decoding_cost import steps
 from gptviz.analysis.repetition import share_along
 from gptviz.analysis.surgery import Operation, surgery
+from gptviz.figures.next_token import probability_text
 from gptviz.ui.shell.details import program
 from gptviz.ui.views.generate.panels.looked_snippet import last_row
 from gptviz.ui.views.generate.panels.loops_snippet import shares
@@ -104,6 +105,22 @@ def test_what_comes_after_an_operation(mini, query, operation):
     for bars, logits in ((before, found.cached), (now, found.after)):
         assert np.isclose(max(bars["x"]), logits.softmax(0).max(), atol=1e-4)
     assert "Check." in words_on(at)
+
+
+def test_of_a_changed_model_both_are_said(mini):
+    edit, operation = "z.4.3=zero", Operation("delete", 0)
+    at = open_panels("surgery", written=1, edits=edit, surgery_at=0)
+    ids = mini.encode(TEXT)
+    changed, plain = surgery(mini.edited(edit), ids, operation), surgery(mini, ids, operation)
+    before, now = charts(at)[0]["data"]
+    assert np.isclose(max(before["x"]), changed.cached.softmax(0).max(), atol=1e-4)
+    assert np.isclose(max(now["x"]), changed.after.softmax(0).max(), atol=1e-4)
+    token = int(changed.cached.argmax())
+    unchanged = next(m.value for m in at.markdown if m.value.startswith("**Unchanged**, the model gives"))
+    for logits in (plain.cached, plain.after):
+        assert probability_text(float(logits.softmax(0)[token])) in unchanged
+    refused = open_panels("surgery", written=1, edits="z.4.3=mean", surgery_at=0)
+    assert not charts(refused) and any("give lm.plain" in box.value for box in refused.info)
 
 
 def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):

@@ -46,6 +46,8 @@ def test_every_sentence():
             "frozen": words.frozen(OLD, MILL, "·town"),
             "became: another": words.became("·mill", 0.93, "·town", 0.21, 0.0012, 3.21),
             "became: the same": words.became("·mill", 0.93, "·mill", 0.88, 0.88, 0.0),
+            "became: unchanged": words.became_unchanged("·mill", 0.906, 0.12, 2.4),
+            "not operated": words.not_operated("an edit depends on the whole text"),
             "unfrozen": words.unfrozen("·town", 0.81, "·mill", 0.0002),
             "unfrozen: the same": words.unfrozen("·see", 0.81, "·see", 0.81),
             "one token": words.ONE_TOKEN,

@@ -47,9 +47,9 @@ def _trace(run: Run, reduction: Reduction) -> Trace:
 
 
 @per_run
-def operated(run: Run, operation: Operation) -> Surgery | None:
-    """None for a changed model: the cache that is operated on is that of the model as it is."""
-    return None if run.edits else surgery(runs.model(run), run.ids, operation)
+def operated(run: Run, operation: Operation) -> Surgery:
+    """Raises ValueError, a sentence, for a change of the model that a cache cannot have."""
+    return surgery(runs.model(run), run.ids, operation)
 
 
 # ---- loops ----

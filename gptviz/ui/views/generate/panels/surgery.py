@@ -57,9 +57,10 @@ def _draw(scene: Scene, written: Written) -> None:
     labels = [show_token(token.raw) for token in tokens]
     received = derived.last_rows(run).mean(axis=(0, 1))  # (T,): of the last token, over all heads
     operation = _choose(scene, written, labels, received)
-    found = derived.operated(run, operation)
-    if found is None:
-        st.info(words.CHANGED_MODEL)
+    try:
+        found = derived.operated(run, operation)
+    except ValueError as error:
+        st.info(words.not_operated(str(error)))
         return
     said = words.check(found.disagreement, len(found.after), found.agrees)
     if not found.agrees:
@@ -81,6 +82,14 @@ def _draw(scene: Scene, written: Written) -> None:
         ),
         "KL divergence",
     )
+    if run.edits:
+        plain = derived.operated(run.plain, operation)
+        was = [logits.double().softmax(0) for logits in (plain.cached, plain.after)]
+        st.markdown(
+            words.became_unchanged(
+                show_id(lm, before), float(was[0][before]), float(was[1][before]), plain.kl_bits
+            )
+        )
     ids = _first_choices(found)
     scene.chart(
         before_after([show_id(lm, i) for i in ids], tops[0][ids].numpy(), tops[1][ids].numpy(), scene.mode),

@@ -211,10 +211,19 @@ def unfrozen(token: str, p: float, left: str, q: float) -> str:
     return f"With nothing frozen, the changed text gives {as_code(token)} {probability_text(p)}{old}."
 
 
-CHANGED_MODEL = (
-    "The model is changed, and this is done on the cache of the model as it is: "
-    "take the changes back to use it."
-)
+def became_unchanged(token: str, p: float, left: float, kl: float) -> str:
+    """The same token in the model without its changes, before the operation and after it."""
+    return (
+        f"**Unchanged**, the model gives {as_code(token)} {probability_text(p)} before and "
+        f"{probability_text(left)} after: {'0' if kl < 1e-6 else significant(kl, 2)} bits."
+    )
+
+
+def not_operated(error: str) -> str:
+    """Of a change that a cache cannot have."""
+    return f"This cannot be done with the model as it is changed now: {error}."
+
+
 ONE_TOKEN = (
     "The model reads one token only: it looks at itself, and nothing is cached. Write another token first."
 )
