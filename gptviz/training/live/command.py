@@ -64,9 +64,10 @@ def run_live(args: argparse.Namespace) -> None:
     """Train; a refusal is one line on standard error, and exit status 1."""
     if args.leash:
         threading.Thread(target=_end_with_the_server, args=(args.work,), daemon=True).start()
-    if args.nice and hasattr(os, "nice"):
-        os.nice(args.nice)
     from gptviz.training.live.work import train
+
+    if args.nice and hasattr(os, "nice"):  # only now: loading torch behind a busy server takes a minute
+        os.nice(args.nice)
 
     try:
         planned(args)

@@ -11,7 +11,7 @@ from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.training.queue import Heads, Queue, Training
 
-ALONE = 2  # threads of a run that trains alone: with two it is done in about half the time
+ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
 AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
 DEFAULT_MEGABYTES = 4096
 
