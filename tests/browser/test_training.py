@@ -11,8 +11,9 @@ TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch
 def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     page = open_page("training", **{f"tr_{name}": value for name, value in TINY.items()})
     page.get_by_text("Choose everything yourself").click()
+    settled(page)
     page.get_by_role("button", name="Train it").click()
-    # its process gives way to everything else here: beside other tests it waits minutes for a core
+    # its process gives way to everything else here: beside other tests it waits for a core
     page.get_by_text("Done: step 60 of 60").wait_for(timeout=240_000)
     settled(page)
     assert values(page, "training_curves", 1, "x").tolist() == [0, 20, 40, 60]

@@ -4,7 +4,8 @@
 // - the websocket: a rerun that was asked for, a run that began, a run that ended (BackMsg.rerun_script,
 //   ForwardMsg.new_session and script_finished; protobuf's fields by number);
 // - short timers: a slider sends its value 200 ms after the last key, Plotly draws a moment later;
-// - the document: no placeholder, nothing stale, every chart drawn.
+// - the document: no placeholder, nothing stale, every chart drawn, no expander on its way: what is in one
+//   that still opens moves, and a click may find nothing where it was.
 // gptvizBusy() gives the reasons why the page is not at rest, an empty list when it is.
 (() => {
   const RERUN_SCRIPT = 11, NEW_SESSION = 4, SCRIPT_FINISHED = 6; // streamlit.proto
@@ -86,6 +87,9 @@
     if (document.fonts.status !== 'loaded') reasons.push('fonts are on their way');
     if (timers.size) reasons.push(`timers: ${[...timers.values()]} ms`);
     if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) reasons.push('something is stale');
+    if ([...document.querySelectorAll('details')].some((one) => one.getAnimations().length)) {
+      reasons.push('an expander is on its way');
+    }
     for (const chart of document.querySelectorAll('[data-testid=stPlotlyChart]')) {
       if (!chart.querySelector('.main-svg')) reasons.push('a chart is not drawn');
     }

@@ -294,7 +294,7 @@ def everything_per_run() -> list:
 def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monkeypatch):
     """Two runs that differ only in an edit: each gets its own numbers, in whatever order one asks."""
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
-    changed = plain.edited(Edit("tok_emb", value="mean"))
+    changed = plain.edited(Edit("tok_emb", value="zero"))
     more = {name: ARGUMENTS[name] for name in list(inspect.signature(function).parameters)[1:]}
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}
