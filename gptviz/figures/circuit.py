@@ -14,7 +14,8 @@ from gptviz.figures.heatmaps import BAR, signed_axis
 from gptviz.figures.marks import across, frame, line
 from gptviz.figures.theme import Mode, figure, palette
 
-ROW, LOW_ROW = 34, 26  # pixels of a row of the sheet: of up to eight blocks, of more
+ROW, LOW_ROW = 34, 26  # pixels of a row of the sheet: of up to HIGH_ROWS blocks, of more
+HIGH_ROWS = 8  # with them a cell has room for two lines
 WRITTEN_HEADS = 12  # above it cells have no room for numbers
 
 
@@ -23,11 +24,13 @@ def circuit_sheet(
     inside: Collection[tuple[int, int]],
     shape: tuple[int, int],
     mode: Mode,
+    unchanged: NDArray[np.floating] | None = None,
 ) -> Figure:
-    """Blocks x heads: who is in the circuit is framed, who is not is hatched out by a thin cross.
+    """Blocks x heads: who is in the circuit has a thick frame, who is not a thin one.
 
     `brings` (L, H) colours a cell: F with the head less F without it, the others as they are. Without it the
-    cells have no colour. `shape` is (L, H).
+    cells have no colour. `shape` is (L, H). `unchanged` (L, H) is what it brings in the model without its
+    changes: in brackets below the number.
     """
     rows, count = shape
     colors = palette(mode)
@@ -37,6 +40,7 @@ def circuit_sheet(
         [
             f"block {b}, head {h}: {'in the circuit' if (b, h) in inside else 'set to its mean'}"
             + ("" if brings is None else f"; with it F is {_more(float(values[b, h]))} than without it")
+            + ("" if unchanged is None else f", in the unchanged model {_more(float(unchanged[b, h]))}")
             + f"<br>a click {'takes it out' if (b, h) in inside else 'puts it in'}"
             for h in range(count)
         ]
@@ -53,7 +57,7 @@ def circuit_sheet(
     }
     if brings is not None and count <= WRITTEN_HEADS:
         cells |= {
-            "text": [[fixed(value, 2) for value in row] for row in values],
+            "text": _written(values, unchanged if rows <= HIGH_ROWS else None),
             "texttemplate": "%{text}",
             "textfont": {"size": 11},
         }
@@ -77,8 +81,19 @@ def circuit_sheet(
         },
         "shapes": shapes,
     }
-    height = BAR + 34 + rows * (ROW if rows <= 8 else LOW_ROW)
+    height = BAR + 34 + rows * (ROW if rows <= HIGH_ROWS else LOW_ROW)
     return figure([cells], layout, mode, height=height, t=BAR + 26, r=4)
+
+
+def _written(values: NDArray[np.floating], unchanged: NDArray[np.floating] | None) -> list[list[str]]:
+    """The cells' numbers, the unchanged model's below them."""
+    own = [[fixed(value, 2) for value in row] for row in values]
+    if unchanged is None:
+        return own
+    return [
+        [f"{said}<br>({fixed(value, 2)})" for said, value in zip(*pair, strict=True)]
+        for pair in zip(own, unchanged, strict=True)
+    ]
 
 
 def _more(value: float) -> str:

@@ -9,6 +9,7 @@ import pytest
 from gptviz.analysis import circuit
 from gptviz.analysis.circuit import Circuit, in_order, parse, random_order, score
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
+from gptviz.digits import fixed
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.circuit.snippet import kept
 from tests.specs import charts
@@ -103,6 +104,26 @@ def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini, capsy
     assert any(f"of the unchanged one {old[token]:.3g}" in caption.value for caption in at.caption)
     kept(mini.edited("z.4.3=zero"), TEXT, 11, token, heads="4.3+5.0", others="mean")
     assert f"the whole unchanged model: {old[token]:.5f}" in capsys.readouterr().out
+
+
+def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
+    at = run_page("circuit", text=TEXT, edits="z.4.3=zero", circuit="4.0+5.0", others="mean", target=99)
+    sheet = charts(at)[0]["data"][0]
+    own = by_edits(mini, TEXT, [(4, 0), (5, 0)], 99, "mean")
+    without = by_edits(mini, TEXT, [(4, 0)], 99, "mean")
+    changed = mini.edited("z.4.3=zero")
+    gone = [by_edits(changed, TEXT, heads, 99, "mean") for heads in ([(4, 0), (5, 0)], [(4, 0)])]
+    assert sheet["z"][5][0] == pytest.approx(gone[0] - gone[1], abs=1e-5)
+    assert sheet["text"][5][0] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
+    at.session_state["numbers_circuit"] = True
+    at.run()
+    table = next(one.value for one in at.dataframe if "brings" in one.value).set_index(["block", "head"])
+    assert table.loc[(5, 0), "unchanged brings"] == pytest.approx(own - without, abs=1e-5)
+    assert table.loc[(5, 0), "brings"] == pytest.approx(gone[0] - gone[1], abs=1e-5)
+    at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")
+    assert "<br>" not in charts(at)[0]["data"][0]["text"][5][0]
+    at.button(key="circuit_sheet_beside").click().run()
+    assert "<br>" in charts(at)[0]["data"][0]["text"][5][0] and at.query_params["sheet_unchanged"] == "on"
 
 
 def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):

@@ -19,7 +19,8 @@ CIRCUIT: Param[str | None] = Param("circuit", str, None)  # None: what the searc
 SEARCH: Param[str | None] = Param("search", str, None, if_there)
 SCORE: Param[str | None] = Param("score", str, None)  # what a link says of its circuit
 SHEET: Param[str | None] = Param("sheet", str, None, if_there)  # None: its colours where that is quick
-PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET)
+BESIDE: Param[str | None] = Param("sheet_unchanged", str, None, if_there)  # the unchanged model's, likewise
+PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESIDE)
 
 NOBODY = "none"  # the empty circuit, in an address
 

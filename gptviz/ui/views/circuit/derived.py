@@ -64,8 +64,13 @@ def search(run: Run, asked: Asked, way: str, stop: Callable[[], Any]) -> Circuit
     )
 
 
-def brings(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> NDArray[np.float64]:
-    """What each head brings, (L, H): F of the circuit with it, less F without it."""
+def brings(
+    run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any], key: str = ""
+) -> NDArray[np.float64]:
+    """What each head brings, (L, H): F of the circuit with it, less F without it.
+
+    `key` tells one bar with its button from another on the same page.
+    """
 
     def work(progress: Progress) -> NDArray[np.float64]:
         passes = asked.passes(run)
@@ -79,7 +84,7 @@ def brings(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> NDA
         result: NDArray[np.float64] = sign * (own - without_each(passes, heads, progress))
         return result
 
-    return _watched(("brings", asked, heads), run, stop, work)
+    return _watched(("brings", asked, heads), run, stop, work, key)
 
 
 def score(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> Score:
@@ -92,5 +97,7 @@ def score(run: Run, asked: Asked, heads: Heads, stop: Callable[[], Any]) -> Scor
     )
 
 
-def _watched(name: tuple[Any, ...], run: Run, stop: Callable[[], Any], work: Callable[[Progress], T]) -> T:
-    return watched((__name__, *name), run, work, words.searching, f"circuit_stop_{name[0]}", stop)
+def _watched(
+    name: tuple[Any, ...], run: Run, stop: Callable[[], Any], work: Callable[[Progress], T], key: str = ""
+) -> T:
+    return watched((__name__, *name), run, work, words.searching, f"circuit_stop_{name[0]}{key}", stop)

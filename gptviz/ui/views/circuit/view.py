@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from gptviz.analysis.circuit import Circuit, subsets, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
 from gptviz.analysis.shapes import run_first_block
-from gptviz.figures.circuit import Curve, circuit_curve, circuit_sheet
+from gptviz.figures.circuit import Curve, circuit_curve
 from gptviz.model import MultiHeadAttention
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import in_link
@@ -22,6 +21,7 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
+from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.circuit import derived, words
 from gptviz.ui.views.circuit.choice import (
     CIRCUIT,
@@ -31,16 +31,15 @@ from gptviz.ui.views.circuit.choice import (
     PARAMS,
     SCORE,
     SEARCH,
-    SHEET,
     Chosen,
     buttons,
     chosen_of,
     controls,
     searches_of,
     take,
-    toggle,
 )
 from gptviz.ui.views.circuit.derived import Asked
+from gptviz.ui.views.circuit.sheet import Brought, sheet
 from gptviz.ui.views.circuit.snippet import kept as kept_in_python
 from gptviz.ui.views.circuit.words import Measured
 from gptviz.ui.views.examples import example_row
@@ -65,7 +64,7 @@ def draw(scene: Scene) -> None:
         _say(scene, chosen)
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        brings = _sheet(scene, asked, chosen)
+        brought = sheet(scene, asked, chosen)
     with right:
         _curve(scene, asked, chosen, searches)
     _golf(scene, asked, chosen)
@@ -73,7 +72,7 @@ def draw(scene: Scene) -> None:
     st.caption(words.STAY)
     _worth(scene, asked, chosen)
     example_row("A copied passage", "A name comes back", "A quotation closes")
-    _details(scene, asked, chosen, searches, brings)
+    _details(scene, asked, chosen, searches, brought)
 
 
 # ---- what is said ----
@@ -124,32 +123,6 @@ def _golf(scene: Scene, asked: Asked, chosen: Chosen) -> None:
 
 
 # ---- the pictures ----
-
-
-def _sheet(scene: Scene, asked: Asked, chosen: Chosen) -> NDArray[np.float64] | None:
-    """Who is in, coloured by what each brings where that is quick or asked for."""
-    SHEET.within(("on", "off"))
-    config, brings = scene.lm.config, None
-    slow = is_asked_for(scene.lm, len(scene.tokens), chosen.of)
-    if SHEET.value == "on" or (SHEET.value is None and not slow):
-        brings = derived.brings(scene.run, asked, chosen.heads, lambda: SHEET.set("off"))
-    else:
-        st.button(words.ask(chosen.of), key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
-    st.caption(words.sheet(chosen.measured))
-    scene.chart(
-        circuit_sheet(brings, chosen.heads, (config.n_layers, config.n_heads), scene.mode),
-        key="circuit_sheet",
-        alt=f"The circuit of {chosen.measured.axis}: {len(chosen.heads)} of {chosen.of} heads",
-    )
-    heads = chosen.heads
-    cell_clicks(
-        "circuit_sheet",
-        config.n_layers,
-        config.n_heads,
-        lambda block, head: toggle(heads, (block, head)),
-        scene.mode,
-    )
-    return brings
 
 
 def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circuit]) -> None:
@@ -234,11 +207,14 @@ def _details(
     asked: Asked,
     chosen: Chosen,
     searches: dict[str, Circuit],
-    brings: NDArray[np.float64] | None,
+    brought: Brought,
 ) -> None:
-    in_numbers(
-        lambda: _table(chosen, brings, scene.lm.config.n_heads), "circuit", words.NUMBERS, "every head"
-    )
+    def table() -> pd.DataFrame:
+        n_heads = scene.lm.config.n_heads
+        old = None if brought.unchanged is None else _table(chosen, brought.unchanged, n_heads)
+        return both(_table(chosen, brought.own, n_heads), old, ("brings",))
+
+    in_numbers(table, "circuit", caption(words.NUMBERS, brought.unchanged), "every head")
     if searches:
         steps = [found.steps.assign(way=words.CURVES[way]) for way, found in searches.items()]
         values = derived.random(scene.run, asked)

@@ -68,6 +68,10 @@ def sheet(measured: Measured) -> str:
     )
 
 
+BESIDE = "Colour it for the unchanged model, too"
+IN_BRACKETS = " In brackets, and at a hover: what it brings in the unchanged model."
+
+
 LOOK_FOR = (
     "**What to look for.** A framed head that is pale can go; a head that is orange and not framed is "
     "missed. Heads work together: one that copies is worth nothing without the one that finds what to "
