@@ -16,6 +16,7 @@ from gptviz.figures.theme import Mode, figure, palette
 
 ROW, LOW_ROW = 34, 26  # pixels of a row of the sheet: of up to HIGH_ROWS blocks, of more
 HIGH_ROWS = 8  # with them a cell has room for two lines
+VISIBLE = 0.005  # below it a cell's two decimals are zeros: the scale and the hover say how little it is
 WRITTEN_HEADS = 12  # above it cells have no room for numbers
 
 
@@ -36,6 +37,7 @@ def circuit_sheet(
     colors = palette(mode)
     values = np.zeros(shape) if brings is None else np.asarray(brings, dtype=np.float64)
     limit = float(np.abs(values).max()) or 1.0
+    largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     says = [
         [
             f"block {b}, head {h}: {'in the circuit' if (b, h) in inside else 'set to its mean'}"
@@ -55,7 +57,7 @@ def circuit_sheet(
         "xgap": 5,
         "ygap": 5,
     }
-    if brings is not None and count <= WRITTEN_HEADS:
+    if brings is not None and count <= WRITTEN_HEADS and largest >= VISIBLE:
         cells |= {
             "text": _written(values, unchanged if rows <= HIGH_ROWS else None),
             "texttemplate": "%{text}",

@@ -25,6 +25,7 @@ def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
     The figure's upper margin must be at least `BAR`.
     """
     end = significant(limit, 2)
+    right -= 0.01 * max(0, len(end) - 4)  # a label that runs over the figure's edge would not be drawn
     return {
         "colorscale": palette(mode).signed,
         "cmin": -limit,

@@ -107,12 +107,14 @@ def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini, capsy
 
 
 def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
-    at = run_page("circuit", text=TEXT, edits="z.4.3=zero", circuit="4.0+5.0", others="mean", target=99)
+    at = run_page("circuit", edits="z.4.3=zero", others="mean")
     sheet = charts(at)[0]["data"][0]
-    own = by_edits(mini, TEXT, [(4, 0), (5, 0)], 99, "mean")
-    without = by_edits(mini, TEXT, [(4, 0)], 99, "mean")
-    changed = mini.edited("z.4.3=zero")
-    gone = [by_edits(changed, TEXT, heads, 99, "mean") for heads in ([(4, 0), (5, 0)], [(4, 0)])]
+    mill, everyone = mini.encode(" mill")[0], set(all_heads(mini))
+    own, without, *gone = [
+        by_edits(lm, DEFAULT_TEXT, heads, mill, "mean")
+        for lm in (mini, mini.edited("z.4.3=zero"))
+        for heads in (everyone, everyone - {(5, 0)})
+    ]
     assert sheet["z"][5][0] == pytest.approx(gone[0] - gone[1], abs=1e-5)
     assert sheet["text"][5][0] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
     at.session_state["numbers_circuit"] = True
