@@ -19,7 +19,7 @@ def distances(shares: Floats, mode: Mode) -> Figure:
     colors = palette(mode)
     shares = np.append(shares[:FAR], shares[FAR:].sum()) if len(shares) > FAR + 1 else shares
     n = len(shares)
-    names = ["itself", *map(str, range(1, n - 1)), f"{n - 1} or more"]
+    names = ["itself", *map(str, range(1, n - 1)), f"{n - 1}+"]  # a longer one would run over the edge
     far = ["to the token itself", *(f"{d} back" for d in range(1, n - 1)), f"{n - 1} or more back"]
     bars = {
         "type": "bar",

@@ -115,10 +115,10 @@ def test_a_role_that_a_text_cannot_show_is_greyed(mode):
 def test_distances_end_in_all_that_is_farther(mode):
     fig = distances(np.array([0.1, 0.6, 0.2, 0.1]), mode)
     assert np.allclose(fig.data[0].y, [0.1, 0.6, 0.2, 0.1])
-    assert list(fig.layout.xaxis.ticktext) == ["itself", "1", "2", "3 or more"]
+    assert list(fig.layout.xaxis.ticktext) == ["itself", "1", "2", "3+"]
     assert fig.data[0].customdata[1] == "60 % goes 1 back"
     long = distances(np.full(40, 0.025), mode)
-    assert np.isclose(long.data[0].y[-1], 0.4) and long.layout.xaxis.ticktext[-1] == "24 or more"
+    assert np.isclose(long.data[0].y[-1], 0.4) and long.layout.xaxis.ticktext[-1] == "24+"
     assert len(long.layout.xaxis.tickvals) <= 11
 
 

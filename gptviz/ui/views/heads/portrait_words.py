@@ -24,8 +24,8 @@ def places(by_role: str | None) -> str:
     """Over the passages; `by_role` is what they are chosen by, None for the largest single weight."""
     chosen = "the largest weight on one token" if by_role is None else f"the share of *{by_role}*"
     return (
-        f"**Where it is most itself**, by {chosen}. From the framed token, the darker a token, the more of "
-        "the attention goes there"
+        f"**Where it is most itself**, by {chosen}. From the framed token, the stronger a token's colour, "
+        "the more of the attention goes there"
     )
 
 

@@ -107,7 +107,7 @@ def _places(lm: LanguageModel, places: Sequence[Passage], mode: Mode) -> str:
     """Each place as a line: its pieces of text, the keys coloured by their weights, the query framed."""
     return "".join(
         f'<p class="gv-place" data-testid="place" data-share="{place.share:.4f}" style="line-height: 1.9; '
-        f'margin: 0 0 0.5rem 0">{_text(lm, place, mode)} <small style="opacity: 0.7">'
+        f'margin: 0 0 0.5rem 0">{_text(lm, place, mode)} <small style="opacity: 0.7; margin-left: 0.4em">'
         f"{escape(place.title)}, {weight(place.share)}</small></p>"
         for place in places
     )

@@ -43,8 +43,8 @@ def looked(
 
 
 LOOKED_AT = (
-    "The darker a token, the more attention it had. What was written is not there yet: a token is written "
-    "before it exists. Click a token to see below which heads looked at it, step by step."
+    "The stronger a token's colour, the more attention it had. What was written is not there yet: a token is "
+    "written before it exists. Click a token to see below which heads looked at it, step by step."
 )
 
 
