@@ -87,7 +87,8 @@ def modules_of(model: nn.Module) -> list[nn.Module]:
     """All its modules. (model.modules() works out names: a tenth of a short pass through a small model.)"""
     found = [model]
     for module in found:  # which grows meanwhile
-        found.extend(child for child in module._modules.values() if child is not None)
+        if module._modules:
+            found += [child for child in module._modules.values() if child is not None]
     return found
 
 

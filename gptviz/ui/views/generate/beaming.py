@@ -19,10 +19,13 @@ from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.generate import derived, play, words
 from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.written import WrittenStep, log_probability, perplexity
+from gptviz.ui.views.sideways import sideways
 from gptviz.ui.words import show_id
 
 BEAMS = Param("beams", int, 3, between)
 TOKENS = Param("beam_tokens", int, 8, between)
+COLUMN = 72  # pixels of a token's column, so that its word stands clear of the next
+FIT_A_PHONE = 3  # columns
 PARAMS = (BEAMS, TOKENS)
 MOST_BEAMS, MOST_TOKENS = 6, 16
 
@@ -55,6 +58,8 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
         old = derived.beams_unchanged(base, int(beams), int(tokens)) if base.edits else None
     best = rounds[-1].kept[0]
     prose(words.beams(int(beams), int(tokens), best.log_probability, found[1][2], found[2][2]), "vocabulary")
+    if tokens > FIT_A_PHONE:
+        sideways("generate_beam_tree", COLUMN * (int(tokens) + 1))
     scene.chart(
         beam_tree(rounds, lambda i: show_id(scene.lm, i), scene.mode, old),
         key="generate_beam_tree",
