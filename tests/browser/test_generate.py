@@ -1,6 +1,7 @@
 """The Generate page in a real browser: it plays by itself, pauses, goes back, branches; a link has it all."""
 
 from tests.browser.test_next_token import address
+from tests.browser.test_shell import chips, prompt
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -70,3 +71,8 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
     assert written(page) == trunk
     guest = open_page("generate", **address(page) | {"written": link.split("written=")[1].split("&")[0]})
     assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2
+    longer = mini.decode([*mini.encode(TEXT), *trunk])
+    page.get_by_role("button", name="Put it into the prompt").click()
+    settled(page)
+    assert prompt(page) == address(page)["text"] == longer and written(page) == []
+    assert chips(page).count() == len(mini.encode(longer))

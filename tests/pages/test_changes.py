@@ -2,11 +2,14 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 import torch
 
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views import change
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 
@@ -48,6 +51,17 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
     assert max(head["moved"] for row in sheet[:5] for head in row) == 0  # what is not downstream stays
     at.button(key="change_attention_quick").click().run()
     assert at.query_params.get("edits", "") == "" and component(at, "changes") is None
+
+
+def test_in_a_fragment_a_change_in_the_popover_asks_for_the_whole_page(run_page, monkeypatch):
+    asked = []
+    at = run_page("attention", block=4, head=3)
+    at.session_state["change_attention_open"] = True
+    at.run()
+    monkeypatch.setattr(change, "address", SimpleNamespace(is_fragment_run=lambda: True))
+    monkeypatch.setattr(st, "rerun", lambda: asked.append(1))
+    at.button(key="change_attention_1").click().run()
+    assert not at.exception and asked == [1]
 
 
 def test_the_popover_has_every_change_and_closes_after_one(run_page):

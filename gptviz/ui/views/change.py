@@ -13,6 +13,8 @@ from gptviz.ui.words import as_code
 
 __all__ = ["Part", "menu"]
 
+_TOGGLED = "change_toggled"  # in the session, until the page is drawn: a change was made or undone
+
 
 def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
@@ -20,23 +22,21 @@ def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
     `key` is the menu's own on its page; `quick` draws the button of one click, for the first part. In a
     fragment, too, the whole page runs again when something is changed, since all of its numbers are others.
     """
-    clicked = False
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         if quick:
             first = actions(parts[0])[0]
-            clicked = _button(
-                first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page"
-            )
+            _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
         opened = f"change_{key}_open"
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:
             with box:
-                clicked |= _opened(scene, parts, key, opened)
-    if clicked and address.is_fragment_run():
+                _opened(scene, parts, key, opened)
+    # not what a button returns: its popover is closed by now
+    if st.session_state.pop(_TOGGLED, False) and address.is_fragment_run():
         st.rerun()
 
 
-def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> bool:
+def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> None:
     named = {part.name(scene.labels): part for part in parts}
     chosen = next(iter(named))
     if len(named) > 1:
@@ -50,22 +50,21 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> boo
         )
     else:
         st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
-    rows = enumerate(actions(named[chosen]))
-    return any([_row(action, f"change_{key}_{number}", opened) for number, action in rows])
+    for number, action in enumerate(actions(named[chosen])):
+        _row(action, f"change_{key}_{number}", opened)
 
 
-def _row(action: Action, key: str, opened: str) -> bool:
+def _row(action: Action, key: str, opened: str) -> None:
     button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
     with button:
-        clicked = _button(action, key, opened)
+        _button(action, key, opened)
     with words:
         st.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
-    return clicked
 
 
-def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> bool:
+def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
     made = str(action.edit) in changes.written()
-    return st.button(
+    st.button(
         action.undone if made else action.label,
         key=key,
         icon=":material/undo:" if made else None,
@@ -84,5 +83,6 @@ def _toggle(action: Action, opened: str | None) -> None:
         changes.remove(written.index(str(action.edit)))
     else:
         changes.add(action.edit)
+    st.session_state[_TOGGLED] = True
     if opened is not None:
         st.session_state[opened] = False

@@ -7,11 +7,13 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.generate import end_of_text
 from gptviz.tokenizer import named_bytes
-from gptviz.ui.shell import state
+from gptviz.ui.shell import address, state
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.generate import play
 from gptviz.ui.views.generate.written import Written
 from gptviz.ui.words import is_named, nameless, show_id
+
+_MOVED = "generate_moved"  # in the session, until the whole page is drawn: what was written is the prompt
 
 
 def buttons(scene: Scene, written: Written, disabled: bool) -> None:
@@ -26,7 +28,7 @@ def buttons(scene: Scene, written: Written, disabled: bool) -> None:
         disabled=disabled,
         help="Take back all that was written, and every branch.",
     )
-    kept = st.button(
+    st.button(
         "Put it into the prompt",
         key="generate_keep",
         type="tertiary",
@@ -35,8 +37,13 @@ def buttons(scene: Scene, written: Written, disabled: bool) -> None:
         disabled=disabled,
         help="The text on the screen becomes the prompt, on all pages.",
     )
-    if kept:
-        st.rerun()  # the prompt is outside this fragment
+
+
+def follow() -> None:
+    """Draw the whole page where the prompt is another now: it is outside the fragment that the player is."""
+    # what the button itself returns says nothing: nothing is written any more, so it is disabled by now
+    if st.session_state.pop(_MOVED, False) and address.is_fragment_run():
+        st.rerun()
 
 
 def _keep(scene: Scene, written: Written) -> None:
@@ -50,6 +57,7 @@ def _keep(scene: Scene, written: Written) -> None:
     special = state.current().special or any(map(lm.tokenizer.is_special_token, new))
     state.change(text=text_of(lm, [*written.prompt, *new]), token=None, special=special)
     play.begin_again(scene)
+    st.session_state[_MOVED] = True
 
 
 def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
