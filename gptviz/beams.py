@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gptviz.generate import end_of_text
+from gptviz.given import ids_of, whole
 from gptviz.past import Past
 
 if TYPE_CHECKING:
@@ -43,15 +44,19 @@ Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
 
 
 def beam_search(
-    lm: "LanguageModel", ids: Sequence[int], beams: int, max_new_tokens: int, dropped: int | None = None
+    lm: "LanguageModel",
+    text: str | Sequence[int],
+    beams: int,
+    max_new_tokens: int,
+    dropped: int | None = None,
 ) -> list[Round]:
-    """Write on after `ids` with so many beams, a pass for all of them together: see `search`.
+    """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
 
     The model sees the last `context_length` tokens.
     """
-    return search(
-        _Reader(lm, len(ids) + max_new_tokens).read, ids, beams, max_new_tokens, end_of_text(lm), dropped
-    )
+    ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
+    reader = _Reader(lm, len(ids) + longest)
+    return search(reader.read, ids, beams, longest, end_of_text(lm), dropped)
 
 
 def search(
@@ -70,13 +75,12 @@ def search(
     given) of those that were not kept are told as well.
 
     With one beam it is greedy; with as many as there are texts it is exhaustive. Raises ValueError for an
-    empty text, no beam, or no token.
+    empty text, no beam, no token, or what is no whole number of them.
     """
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
-    if beams < 1 or max_new_tokens < 1:
-        raise ValueError(f"{beams} beams of {max_new_tokens} tokens were asked for; both are at least 1")
-    most = beams + (beams if dropped is None else dropped)
+    beams, max_new_tokens = whole("beams", beams, 1), whole("max_new_tokens", max_new_tokens, 1)
+    most = beams + (beams if dropped is None else whole("dropped", dropped, 0))
     rounds: list[Round] = []
     living = [Beam((), 0.0, 0)]
     while len(rounds) < max_new_tokens and not all(beam.ended for beam in living):

@@ -9,13 +9,16 @@ from gptviz.tokenizer import named_bytes
 
 
 def next_tokens_of(
-    tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling
+    tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling, cut: bool = False
 ) -> pd.DataFrame:
-    """The `k` most probable tokens of one row of logits (V,): see `Trace.next_tokens`."""
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least 1 token")
+    """The `k` most probable tokens of one row of logits (V,): see `Trace.next_tokens`.
+
+    With `cut` only those that the filters left. ValueError for a `k` that is no whole number from 1 on.
+    """
+    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
+        raise ValueError(f"k is {k!r}; ask for a whole number of tokens, at least 1")
     chosen = distribution(logits, sampling)
-    ids = chosen.order[:k]
+    ids = chosen.order[: min(k, int(chosen.kept.sum())) if cut else k]
     return pd.DataFrame(
         {
             "rank": range(1, len(ids) + 1),

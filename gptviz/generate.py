@@ -11,6 +11,7 @@ import torch
 
 from gptviz.candidates import next_tokens_of
 from gptviz.forward import last_logits
+from gptviz.given import ids_of, whole
 from gptviz.model import GPTModel
 from gptviz.past import Past
 from gptviz.sampling import Sampling, distribution, draw
@@ -63,9 +64,10 @@ class Step:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
 
         Probabilities are over the whole vocabulary after temperature and filters, as in `Trace.next_tokens`;
-        `sampling` gives them for other settings (`Sampling()`: the model's own).
+        `sampling` gives them for other settings (`Sampling()`: the model's own). What the filters cut is not
+        among them, so there may be fewer than `k`; at temperature 0 all but the first have probability 0.
         """
-        return next_tokens_of(self.tokenizer, self.logits, k, sampling or self.sampling)
+        return next_tokens_of(self.tokenizer, self.logits, k, sampling or self.sampling, cut=True)
 
 
 def generate(
@@ -77,7 +79,7 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     special_tokens: bool = False,
-    stop: str | Iterable[str] = (),
+    stop: str | Iterable[str] | None = None,
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[Step]:
@@ -94,11 +96,12 @@ def generate(
     The model's edits are made in every pass; where one depends on the whole text, each pass reads all of it.
     Where the context slides, positions are those that the model sees.
 
-    Raises ValueError, at once and not at the first step, for an empty text and for options out of range.
+    Raises ValueError, at once and not at the first step, for an empty text, ids that the model does not have,
+    and options out of range.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
-    ids = _ids(lm, text, special_tokens)
-    return steps(lm, ids, max_new_tokens, sampling, stop=_stops(stop), captured=captured, cache=cache)
+    ids, count = _ids(lm, text, special_tokens), whole("max_new_tokens", max_new_tokens, 0)
+    return steps(lm, ids, count, sampling, stop=_stops(stop), captured=captured, cache=cache)
 
 
 def generate_batch(
@@ -110,16 +113,19 @@ def generate_batch(
     top_k: int | None = None,
     top_p: float | None = None,
     special_tokens: bool = False,
-    stop: str | Iterable[str] = (),
+    stop: str | Iterable[str] | None = None,
 ) -> Iterator[list[Step | None]]:
     """`generate` for several seeds at once: the text is read once, and each pass writes a token of them all.
 
     Yields a list with a Step a seed, None for those that have ended. Raises ValueError as `generate` does.
     """
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds is {seeds!r}; give a list with one for each continuation, such as [1, 2, 3]")
     samplings = [Sampling(temperature, top_k, top_p, seed) for seed in seeds]
     if not samplings:
         raise ValueError("there are no seeds: give one for each continuation")
-    return _write(lm, _ids(lm, text, special_tokens), max_new_tokens, samplings, stop=_stops(stop))
+    ids, count = _ids(lm, text, special_tokens), whole("max_new_tokens", max_new_tokens, 0)
+    return _write(lm, ids, count, samplings, stop=_stops(stop))
 
 
 def steps(
@@ -263,7 +269,7 @@ def _choose(
 
 
 def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -> list[int]:
-    ids = lm.encode(text, special_tokens=special_tokens) if isinstance(text, str) else list(text)
+    ids = ids_of(lm, text, special_tokens)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
     for edit in lm.edits:
@@ -271,7 +277,11 @@ def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -
     return ids
 
 
-def _stops(stop: str | Iterable[str]) -> list[str]:
+def _stops(stop: str | Iterable[str] | None) -> list[str]:
+    if stop is None:
+        return []
+    if not isinstance(stop, Iterable):
+        raise ValueError(f"stop is {stop!r}; give a string, a list of strings, or None")
     stops = [stop] if isinstance(stop, str) else list(stop)
     wrong = [s for s in stops if not isinstance(s, str) or not s]
     if wrong:

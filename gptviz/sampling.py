@@ -57,7 +57,9 @@ class Sampling:
             )
         if self.seed is not None:
             if not (_is_whole(self.seed) and -(2**63) <= self.seed < 2**64):
-                raise ValueError(f"seed is {self.seed}; it must be a whole number below 2^64, or None")
+                raise ValueError(
+                    f"seed is {self.seed}; it must be a whole number from -2^63 to 2^64 - 1, or None"
+                )
             object.__setattr__(self, "seed", int(self.seed))
 
     @property

@@ -101,5 +101,26 @@ def test_a_beam_that_ended_is_carried_on_as_it_is():
 
 @pytest.mark.parametrize(("ids", "beams", "tokens"), [([], 1, 1), ([1], 0, 1), ([1], 1, 0)])
 def test_what_makes_no_sense_is_refused(lm, ids, beams, tokens):
-    with pytest.raises(ValueError, match=r"empty|at least 1"):
+    with pytest.raises(ValueError, match=r"empty|is 0; it must be a whole number of 1 or more"):
         beam_search(lm, ids, beams, tokens)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((IDS, 2.5, 3), "beams is 2.5"),
+        ((IDS, 2, 2.5), "max_new_tokens is 2.5"),
+        ((IDS, True, 3), "beams is True"),
+        ((IDS, 2, 3, -1), "dropped is -1"),
+        ((5, 2, 3), "5 given"),
+        (([99999], 2, 3), "token id 99999"),
+    ],
+)
+def test_what_is_no_number_of_beams_is_a_sentence(lm, given, words):
+    with pytest.raises(ValueError, match=words):
+        beam_search(lm, *given)
+
+
+def test_a_text_is_encoded(lm):
+    text = "The cat sat"
+    assert beam_search(lm, text, 2, 3) == beam_search(lm, lm.encode(text), 2, 3)

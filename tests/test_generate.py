@@ -318,6 +318,16 @@ def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
         ("a", {"top_k": 0}, "top_k is 0"),
         ("a", {"stop": ["x", ""]}, "stop has ''"),
         ("a", {"stop": [3]}, "stop has 3"),
+        ("a", {"stop": 3}, "stop is 3"),
+        (None, {}, "None given"),
+        (5, {}, "5 given"),
+        (b"abc", {}, "b'abc' given"),
+        (["a"], {}, "'a', which is no whole number"),
+        ([1, True], {}, "True, which is no whole number"),
+        (torch.tensor([1.0, 2.0]), {}, "1.0, which is no whole number"),
+        (torch.tensor([[1, 2]]), {}, r"shape \(1, 2\)"),
+        ([3, 99999], {}, "token id 99999 given; random has ids 0 to"),
+        ([-1], {}, "token id -1"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_first_step(lm, text, options, words):
@@ -327,6 +337,33 @@ def test_what_cannot_be_done_is_said_before_the_first_step(lm, text, options, wo
         module.generate_batch(lm, text, 3, [1], **options)
 
 
-def test_a_batch_of_nobody_is_refused(lm):
-    with pytest.raises(ValueError, match="no seeds"):
-        module.generate_batch(lm, TEXT, 3, [])
+@pytest.mark.parametrize("count", [-1, None, "3", 2.5, math.nan, True])
+def test_how_many_tokens_is_a_whole_number(lm, count):
+    said = f"max_new_tokens is {count!r}; it must be a whole number of 0 or more"
+    for make in (lambda: lm.generate(TEXT, count), lambda: module.generate_batch(lm, TEXT, count, [1])):
+        with pytest.raises(ValueError, match=said):
+            make()
+    assert list(lm.generate(TEXT, 0)) == []
+
+
+@pytest.mark.parametrize(("seeds", "words"), [([], "no seeds"), (5, "seeds is 5"), ("12", "seeds is '12'")])
+def test_a_batch_of_nobody_is_refused(lm, seeds, words):
+    with pytest.raises(ValueError, match=words):
+        module.generate_batch(lm, TEXT, 3, seeds)
+
+
+def test_ids_may_come_as_a_tensor_and_nothing_as_a_stop(lm):
+    ids = lm.encode(TEXT)
+    expected = [step.id for step in lm.generate(ids, 4, seed=1)]
+    for given in (torch.tensor(ids), torch.tensor(ids).numpy(), tuple(ids)):
+        assert [step.id for step in lm.generate(given, 4, seed=1, stop=None)] == expected
+
+
+def test_candidates_are_those_it_was_drawn_from(lm):
+    step = next(lm.generate(TEXT, 1, top_k=5, seed=1))
+    table = step.candidates(8)
+    assert len(table) == 5 and (table["probability"] > 0).all() and table["probability"].sum() == 1
+    assert len(step.candidates(8, Sampling())) == 8 and len(step.candidates(3)) == 3
+    for k in (1.5, 0, True, None, "2"):
+        with pytest.raises(ValueError, match=f"k is {k!r}; ask for a whole number"):
+            step.candidates(k)

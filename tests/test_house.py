@@ -19,7 +19,7 @@ FLOORS = [
     {"catalog"},
     {"loading"},
     {"beams"},
-    {"language_model", "generate", "sources"},
+    {"language_model", "generate", "given", "sources"},
     {"checkpoints"},
     {"capture"},
     {"trace", "sample_means", "editing"},

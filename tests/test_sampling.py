@@ -148,6 +148,7 @@ def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
         ({"temperature": None}, "temperature is None"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"seed": 2**64}, "seed is 18446744073709551616"),
+        ({"seed": -(2**63) - 1}, r"from -2\^63 to 2\^64 - 1"),
     ],
 )
 def test_an_option_out_of_range_is_refused_in_a_sentence(options, words):

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 import torch
 
 from gptviz.analysis.moved import kl_bits
+from gptviz.given import ids_of
 from gptviz.language_model import LanguageModel
 from gptviz.past import Past
 
@@ -82,16 +83,19 @@ class Surgery:
         return kl_bits(self.cached, self.after)
 
 
-def surgery(lm: LanguageModel, ids: Sequence[int], operation: Operation) -> Surgery:
-    """What comes after a text with this done to what is cached of it: real passes of the model.
+def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) -> Surgery:
+    """What comes after a text (or ids) with this done to what is cached of it: real passes of the model.
 
     The model's edits are made in every pass. Raises ValueError for a text of one token, for which nothing is
     cached, for positions that are not, and for edits that a cache cannot have: those that depend on the whole
     text, and those that say at which positions attention looks where one is taken out or another's.
     """
+    ids = ids_of(lm, text)
     if len(ids) < 2:
         raise ValueError("of a text of one token nothing is cached when the next one is written")
     operation.check(len(ids) - 1)
+    if operation.token is not None:
+        ids_of(lm, [operation.token])  # which the model must have
     _check_edits(lm, operation)
     before = remembered(lm, ids)
     unfrozen = None

@@ -186,8 +186,24 @@ def test_two_tokens_and_the_only_one_deleted(lm):
         (lambda: surgery(random_lm(), IDS, Operation("delete", N)), f"position {N} is not cached"),
         (lambda: surgery(random_lm(), IDS, Operation("swap", 0, other=-1)), "position -1"),
         (lambda: surgery(random_lm(), IDS[:1], Operation("delete", 0)), "one token"),
+        (lambda: surgery(random_lm(), 5, Operation("delete", 0)), "5 given"),
+        (lambda: surgery(random_lm(), [1, 99999], Operation("delete", 0)), "token id 99999"),
+        (lambda: surgery(random_lm(), IDS, Operation("freeze", 1, 0, 99999)), "token id 99999"),
     ],
 )
 def test_what_cannot_be_done_is_said(made, says):
     with pytest.raises(ValueError, match=says):
         made()
+
+
+def test_a_text_is_encoded(lm):
+    text = "The cat sat on"
+    one, other = (surgery(lm, given, Operation("delete", 0)) for given in (text, lm.encode(text)))
+    assert torch.equal(one.after, other.after)
+
+
+def test_a_token_before_the_replaced_one_remembers_nothing_of_it(lm):
+    before = surgery(lm, IDS, Operation("freeze", 2, other=4, token=999))
+    torch.testing.assert_close(before.after, before.unfrozen, rtol=0, atol=1e-5)
+    behind = surgery(lm, IDS, Operation("freeze", 4, other=2, token=999))
+    assert (behind.after - behind.unfrozen).abs().max() > 1e-3
