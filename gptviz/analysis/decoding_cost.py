@@ -49,14 +49,17 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> Work:
     )
 
 
-def steps(config: GPTConfig, prompt: int, written: int, number_bytes: int = 4) -> pd.DataFrame:
+def steps(
+    config: GPTConfig, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
+) -> pd.DataFrame:
     """What each of `written` tokens costs after a prompt of so many: a row a token.
 
     Columns: step (from 1), tokens (that the model reads), cached (of which keys and values are known),
     with_cache, without_cache (both make the logits of one position), all_logits (the seeds' loop, which makes
     those of all positions and uses the last), cache_bytes (after the step). The first token is written by
     the pass over the prompt, for which nothing is cached. Where the context is full, it slides: every
-    token stands at another position, no key and no value is what it was, and nothing is cached.
+    token stands at another position, no key and no value is what it was, and nothing is cached. No `cache`:
+    of a model with edits that depend on the whole text (`LanguageModel.is_causal`) nothing ever is.
     """
     if prompt < 1 or written < 0:
         raise ValueError(f"prompt is {prompt}, written {written}; there is at least one token to write after")
@@ -64,7 +67,7 @@ def steps(config: GPTConfig, prompt: int, written: int, number_bytes: int = 4) -
     for step in range(1, written + 1):
         known = prompt + step - 1
         tokens = min(known, config.context_length)
-        cached = known - 1 if step > 1 and known <= config.context_length else 0
+        cached = known - 1 if cache and step > 1 and known <= config.context_length else 0
         rows.append(
             {
                 "step": step,
@@ -73,7 +76,7 @@ def steps(config: GPTConfig, prompt: int, written: int, number_bytes: int = 4) -
                 "with_cache": work(config, tokens - cached, cached).total,
                 "without_cache": work(config, tokens).total,
                 "all_logits": work(config, tokens, logits=tokens).total,
-                "cache_bytes": past_bytes(config, tokens, bytes_a_number=number_bytes),
+                "cache_bytes": past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes),
             }
         )
     columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]

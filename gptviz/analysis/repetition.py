@@ -6,7 +6,7 @@ al., In-context Learning and Induction Heads, 2022 (the heads that look at what 
 Shapes in comments: H heads, T tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ from gptviz.edits import Edit
 from gptviz.language_model import LanguageModel
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
+
+LONG, LEAST = 8, 4  # tokens, see `loop`
 
 
 def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
@@ -53,13 +55,18 @@ class Loop:
 
 
 def loop(ids: Sequence[int]) -> Loop | None:
-    """The loop that a text ends in: the shortest piece that stands there at least twice running, or None."""
+    """The loop that a text ends in, the one of the shortest piece, or None.
+
+    A word said twice is no loop: the piece stands there three times running at least, or twice where it has
+    `LONG` tokens or more, and at least `LEAST` tokens are copies (so that one alone stands there five times).
+    """
     ids = list(ids)
     for period in range(1, len(ids) // 2 + 1):
-        if ids[-period:] == ids[-2 * period : -period]:
-            start = len(ids) - period
-            while start > period and ids[start - 1] == ids[start - 1 - period]:
-                start -= 1
+        start = len(ids)
+        while start > period and ids[start - 1] == ids[start - 1 - period]:
+            start -= 1
+        copies = len(ids) - start
+        if copies >= max(LEAST, period if period >= LONG else 2 * period):
             return Loop(start, period)
     return None
 
@@ -81,6 +88,22 @@ def followed(tokens: Sequence[Token]) -> Reduction:
     mean over the queries is that share.
     """
     return Reduction("attention to what followed", "attn", _Followed(HeadScores.of(tokens)))
+
+
+def other_heads(
+    lm: LanguageModel, heads: Sequence[tuple[int, int]], also: Iterable[tuple[int, int]] = (), sets: int = 5
+) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Sets of as many (block, head) as `heads`, drawn at random from all others but `also`: a comparison.
+
+    The same ones every time. None where there are not that many others.
+    """
+    every = [(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)]
+    rest = sorted(set(every) - set(heads) - set(also))
+    if len(rest) < len(heads):
+        return ()
+    chance = np.random.default_rng(len(heads))
+    drawn = [chance.choice(len(rest), len(heads), replace=False) for _ in range(sets)]
+    return tuple(tuple(rest[i] for i in sorted(places)) for places in drawn)
 
 
 def without_heads(

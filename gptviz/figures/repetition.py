@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant, weight
 from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import ghost_curve
 from gptviz.figures.marks import across, heading, line
 from gptviz.figures.theme import Mode, figure, palette
 
@@ -21,11 +22,13 @@ def repetition(
     tokens: Mapping[str, Sequence[str]],
     head: str,
     mode: Mode,
+    unchanged: tuple[str, Floats] | None = None,
 ) -> Figure:
     """Two rows over the steps, a line for each text in both, by the text's name.
 
     `shares` (n,): of all that was written so far, the share that repeats. `attention` (n,): what `head` gave
     to the tokens that had followed before, NaN where there were none. `tokens` is what was written.
+    `unchanged`: the name and the shares of a text of the model without its changes.
     """
     colors = palette(mode)
     strokes = dict(zip(shares, (colors.positive, colors.query), strict=False))
@@ -62,6 +65,11 @@ def repetition(
                 ],
             }
         )
+    if unchanged is not None:
+        name, values = unchanged
+        says = [f"{name}, token {i}: {significant(100 * float(v), 2)} %" for i, v in enumerate(values, 1)]
+        x = np.arange(1, len(values) + 1, dtype=np.int32)
+        traces.append(ghost_curve(x, 100 * values, mode, says, name=name))
     top = heading("<b>share that repeats, in %</b>", 0, 1)
     layout = {
         "xaxis": {"title": {"text": "token written"}, "anchor": "y2", "showgrid": False},

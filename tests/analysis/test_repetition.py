@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz.analysis.head_roles import roles
-from gptviz.analysis.repetition import Loop, followed, loop, repeated, share_along, without_heads
+from gptviz.analysis.repetition import Loop, followed, loop, other_heads, repeated, share_along, without_heads
 from gptviz.edits import Edit
 
 IDS = st.lists(st.integers(0, 3), min_size=0, max_size=30)
@@ -30,7 +30,7 @@ def test_the_share_counts_from_where_it_was_written():
 
 @given(st.lists(st.integers(4, 9), max_size=8), st.lists(st.integers(0, 3), min_size=1, max_size=5))
 def test_a_loop_is_found_where_it_begins(before, piece):
-    ids = before + piece * 3
+    ids = before + piece * 5
     found = loop(ids)
     assert found is not None and found.period <= len(piece)
     assert ids[found.start :] == ids[found.start - found.period : len(ids) - found.period]
@@ -40,10 +40,27 @@ def test_a_loop_is_found_where_it_begins(before, piece):
 
 
 def test_loops_by_hand():
-    assert loop([7, 1, 2, 1, 2, 1]) == Loop(3, 2)
-    assert loop([5, 5]) == Loop(1, 1)
+    assert loop([7, 1, 2, 1, 2, 1, 2]) == Loop(3, 2)
+    assert loop([9, 5, 5, 5, 5, 5]) == Loop(2, 1)
+    sentence = list(range(8))
+    assert loop([9, *sentence, *sentence]) == Loop(9, 8)
     assert loop([1, 2, 3, 1, 2]) is None
     assert loop([]) is None and loop([1]) is None
+
+
+@pytest.mark.parametrize("ids", [[5, 5], [5] * 4, [7, 1, 2, 1, 2, 1], [*range(7), *range(7)]], ids=len)
+def test_a_word_said_twice_is_no_loop(ids):
+    assert loop(ids) is None
+
+
+def test_heads_to_compare_with(mini):
+    muted, also = [(5, 0), (5, 3), (4, 1)], [(0, b) for b in range(8)]
+    sets = other_heads(mini, muted, also)
+    assert len(set(sets)) == 5 and sets == other_heads(mini, muted, also)
+    for drawn in sets:
+        assert len(set(drawn)) == 3 and not set(drawn) & {*muted, *also}
+    every = [(b, h) for b in range(6) for h in range(8)]
+    assert other_heads(mini, every[:25]) == ()
 
 
 def test_what_followed_is_the_induction_share_of_the_roles(mini):

@@ -56,3 +56,5 @@ def test_shares_and_attention_of_two_texts():
         "temperature 0, token 2, ·&lt;:<br>0.80 to what followed before",
     ]
     assert greedy.line.color != drawn.line.color
+    ghost = repetition(shares, given, tokens, "h", "light", ("unchanged", np.array([0, 1]))).data[-1]
+    assert list(ghost.y) == [0, 100] and ghost.name == "unchanged" and ghost.line.dash == "dash"

@@ -1,12 +1,17 @@
 """The panels of the page /generate through AppTest: what is drawn against the numbers themselves."""
 
+import re
+from urllib.parse import parse_qs, urlsplit
+
 import numpy as np
 import pytest
 import torch
 
 from gptviz.analysis.decoding_cost import steps
+from gptviz.analysis.head_roles import roles
 from gptviz.analysis.repetition import share_along
 from gptviz.analysis.surgery import Operation, surgery
+from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.shell.details import program
 from gptviz.ui.views.generate.panels.looked_snippet import last_row
@@ -36,6 +41,11 @@ def open_panels(*names, **query):
 
 def words_on(at):
     return " ".join(block.value for block in [*at.markdown, *at.caption])
+
+
+def begins(at, start):
+    """The block of words that begins so."""
+    return next(block.value for block in at.markdown if block.value.startswith(start))
 
 
 def written(lm, count, **options):
@@ -134,9 +144,104 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     assert link.label == "Block 5, head 0 on the Attention page" and "block=5&head=0" in link.url
 
 
+INDUCTION = "z.5.0+3+4+5+7=zero"
+
+
+def given_to(lm, ids, count):
+    """The mean probability of the last so many tokens, from a pass that is written out."""
+    logits = torch.stack([lm.trace(ids, keep=["final"]).logits(i) for i in range(len(ids) - 1)])
+    p = logits.double().softmax(-1)[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
+    return float(p[-count:].mean())
+
+
+def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
+    at = open_panels("loops", written=0, edits=INDUCTION)
+    changed = mini.edited(INDUCTION)
+    ids, new = written(changed, 60)
+    _, plain = written(mini, 60)
+    assert new != plain
+    drawn = charts(at)[0]["data"]
+    assert np.allclose(drawn[0]["y"], 100 * share_along(ids + new, len(ids), 3))
+    ghost = next(line for line in drawn if line["name"] == "unchanged, temperature 0")
+    assert np.allclose(ghost["y"], 100 * share_along(ids + plain, len(ids), 3))
+    said = words_on(at)
+    assert fixed(given_to(changed, ids + new, 60), 2) in said.split("instead of")[1][:6]
+    assert f"model gives them {fixed(given_to(mini, ids + new, 60), 2)}" in said
+    induction = roles(mini.edited(INDUCTION).trace(ids + new, keep=["attn"]))
+    heard = [
+        r for row in induction for r in row if (r.block, r.head) not in {(5, h) for h in (0, 3, 4, 5, 7)}
+    ]
+    best = max(heard, key=lambda role: role.shares["induction"])
+    link = at.get("link_button")[0].proto
+    assert f"block={best.block}&head={best.head}" in link.url
+    assert parse_qs(urlsplit(link.url).query)["edits"] == [INDUCTION]
+
+
+@pytest.mark.parametrize(
+    ("query", "loop"), [({"text": "The cat sat on the mat.", "loop_tokens": 30}, False), ({}, True)]
+)
+def test_who_makes_it_go_round_is_said_of_a_loop_only(mini, query, loop):
+    said = words_on(open_panels("loops", written=0, **query))
+    assert ("Who makes it go round" in said) == ("goes round and round" in said) == loop
+    assert ("does not end in a loop" in said) == (not loop)
+
+
 @pytest.mark.parametrize("query", [{"text": "A", "written": 0}, {"text": "A", "written": 1}, {"written": 1}])
 def test_little_is_written(query):
     open_panels(*ALL, **query)
+
+
+@pytest.mark.parametrize("query", [{}, {"surgery_at": 0}], ids=["unasked", "the sink"])
+def test_what_is_frozen_by_itself_can_matter(query):
+    at = open_panels("surgery", written=1, surgery="Freeze", **query)
+    shown = given(at, "generate_cached")
+    assert shown["highlight"] == {str(shown["selected"]): "key"}
+    assert "old one still stood" in begins(at, "**Frozen:**")
+
+
+@pytest.mark.parametrize("position", [0, 4])
+def test_what_stands_before_the_replaced_token_remembers_nothing(position):
+    at = open_panels("surgery", written=1, surgery="Freeze", surgery_at=position, surgery_other=9)
+    said = begins(at, "**Frozen")
+    assert "to no effect" in said and "remembers" not in said and ("itself" in said) == (position == 0)
+
+
+def test_where_an_edit_depends_on_the_whole_text_there_is_no_cache(mini):
+    edit = "mlp_out.3=mean"
+    at, lm = open_panels("looked", "saves", written=4, edits=edit, looked=2), mini.edited(edit)
+    prompt, new = written(lm, 4)
+    heat, work = (chart["data"] for chart in charts(at))
+    for step in range(4):  # each from its own pass, and so from other numbers
+        attn = lm.trace(prompt + new[:step], keep=["attn"])
+        by_hand = torch.cat([attn["attn", b][:, -1, 2] for b in range(6)])
+        assert np.allclose(heat[0]["z"][:, step], by_hand, atol=1e-5)
+    (link,) = at.get("link_button")
+    assert parse_qs(urlsplit(link.proto.url).query)["edits"] == [edit]
+    passes = steps(mini.config, len(prompt), 4)["without_cache"] / 1e6
+    assert all(np.allclose(bars["y"], passes) for bars in work)
+    said, read = re.sub("<[^>]+>", "", words_on(at)), []
+    assert "no cache is used" in said and f"all {len(prompt) + 3} tokens" in said
+    assert "price is memory" not in said
+    handle = mini.model.tok_emb.register_forward_hook(lambda _m, _i, out: read.append(out.shape[1]))
+    try:
+        assert len(list(lm.generate(prompt, 4, temperature=0))) == 4
+    finally:
+        handle.remove()
+    assert f"{sum(read)} tokens went through" in said
+    at.button(key="generate_time_again").click().run()
+    assert not at.exception and "Every token came out the same again" in words_on(at)
+    assert "with the cache" not in words_on(at)
+
+
+def test_what_was_measured_belongs_to_the_changes_and_the_draws():
+    at = open_panels("saves", written=3, edits="z.4.3=zero", temperature=0.7)
+    at.button(key="generate_time_again").click().run()
+    assert len(charts(at)) == 2
+    held = at.session_state["generate_measured"].about
+    assert [str(edit) for edit in held.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
+    at.session_state["edits"] = ""
+    at.run()
+    assert not at.exception and len(charts(at)) == 1
 
 
 def test_the_context_is_full():
@@ -155,7 +260,9 @@ def test_in_code_is_the_same_picture(mini, capsys):
     found = after(mini, TEXT, position, "swap values", 1, 5, new=new)
     wanted = surgery(mini, prompt + new, Operation("swap values", 1, 5)).after
     assert torch.allclose(found.float(), wanted.softmax(0), atol=1e-5)
-    got = shares(mini, TEXT, position, 20, 3, 1.0, seed=1, block=5, head=0, muted=((5, 0),))
+    got = shares(
+        mini, TEXT, position, 20, 3, 1.0, seed=1, block=5, head=0, muted=((5, 0),), others=(((1, 1),),)
+    )
     assert np.array_equal(got, share_along(prompt + written(mini, 20)[1], len(prompt), 3))
     assert "induction" not in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gptviz.ui.views.generate.panels import loop_words as loops
 from gptviz.ui.views.generate.panels import words
 from gptviz.ui.words import Place
 from tests.golden_files import check
@@ -20,12 +21,15 @@ def test_every_sentence():
             "head map": words.head_map(MILL, 5, 0, 0.4321, 20),
             "head map: one step": words.head_map(FIRST, 0, 1, 0.0123, 1),
             "left out": words.left_out(28, 256),
+            "left out: a change": words.left_out(28, None),
             "ask for passes": words.ask_passes(28, 256),
             "row table": words.ROW_TABLE,
             "heads table": words.HEADS_TABLE,
             "saved": words.saved(9, 30, 29, 7_200_000, 150_000_000),
             "saved: first step": words.saved(1, 22, 0, 107_000_000, 107_000_000),
             "saved: full": words.saved(40, 256, 0, 1.41e9, 1.41e9),
+            "saved: no cache": words.saved(9, 30, 0, 1.5e8, 1.5e8, False),
+            "totals: no cache": words.totals_without(20, 630, 3.1e9, 4.4e9),
             "totals": words.totals(20, 41, 630, 2.5e8, 3.1e9, 4.4e9),
             "memory": words.memory(368_640, 30, 6, 256, 4, 3_145_728, 256),
             "measured": words.measured(20, 4.123, 21.97, 20, 20),
@@ -44,6 +48,9 @@ def test_every_sentence():
             "swapped values": words.swapped_values(FIRST, MILL),
             "swapped": words.swapped(FIRST, MILL),
             "frozen": words.frozen(OLD, MILL, "·town"),
+            "frozen: itself": words.frozen(MILL, MILL, "·town"),
+            "frozen: before": words.frozen(MILL, OLD, "·town"),
+            "frozen: the sink": words.frozen(FIRST, MILL, "·town"),
             "became: another": words.became("·mill", 0.93, "·town", 0.21, 0.0012, 3.21),
             "became: the same": words.became("·mill", 0.93, "·mill", 0.88, 0.88, 0.0),
             "became: unchanged": words.became_unchanged("·mill", 0.906, 0.12, 2.4),
@@ -52,20 +59,33 @@ def test_every_sentence():
             "unfrozen: the same": words.unfrozen("·see", 0.81, "·see", 0.81),
             "one token": words.ONE_TOKEN,
             "surgery table": words.SURGERY_TABLE,
-            "loops": words.loops(0.83, 0.041, 3, 60, 1.0, 7),
-            "goes round": words.goes_round(31, 17, "said the old miller."),
-            "goes round: one token": words.goes_round(2, 1, "·a"),
-            "no loop": words.NO_LOOP,
-            "induction": words.induction(5, 0, 0.7976, 5),
-            "induction: one head": words.induction(5, 0, 0.7976, 1),
-            "no induction": words.no_induction(3, 1, 0.0312),
-            "muted": words.muted([(5, 0), (5, 5)], 0.797, 0.5995, "the greedy text's 60 tokens"),
-            "muted: one": words.muted([(5, 0)], 0.797, 0.6936, "the greedy text's 60 tokens"),
-            "window": words.window(256),
-            "repeats": words.REPEATS,
-            "loops table": words.LOOPS_TABLE,
-            "nothing repeats": words.NOTHING_REPEATS,
-            "ask to write": words.ask_write(120),
+            "loops": loops.loops((0.83, 0.041), (60, 60), 3, 1.0, 7),
+            "loops: one ended": loops.loops((0.83, 0.041), (60, 31), 3, 0.7, 1),
+            "loops: unchanged": loops.loops_unchanged((0.83, 0.041)),
+            "goes round": loops.goes_round(31, 17, "said·the·old·miller."),
+            "goes round: one token": loops.goes_round(2, 1, "⏎"),
+            "no loop": loops.NO_LOOP,
+            "induction": loops.induction(5, 0, 0.7976, 5, True),
+            "induction: one head": loops.induction(5, 0, 0.7976, 1, True),
+            "induction: no loop": loops.induction(5, 0, 0.7976, 5, False),
+            "induction: unchanged": loops.induction_unchanged(5, 0, 0.7976),
+            "no induction": loops.no_induction(3, 1, 0.0312),
+            "muted": loops.muted(
+                [(5, 0), (5, 5)], 0.797, 0.5995, "the greedy text's 60 tokens", (0.77, 5), None
+            ),
+            "muted: one": loops.muted(
+                [(5, 0)], 0.797, 0.6936, "the greedy text's 60 tokens", (0.78, 5), 0.81
+            ),
+            "muted: no others": loops.muted(
+                [(5, 0)], 0.797, 0.6936, "the greedy text's 30 tokens", None, None
+            ),
+            "window": loops.window(256),
+            "whole text": loops.WHOLE_TEXT,
+            "repeats": loops.REPEATS,
+            "loops table": loops.LOOPS_TABLE,
+            "nothing repeats": loops.NOTHING_REPEATS,
+            "ask to write": loops.ask_write(120, 2),
+            "ask to write: changed": loops.ask_write(120, 4),
         },
     )
 

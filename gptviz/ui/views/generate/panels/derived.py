@@ -66,24 +66,52 @@ def written_on(run: Run, sampling: Sampling, count: int) -> Iterator[tuple[int, 
 
 @dataclass(frozen=True)
 class Induction:
-    """The head that looks most at what followed, and all that do so clearly, the clearest first."""
+    """The head that looks most at what followed, and all that do so clearly, the clearest first.
+
+    `silent` are heads whose output a change has set to zero: they make nothing go round, and are left out.
+    """
 
     block: int
     head: int
     share: float
     clear: tuple[tuple[int, int], ...]
+    silent: tuple[tuple[int, int], ...] = ()
+
+    def muted(self, most: int) -> tuple[tuple[int, int], ...]:
+        """The heads to try it out without."""
+        return self.clear[:most] or ((self.block, self.head),)
+
+    @property
+    def apart(self) -> tuple[tuple[int, int], ...]:
+        """Those that are no fair comparison: the clear ones, and those that say nothing."""
+        return self.clear + self.silent
 
 
 @per_run
 def induction(run: Run) -> Induction | None:
     """None where no token of the text stands in it twice, so that nothing followed."""
-    found = [(role.shares.get("induction"), role) for row in heads.measured(run).roles for role in row]
-    asked = [(share, role) for share, role in found if share is not None]
+    silent = _silent(run)
+    roles = [role for row in heads.measured(run).roles for role in row]
+    heard = [role for role in roles if (role.block, role.head) not in silent] or roles
+    asked = [(share, role) for role in heard if (share := role.shares.get("induction")) is not None]
     if not asked:
         return None
     share, best = max(asked, key=lambda pair: pair[0])
     clear = sorted((pair for pair in asked if pair[1].kind == "induction"), key=lambda pair: -pair[0])
-    return Induction(best.block, best.head, share, tuple((role.block, role.head) for _, role in clear))
+    places = tuple((role.block, role.head) for _, role in clear)
+    return Induction(best.block, best.head, share, places, tuple(sorted(silent)))
+
+
+def _silent(run: Run) -> set[tuple[int, int]]:
+    """The heads whose output is zero everywhere, by an edit."""
+    config = runs.model(run).config
+    whole = [e for e in run.edits if (e.site, e.value, e.positions) == ("z", "zero", None)]
+    return {
+        (block, head)
+        for edit in whole
+        for block in edit.blocks(config.n_layers)
+        for head in (range(config.n_heads) if edit.heads is None else edit.heads)
+    }
 
 
 @per_run

@@ -8,7 +8,7 @@ import streamlit as st
 
 from gptviz.ui.shell import params, state
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.state import BLOCK, HEAD, LINK_CHARACTERS
+from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS
 from gptviz.ui.views.generate.written import Written
 
 
@@ -23,12 +23,16 @@ def text_so_far(scene: Scene, written: Written) -> dict[str, Any]:
 
 
 def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, head: int, key: str) -> None:
-    """A button to a new tab, where these ids' text is read as these ids and is short enough for a link."""
+    """A button to a new tab, where these ids' text is read as these ids and is short enough for a link.
+
+    With the changes that the scene's run has: those that are left out here would be made there.
+    """
     lm, text = scene.lm, scene.lm.decode(ids)
     if len(text) > LINK_CHARACTERS or lm.encode(text, special_tokens=scene.special) != list(ids):
         return
     prompt = state.Prompt(text, position, state.current().model, scene.special)
-    chosen = params.in_link((BLOCK, HEAD), {BLOCK.name: block, HEAD.name: head})
+    edits = ",".join(map(str, scene.run.edits))
+    chosen = params.in_link((BLOCK, HEAD, EDITS), {BLOCK.name: block, HEAD.name: head, EDITS.name: edits})
     st.link_button(
         f"Block {block}, head {head} on the Attention page",
         f"attention?{urlencode(state.address_of(prompt) | chosen)}",

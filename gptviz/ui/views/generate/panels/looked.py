@@ -115,12 +115,12 @@ def _map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[i
     n_heads, count = scene.lm.config.n_heads, max(len(written.steps), written.chosen + 1)
     prompt = len(written.prompt)
     had = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
-    slid = [i for i in had if written.slid(i) and i != written.chosen]
-    if is_asked_for(scene.lm, written.context, len(slid)):
-        st.caption(words.left_out(len(slid), written.context))
-        if not st.toggle(words.ask_passes(len(slid), written.context), key="generate_looked_all"):
-            had = [i for i in had if i not in slid]
-    columns = _columns(written, key, had)
+    alone = [i for i in had if _alone(scene, written, i) and i != written.chosen]
+    if is_asked_for(scene.lm, written.context, len(alone)):
+        st.caption(words.left_out(len(alone), written.context if scene.lm.is_causal else None))
+        if not st.toggle(words.ask_passes(len(alone), len(written.run)), key="generate_looked_all"):
+            had = [i for i in had if i not in alone]
+    columns = _columns(scene, written, key, had)
     weights = np.stack([columns[i] for i in had], axis=1)  # (L * H, S)
     means = weights.mean(axis=1)
     best = int(means.argmax())
@@ -154,9 +154,14 @@ def _map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[i
     )
 
 
-def _columns(written: Written, key: int, steps: list[int]) -> dict[int, NDArray[np.float32]]:
+def _alone(scene: Scene, written: Written, step: int) -> bool:
+    """Whether what the model read for this step is no beginning of what it read for the later ones."""
+    return bool(written.slid(step)) or not scene.lm.is_causal
+
+
+def _columns(scene: Scene, written: Written, key: int, steps: list[int]) -> dict[int, NDArray[np.float32]]:
     """For each step (L * H,): one pass for all steps of a context that was not full, else one for each."""
-    together = [i for i in steps if not written.slid(i)]
+    together = [i for i in steps if not _alone(scene, written, i)]
     found = {}
     if together:
         whole = derived.weights_on(written.read(together[-1]), key)  # (L, H, T)

@@ -8,18 +8,21 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz import Run
+from gptviz import Edit, Run
 from gptviz.analysis import repetition as numbers
-from gptviz.analysis.repetition import repeated, share_along, without_heads
+from gptviz.analysis.repetition import other_heads, repeated, share_along, without_heads
+from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.next_token import mixed
 from gptviz.figures.repetition import repetition
 from gptviz.figures.theme import palette
 from gptviz.sampling import Sampling
+from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.generate.panels import derived, words
+from gptviz.ui.views.generate.panels import derived
+from gptviz.ui.views.generate.panels import loop_words as words
 from gptviz.ui.views.generate.panels.derived import Induction
 from gptviz.ui.views.generate.panels.links import attention_link, text_so_far
 from gptviz.ui.views.generate.panels.loops_snippet import shares
@@ -73,27 +76,47 @@ def _draw(scene: Scene, written: Written) -> None:
             help="So many tokens that stood together before.",
         )
     warm = written.sampling if not written.sampling.greedy else replace(written.sampling, temperature=1.0)
-    if _slow(scene, written, count) and not st.toggle(words.ask_write(count), key="generate_loops_ask"):
+    texts = 4 if written.edits else 2
+    if _slow(scene, written, count) and not st.toggle(
+        words.ask_write(count, texts), key="generate_loops_ask"
+    ):
         return
-    greedy = _write(scene, written, GREEDY, count, n, "temperature 0")
-    drawn = _write(scene, written, warm, count, n, f"temperature {warm.temperature:g}")
+    both = _both(scene, written, written.edits, warm, count, n)
+    old = _both(scene, written, (), warm, count, n, f"{UNCHANGED}, ") if written.edits else None
+    greedy, _ = both
+    loop = numbers.loop(greedy.ids)
     with sentence:
-        ends = float(greedy.share[-1]), float(drawn.share[-1])
-        prose(words.loops(*ends, n, count, warm.temperature, warm.seed or 0), "temperature", "token")
-        _say_loop(scene, greedy)
-    for place, text in zip(st.columns(2, gap="medium"), (greedy, drawn), strict=True):
+        prose(
+            words.loops(_ends(both), _lengths(both), n, warm.temperature, warm.seed or 0)
+            + ("" if old is None else f" {words.loops_unchanged(_ends(old))}"),
+            "temperature",
+            "token",
+        )
+        _say_loop(scene, greedy, loop)
+    for place, text in zip(st.columns(2, gap="medium"), both, strict=True):
         with place:
             st.html(_as_html(scene, text))
     st.caption(words.REPEATS)
-    run = Run(written.model, greedy.ids[-written.context :])
+    run = Run(written.model, greedy.ids[-written.context :], written.edits)
     found = derived.induction(run)
     if found is None:
         st.info(words.NOTHING_REPEATS)
     else:
-        _heads(scene, written, (greedy, drawn), run, found)
-    in_numbers(lambda: _table(scene, (greedy, drawn)), "generate-loops", words.LOOPS_TABLE, "what repeats")
+        _heads(scene, written, both, None if old is None else old[0], run, found, loop is not None)
+    every = (*both, *(old or ()))
+    in_numbers(lambda: _table(scene, every), "generate-loops", words.LOOPS_TABLE, "what repeats")
+    _in_code(scene, written, warm, count, n, found)
+
+
+def _in_code(
+    scene: Scene, written: Written, warm: Sampling, count: int, n: int, found: Induction | None
+) -> None:
     shown = {name: value for name, value in text_so_far(scene, written).items() if name != "new"}
-    where = {} if found is None else {"block": found.block, "head": found.head, "muted": found.clear[:MUTED]}
+    where: dict[str, object] = {}
+    if found is not None:
+        muted = found.muted(MUTED)
+        others = other_heads(scene.lm, muted, found.apart)
+        where = {"block": found.block, "head": found.head, "muted": muted, "others": others}
     settings = {
         "temperature": warm.temperature,
         "top_k": warm.top_k,
@@ -107,39 +130,76 @@ def _draw(scene: Scene, written: Written) -> None:
     )
 
 
+def _both(
+    scene: Scene, written: Written, edits: tuple[Edit, ...], warm: Sampling, count: int, n: int, who: str = ""
+) -> tuple[Text, Text]:
+    """The greedy text and the drawn one, of the model with these edits; `who` stands before their names."""
+    base = Run(written.model, written.prompt, edits)
+    slow = _slow(scene, written, count)
+    return (
+        _write(base, GREEDY, count, n, f"{who}temperature 0", slow),
+        _write(base, warm, count, n, f"{who}temperature {warm.temperature:g}", slow),
+    )
+
+
+def _ends(texts: tuple[Text, Text]) -> tuple[float, float]:
+    return float(texts[0].share[-1]), float(texts[1].share[-1])
+
+
+def _lengths(texts: tuple[Text, Text]) -> tuple[int, int]:
+    return len(texts[0].new), len(texts[1].new)
+
+
 def _slow(scene: Scene, written: Written, count: int) -> bool:
-    """Whether writing twice so many tokens takes long: by the passes of a full context, or a large model."""
+    """Whether writing so many tokens for each text takes long: a full context's passes, or a large model."""
     full = max(0, len(written.prompt) + count - written.context)
-    return scene.lm.nbytes > WEIGHT_BYTES or is_asked_for(scene.lm, written.context, 2 * full)
+    texts = 4 if written.edits else 2
+    return scene.lm.nbytes > WEIGHT_BYTES or is_asked_for(scene.lm, written.context, texts * full)
 
 
-def _write(scene: Scene, written: Written, sampling: Sampling, count: int, n: int, name: str) -> Text:
-    base, bar = Run(written.model, written.prompt), st.empty()
+def _write(base: Run, sampling: Sampling, count: int, n: int, name: str, slow: bool) -> Text:
+    bar, prompt = st.empty(), base.ids
     new: tuple[int, ...] = ()
     for new in derived.written_on(base, sampling, count):
-        if _slow(scene, written, count):
+        if slow:
             bar.progress(len(new) / count, name)
     bar.empty()
-    ids, start = written.prompt + new, len(written.prompt)
-    return Text(name, written.prompt, new, repeated(ids, n)[start:], share_along(ids, start, n))
+    ids, start = prompt + new, len(prompt)
+    return Text(name, prompt, new, repeated(ids, n)[start:], share_along(ids, start, n))
 
 
-def _say_loop(scene: Scene, greedy: Text) -> None:
-    found, start = numbers.loop(greedy.ids), len(greedy.prompt)
-    if found is None or found.start < start:
+def _say_loop(scene: Scene, greedy: Text, found: numbers.Loop | None) -> None:
+    if found is None:
         st.markdown(words.NO_LOOP)
         return
-    piece = scene.lm.decode(greedy.ids[found.start : found.start + found.period])
-    st.markdown(words.goes_round(found.start - start + 1, found.period, piece.strip().replace("\n", "⏎")))
+    first = max(found.start, len(greedy.prompt))  # a prompt may go round already
+    piece = greedy.ids[first : first + found.period]
+    shown = show_token(b"".join(named_bytes(scene.lm.tokenizer, i) for i in piece))
+    st.markdown(words.goes_round(first - len(greedy.prompt) + 1, found.period, shown))
 
 
-def _heads(scene: Scene, written: Written, texts: tuple[Text, Text], run: Run, found: Induction) -> None:
-    """The head that looks most at what followed before, along both texts, and what is lost without it."""
+def _heads(
+    scene: Scene,
+    written: Written,
+    texts: tuple[Text, Text],
+    old: Text | None,
+    run: Run,
+    found: Induction,
+    round: bool,
+) -> None:
+    """The head that looks most at what followed before, along both texts, and what is lost without it.
+
+    `old` is the unchanged model's greedy text, where the model is changed.
+    """
     block, head = found.block, found.head
     if found.clear:
-        prose(words.induction(block, head, found.share, len(found.clear)), "induction head", "block", "head")
+        said = words.induction(block, head, found.share, len(found.clear), round)
+        prose(said, "induction head", "block", "head")
     else:
         st.markdown(words.no_induction(block, head, found.share))
+    plain = None if old is None else derived.induction(run.plain)
+    if plain is not None:
+        st.markdown(words.induction_unchanged(plain.block, plain.head, plain.share))
     given = {text.name: _given(written, text, block, head) for text in texts}
     scene.chart(
         repetition(
@@ -148,23 +208,37 @@ def _heads(scene: Scene, written: Written, texts: tuple[Text, Text], run: Run, f
             {text.name: [show_id(scene.lm, i) for i in text.new] for text in texts},
             f"block {block}, head {head}",
             scene.mode,
+            None if old is None else (old.name, old.share),
         ),
         key="generate_loops",
         alt="The share of each text that repeats, and a head's attention to what followed before",
     )
     if len(texts[0].ids) > written.context:
         st.caption(words.window(written.context))
-    muted = found.clear[:MUTED] or ((block, head),)
-    some = min(len(texts[0].new), len(run) - 1)
-    before, after = (float(derived.without_heads(run, which)[-some:].mean()) for which in ((), muted))
-    st.markdown(words.muted(muted, before, after, f"the greedy text's {some} tokens"))
+    if not scene.lm.is_causal:
+        st.caption(words.WHOLE_TEXT)
+    _say_muted(scene, run, found, min(len(texts[0].new), len(run) - 1))
     attention_link(scene, run.ids, len(run) - 1, block, head, "generate_loops_link")
+
+
+def _say_muted(scene: Scene, run: Run, found: Induction, some: int) -> None:
+    """What the last `some` tokens lose without those heads, and without others drawn at random."""
+
+    def mean(run: Run, heads: tuple[tuple[int, int], ...] = ()) -> float:
+        return float(derived.without_heads(run, heads)[-some:].mean())
+
+    muted = found.muted(MUTED)
+    sets = other_heads(scene.lm, muted, found.apart)
+    others = (float(np.mean([mean(run, heads) for heads in sets])), len(sets)) if sets else None
+    unchanged = mean(run.plain) if run.edits else None
+    tokens = f"the greedy text's {some} tokens"
+    st.markdown(words.muted(muted, mean(run), mean(run, muted), tokens, others, unchanged))
 
 
 def _given(written: Written, text: Text, block: int, head: int) -> NDArray[np.float32]:
     """Of each written token, what the head then gave to what had followed before; NaN for nothing."""
     window = text.ids[-written.context :]
-    rows = derived.followed_by(Run(written.model, window), block, head)
+    rows = derived.followed_by(Run(written.model, window, written.edits), block, head)
     cut = len(text.ids) - len(window)
     at = np.arange(len(text.prompt) - 1, len(text.ids) - 1) - cut  # where each was written from
     return np.where(at >= 0, rows[np.maximum(at, 0)], np.nan).astype(np.float32)
@@ -176,7 +250,7 @@ def _as_html(scene: Scene, text: Text) -> str:
     mark = mixed(colors.paper, colors.positive, 0.35)
     spans = []
     for i, again in zip(text.new, text.repeats, strict=True):
-        shown = escape(lm.decode([i]))
+        shown = escape(lm.decode([i])).replace("\n", "⏎\n")
         spans.append(f'<span style="background: {mark}">{shown}</span>' if again else shown)
     return (
         f'<div data-testid="loop_text" data-repeats="{int(text.repeats.sum())}"><b>{escape(text.name)}</b>'

@@ -1,7 +1,7 @@
 """The panel "What the cache saves": multiply-adds and milliseconds a token, with it and without it."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -35,11 +35,12 @@ SECONDS = 6.0  # of writing again at a click: nothing interrupts it, and others 
 
 @dataclass
 class Measured:
-    """Milliseconds a step, in order, by whether the cache was used; `same` of `checked` tokens came again."""
+    """Milliseconds a step, in order, by whether the cache was used; `same` of `checked` tokens came again.
 
-    model: str
-    prompt: tuple[int, ...]
-    new: tuple[int, ...]
+    `about` is all that they depend on: the text, the model with its changes, and how the tokens were drawn.
+    """
+
+    about: Written
     took: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
     same: int = 0
     checked: int = 0
@@ -58,12 +59,15 @@ def _draw(scene: Scene, written: Written) -> None:
         st.info(words.NOTHING_WRITTEN)
         return
     number = scene.lm.model.tok_emb.weight.element_size()
-    table = decoding_cost.steps(config, len(written.prompt), count, number)
+    causal = scene.lm.is_causal
+    table = decoding_cost.steps(config, len(written.prompt), count, number, causal)
     chosen = min(written.chosen, count - 1)
     row, sums = table.iloc[chosen], table.sum()
     prose(
         words.saved(
-            chosen + 1, *(int(row[name]) for name in ("tokens", "cached", "with_cache", "without_cache"))
+            chosen + 1,
+            *(int(row[name]) for name in ("tokens", "cached", "with_cache", "without_cache")),
+            causal,
         ),
         "token",
         "key",
@@ -87,10 +91,11 @@ def _draw(scene: Scene, written: Written) -> None:
         alt="The multiply-adds that each token costs, with the cache and without it",
     )
     if count > 1:
-        _say_totals(count, sums)
-    full = past_bytes(config, config.context_length, bytes_a_number=number)
-    here = int(row["cache_bytes"]), int(row["tokens"])
-    st.markdown(words.memory(*here, config.n_layers, config.emb_dim, number, full, config.context_length))
+        _say_totals(count, sums, causal)
+    if causal:
+        full = past_bytes(config, config.context_length, bytes_a_number=number)
+        here = int(row["cache_bytes"]), int(row["tokens"])
+        st.markdown(words.memory(*here, config.n_layers, config.emb_dim, number, full, config.context_length))
     measured = _write_again(scene, written)
     if any(measured.took.values()):
         _draw_times(scene, measured, labels, chosen)
@@ -104,7 +109,11 @@ def _draw(scene: Scene, written: Written) -> None:
     )
 
 
-def _say_totals(count: int, sums: pd.Series) -> None:
+def _say_totals(count: int, sums: pd.Series, causal: bool) -> None:
+    if not causal:
+        tokens, without, loop = (int(sums[name]) for name in ("tokens", "without_cache", "all_logits"))
+        prose(words.totals_without(count, tokens, without, loop), "logit")
+        return
     work = (int(sums[name]) for name in ("with_cache", "without_cache", "all_logits"))
     prose(words.totals(count, int(sums["tokens"] - sums["cached"]), int(sums["tokens"]), *work), "logit")
 
@@ -122,18 +131,20 @@ def _unit(largest: float) -> tuple[str, float]:
 def _write_again(scene: Scene, written: Written) -> Measured:
     """The switch and the button; a click writes the same tokens again, some seconds of them at most."""
     measured: Measured | None = st.session_state.get(MEASURED)
-    about = (written.model, written.prompt, written.new)
-    if measured is None or (measured.model, measured.prompt, measured.new) != about:
-        measured = Measured(*about)
+    about = replace(written, chosen=0, branch=0)
+    if measured is None or measured.about != about:
+        measured = Measured(about)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        way = st.segmented_control(
-            "Write these tokens again",
-            options=tuple(WAYS),
-            default="With the cache",
-            required=True,
-            key=WAY,
-            help="The same tokens, once more: each step's pass is timed.",
-        )
+        way = "Without the cache"
+        if scene.lm.is_causal:  # else there is only the one
+            way = st.segmented_control(
+                "Write these tokens again",
+                options=tuple(WAYS),
+                default="With the cache",
+                required=True,
+                key=WAY,
+                help="The same tokens, once more: each step's pass is timed.",
+            )
         pressed = st.button("Write again", key="generate_time_again", icon=":material/timer:")
     place = st.empty()
     if pressed:

@@ -15,7 +15,8 @@ def both_ways(
     """A row for each token that was written after a position: its cost both ways, and the cache's bytes."""
     prompt = lm.encode(text, special_tokens)[: position + 1]
     number_bytes = lm.model.tok_emb.weight.element_size()
-    table = steps(lm.config, len(prompt), len(new), number_bytes)
+    # where an edit depends on the whole text, nothing can be kept: both ways are alike
+    table = steps(lm.config, len(prompt), len(new), number_bytes, cache=lm.is_causal)
     c, tokens = lm.config, int(table["tokens"].iloc[-1])
     by_hand = c.n_layers * (12 * c.emb_dim**2 + 2 * tokens * c.emb_dim) + c.vocab_size * c.emb_dim
     print(f"one token after {tokens - 1} in the cache: {by_hand:,} multiply-adds")

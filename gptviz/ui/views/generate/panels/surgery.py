@@ -132,9 +132,10 @@ def _choose(scene: Scene, written: Written, labels: list[str], received: np.ndar
         other = token = None
         if kind != "delete":
             rest = np.where(np.arange(cached) == at, -1, received[:cached])
-            best = int(rest.argmax())
-            label = "Put another at" if kind == "freeze" else "With token"
-            other = index_input(OTHER, f"{label}, 0 to {cached - 1}", cached, f"{best}, the next most", 190)
+            best, empty, label = int(rest.argmax()), "the next most", "With token"
+            if kind == "freeze":  # itself: what stands before the other token never saw it
+                best, empty, label = at, "the same", "Put another at"
+            other = index_input(OTHER, f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
             other = best if other is None else other
         if kind == "freeze":
             assert other is not None

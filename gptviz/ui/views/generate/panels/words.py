@@ -1,8 +1,6 @@
 """The sentences of the Generate page's panels: numbers in, Markdown out. Steps are counted from 1."""
 
-from collections.abc import Sequence
-
-from gptviz.digits import fixed, significant, weight
+from gptviz.digits import significant, weight
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.words import Place, as_code
 
@@ -57,10 +55,13 @@ def head_map(key: Place, block: int, head: int, share: float, steps: int) -> str
     )
 
 
-def left_out(steps: int, context: int) -> str:
+def left_out(steps: int, context: int | None) -> str:
+    """`context` was full; None: a change depends on the whole text."""
+    why = "a change here depends on the whole text" if context is None else None
+    why = why or f"the context of {context} tokens was full"
     return (
-        f"{steps} steps are not in this picture: the context of {context} tokens was full, so that each of "
-        "them read a text of its own, and takes a pass of its own."
+        f"{steps} steps are not in this picture: {why}, so that each of them read a text of its own, and "
+        "takes a pass of its own."
     )
 
 
@@ -74,8 +75,14 @@ ROW_TABLE = "The row of the chosen head: its attention from the last token that 
 # ---- what the cache saves ----
 
 
-def saved(step: int, tokens: int, cached: int, with_cache: float, without: float) -> str:
-    """The work of one step."""
+def saved(step: int, tokens: int, cached: int, with_cache: float, without: float, causal: bool = True) -> str:
+    """The work of one step; not `causal`: a change in the model depends on the whole text."""
+    if not causal:
+        return (
+            f"**Token {step}** cost {many(without)} multiply-adds: all {tokens:,} tokens went through the "
+            "blocks. A change here depends on the whole text, so that each new token makes every earlier one "
+            "another: no key and no value can be kept, and **no cache is used**."
+        )
     if cached:
         return (
             f"**Token {step}** cost {many(with_cache)} multiply-adds: one token went through the blocks, "
@@ -100,6 +107,15 @@ def totals(steps: int, passed: int, anew: int, with_cache: float, without: float
         f"multiply-adds: {many(with_cache)} with the cache and {many(without)} without, "
         f"{significant(without / with_cache)} times as many. The book's own loop, which also makes "
         f"the logits of all positions and uses the "
+        f"last, has {many(loop)}."
+    )
+
+
+def totals_without(steps: int, anew: int, without: float, loop: float) -> str:
+    """Of all steps, where no cache is used."""
+    return (
+        f"**All {steps:,} so far:** {anew:,} tokens went through the blocks, in {many(without)} "
+        "multiply-adds. The book's own loop, which also makes the logits of all positions and uses the "
         f"last, has {many(loop)}."
     )
 
@@ -187,10 +203,21 @@ def swapped(at: Place, other: Place) -> str:
 
 
 def frozen(at: Place, other: Place, put: str) -> str:
-    return (
-        f"**Frozen:** the text was read anew with {as_code(put)} in the place of {other}. All keys and "
-        f"values are of that text, but those of {at}, which stay as they were: it remembers the old one."
-    )
+    """`at` keeps what it had while another token stands at `other`."""
+    read = f"the text was read anew with {as_code(put)} in the place of {other}."
+    if at.position < other.position:
+        sink = ""
+        if at.position == 0:
+            sink = " What is frozen at position 0 matters only where position 0 itself has another token."
+        return (
+            f"**Frozen, to no effect:** {read} But {at} stands before it, and never saw it: its keys and "
+            f"values are the same in both texts, so nothing is held back.{sink}"
+        )
+    if at == other:
+        kept = "its own old keys and values stay, as if the old one still stood there"
+    else:
+        kept = f"those of {at} stay as they were: it remembers the old one"
+    return f"**Frozen:** {read} All keys and values are of that text, but {kept}."
 
 
 def became(before: str, p: float, after: str, q: float, left: float, kl: float) -> str:
@@ -228,66 +255,3 @@ ONE_TOKEN = (
     "The model reads one token only: it looks at itself, and nothing is cached. Write another token first."
 )
 SURGERY_TABLE = "The first choices before and after, with their logits."
-
-# ---- loops ----
-
-
-def loops(greedy: float, drawn: float, n: int, count: int, temperature: float, seed: int) -> str:
-    """How much of either text repeats; shares from 0 to 1."""
-    return (
-        f"Of {count} tokens written at temperature 0, {_percent(greedy)} end a piece of {n} that stood in "
-        f"the text before; at temperature {temperature:g} (seed {seed}) {_percent(drawn)} do."
-    )
-
-
-def goes_round(start: int, period: int, piece: str) -> str:
-    """`start` is the first token of the text that is a copy, counted from 1 among those written."""
-    tokens = "the same token" if period == 1 else f"the same {period} tokens"
-    return f"From token {start} on the greedy text goes round and round, {tokens} again: {as_code(piece)}."
-
-
-NO_LOOP = "The greedy text does not end in a loop, as far as it was written."
-
-
-def induction(block: int, head: int, share: float, heads: int) -> str:
-    """The head that looks most at what followed, and how many such heads there are."""
-    others = "" if heads < 2 else f" ({heads} heads of this model do so clearly)"
-    return (
-        f"**Who makes it go round?** Block {block}, head {head} is an induction head: at a token that stood "
-        f"there before, it gives {weight(share)} of its attention, on average, to what followed "
-        f"then{others}. That is how what was said once comes to be said again."
-    )
-
-
-def no_induction(block: int, head: int, share: float) -> str:
-    return (
-        f"No head of this model looks clearly at what followed last time; most does block {block}, head "
-        f"{head}: {weight(share)} of its attention, on average."
-    )
-
-
-def muted(heads: Sequence[tuple[int, int]], before: float, after: float, tokens: str) -> str:
-    """What the tokens' mean probability becomes without these heads: a real pass."""
-    names = ", ".join(f"{block}.{head}" for block, head in heads)
-    which = f"head {names}" if len(heads) == 1 else f"the heads {names}"
-    return (
-        f"**Tried out:** with {which} (block.head) giving nothing, {tokens} have a probability of "
-        f"{fixed(after, 2)} on average, instead of {fixed(before, 2)}."
-    )
-
-
-def window(context: int) -> str:
-    return f"The heads were asked about the last {context:,} tokens: more the model cannot read at once."
-
-
-REPEATS = "Marked: tokens that end a piece that stood in the text, or in the prompt, before."
-LOOPS_TABLE = "A row a written token: whether it ends a piece that stood there before, and the share so far."
-NOTHING_REPEATS = "No token stood in the text before: there is nothing that followed it."
-
-
-def ask_write(tokens: int) -> str:
-    return f"Write them: twice {tokens} tokens, which takes a while"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
