@@ -17,6 +17,7 @@ from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import show_token
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
+from gptviz.ui.views.generate import derived
 from gptviz.ui.views.generate.keeping import text_of
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tree import Branch, Tree, name_of
@@ -197,6 +198,36 @@ def test_beams_beside_greedy_and_sampling(run_page, mini):
     for settings in ({"temperature": 0}, {"seed": 2}):
         log_p = sum(math.log(s.model_probability) for s in mini.generate(TEXT, 5, **settings))
         assert fixed(log_p, 2) in prose(at)
+
+
+def test_texts_that_end_early_are_counted_as_long_as_they_are(run_page, mini, monkeypatch):
+    """The model as if the second token that it writes were its own end of text."""
+    text = "Whoever ends early says so: the cat sat on the"
+    end = [step.id for step in mini.generate(text, 2, temperature=0)][1]
+    monkeypatch.setattr(derived, "end_of_text", lambda lm: end)
+    at = run_page("generate", text=text, beams=2, beam_tokens=5, seed=2)
+    at.session_state["generate_beams"] = at.session_state["generate_loops_box"] = True
+    at.run()
+    assert not at.exception
+    drawn = given_by(lambda: mini.generate(text, 5, seed=2), end)
+    said = re.sub("<[^>]+>", "", prose(at))
+    assert "the greedy one" in said and "(2 tokens), and the one that the seed draws" in said
+    assert f"({drawn} tokens). Of texts of different lengths" in said and "Of 2 tokens written" in said
+
+
+def given_by(write, end):
+    """How many tokens it writes up to this one."""
+    ids = [step.id for step in write()]
+    return ids.index(end) + 1 if end in ids else len(ids)
+
+
+def test_at_temperature_0_nothing_is_said_of_random_numbers(run_page):
+    at = run_page("generate", text=TEXT, written=2, temperature=0.0)
+    at.session_state["generate_beams"] = True
+    at.run()
+    said = next(m.value for m in at.markdown if m.value.startswith("**What to look for."))
+    assert "random number falls on one of them" not in said and "Seed" not in said
+    assert "seed draws" not in prose(at) and not at.exception
 
 
 def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):

@@ -51,13 +51,13 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
     base = play.base(scene)
     with st.spinner("Searching …"):
         rounds = derived.beam_rounds(base, int(beams), int(tokens))
-        found = _ways(base, int(beams), int(tokens), sampling)
+        own = found = _ways(base, int(beams), int(tokens), sampling)
         if base.edits:  # each by its own model
             plain = _ways(base.plain, int(beams), int(tokens), sampling)
-            found += [(f"{UNCHANGED}: {how}", ids, ln) for how, ids, ln in plain]
+            found = [*own, *((f"{UNCHANGED}: {how}", ids, ln) for how, ids, ln in plain)]
         old = derived.beams_unchanged(base, int(beams), int(tokens)) if base.edits else None
-    best = rounds[-1].kept[0]
-    prose(words.beams(int(beams), int(tokens), best.log_probability, found[1][2], found[2][2]), "vocabulary")
+    best, greedy, *sampled = [(len(ids), ln) for _, ids, ln in own]
+    prose(words.beams(int(beams), best, greedy, sampled[0] if sampled else None), "vocabulary", "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (int(tokens) + 1))
     scene.chart(
@@ -86,15 +86,17 @@ def _draw(scene: Scene, sampling: Sampling) -> None:
 
 
 def _ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> list[Way]:
-    """What beams, greedy search and sampling come to after this text."""
+    """What beams, greedy search and, where something is drawn, sampling come to after this text."""
     best = derived.beam_rounds(base, beams, tokens)[-1].kept[0]
     greedy = derived.steps_of(base, Sampling(0.0), (), tokens, "").steps
-    sampled = derived.steps_of(base, sampling, (), tokens, "").steps
-    return [
+    found: list[Way] = [
         (f"{beams} beam{'s' * (beams > 1)}", best.ids, best.log_probability),
         ("greedy", *_of(greedy)),
-        (f"sampling, seed {sampling.seed}", *_of(sampled)),
     ]
+    if not sampling.greedy:
+        sampled = derived.steps_of(base, sampling, (), tokens, "").steps
+        found.append((f"sampling, seed {sampling.seed}", *_of(sampled)))
+    return found
 
 
 def _of(steps: Sequence[WrittenStep]) -> tuple[tuple[int, ...], float]:

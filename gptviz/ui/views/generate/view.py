@@ -74,7 +74,13 @@ def _draw(scene: Scene, left: list[str]) -> None:
         controls.buttons(scene, sampling, written, ended, plays)
     with bar:
         _bar(scene, sampling, tree, written, drawn, step)
-    prose(words.look_for(sampling.seed or 0), "forward pass", "token", "vocabulary", "temperature")
+    prose(
+        words.look_for(None if sampling.greedy else sampling.seed or 0),
+        "forward pass",
+        "token",
+        "vocabulary",
+        "temperature",
+    )
     branches.panel(scene, sampling, tree)
     beaming.panel(scene, sampling)
     for panel in PANELS:

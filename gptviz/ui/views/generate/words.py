@@ -7,12 +7,14 @@ from gptviz.figures.draws import place_text
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.words import as_code
 
+Way = tuple[int, float]  # of a text that was written: how many tokens, and ln of its probability
+
 
 def short(probability: float) -> str:
-    """Of a chip: two digits, and never 0 or 1 by rounding."""
+    """Of a chip: two digits that mean something, and never 0 or 1 by rounding."""
     if probability in (0, 1) or probability >= 0.995:
         return probability_text(probability)
-    return fixed(probability, 2) if probability >= 0.0995 else significant(probability, 1)
+    return significant(probability, 2)
 
 
 def progress(done: int, length: int) -> str:
@@ -98,11 +100,20 @@ def in_the_middle(token: str, position: int) -> str:
     )
 
 
-def look_for(seed: int) -> str:
-    """The paragraph under the picture."""
-    return (
+def look_for(seed: int | None) -> str:
+    """The paragraph under the picture; None: nothing is drawn, at temperature 0."""
+    all_it_is = (
         "**What to look for.** This is all that writing is: one forward pass gives every token of the "
-        "vocabulary a probability, side by side they fill a bar from 0 to 1, and a random number falls on "
+        "vocabulary a probability"
+    )
+    if seed is None:
+        return (
+            f"{all_it_is}, and at temperature 0 the most probable one is taken. That token is appended, "
+            "and the next pass reads it too. No random number has a say, and so no seed: the same text comes "
+            "every time. Raise the temperature, and see where a random number falls on the bar."
+        )
+    return (
+        f"{all_it_is}, side by side they fill a bar from 0 to 1, and a random number falls on "
         f"one of them. That token is appended, and the next pass reads it too. Seed {seed} gives the same "
         "random numbers on every branch: change the temperature, and see the same numbers fall on other "
         "tokens."
@@ -149,8 +160,8 @@ def branch_unchanged(changed: float, unchanged: float | None) -> str:
     )
 
 
-def beams(count: int, tokens: int, best: float, greedy: float, sampled: float) -> str:
-    """Above the tree of the beam search: ln p of the three ways to write."""
+def beams(count: int, best: Way, greedy: Way, sampled: Way | None) -> str:
+    """Above the tree of the beam search: the ways to write; `sampled` is None where nothing is drawn."""
     start = (
         f"Greedy takes the best token each time, and may so miss the best text. Beam search carries {count} "
         "texts forward at once: after each token it looks at the whole vocabulary behind each of them, "
@@ -158,11 +169,26 @@ def beams(count: int, tokens: int, best: float, greedy: float, sampled: float) -
     )
     if count == 1:
         start = "A single beam is greedy: the best token each time, which may miss the best text. "
-    return start + (
-        f"After {tokens} tokens its best text has ln p {fixed(best, 2)}, the greedy one {fixed(greedy, 2)}, "
-        f"and the one that the seed draws {fixed(sampled, 2)}. The more probable text is not always the "
-        "better one."
-    )
+    lengths = {way[0] for way in (best, greedy, sampled) if way is not None}
+    even = len(lengths) == 1
+
+    def ln(way: Way) -> str:
+        return fixed(way[1], 2) + ("" if even else f" ({_tokens(way[0])})")
+
+    after = f"After {_tokens(best[0])} its" if even else "Its"
+    drawn = "" if sampled is None else f", and the one that the seed draws {ln(sampled)}"
+    last = "The more probable text is not always the better one."
+    if not even:
+        last = (
+            "Of texts of different lengths these cannot be compared, since each token makes ln p less: the "
+            "perplexity below is for a token on average."
+        )
+    glue = " and" if sampled is None else ","
+    return f"{start}{after} best text has ln p {ln(best)}{glue} the greedy one {ln(greedy)}{drawn}. {last}"
+
+
+def _tokens(count: int) -> str:
+    return f"{count} token{'s' * (count != 1)}"
 
 
 BEAMS = (

@@ -63,18 +63,11 @@ def _draw(scene: Scene, written: Written) -> None:
     table = decoding_cost.steps(config, len(written.prompt), count, number, causal)
     chosen = min(written.chosen, count - 1)
     row, sums = table.iloc[chosen], table.sum()
-    prose(
-        words.saved(
-            chosen + 1,
-            *(int(row[name]) for name in ("tokens", "cached", "with_cache", "without_cache")),
-            causal,
-        ),
-        "token",
-        "key",
-        "value",
-        "block",
-        "cache",
+    tokens, cached, with_cache, without = (
+        int(row[name]) for name in ("tokens", "cached", "with_cache", "without_cache")
     )
+    said = words.saved(chosen + 1, tokens, cached, with_cache, without, causal)
+    prose(said, "token", "key", "value", "block", "cache")
     unit, size = _unit(float(table["without_cache"].max()))
     labels = [show_id(scene.lm, i) for i in written.new]
     scene.chart(
