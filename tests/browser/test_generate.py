@@ -48,10 +48,26 @@ def test_it_plays_pauses_and_goes_back(open_page, settled, mini):
     assert (written(page), chosen(page)) == (ids, len(ids) - 1)
 
 
+def rows_in_sight(page):
+    """Of the box that the text scrolls in: how many rows of chips are whole in it, and how many are cut."""
+    return page.get_by_test_id("writing").evaluate(
+        """writing => {
+          const frame = writing.querySelector('.page').getBoundingClientRect();
+          const rows = {whole: new Set(), cut: new Set()};
+          for (const token of writing.querySelectorAll('[data-testid=written-token]')) {
+            const {top, bottom} = token.getBoundingClientRect(), middle = (top + bottom) / 2;
+            if (middle > frame.top && middle < frame.bottom)
+              rows[top >= frame.top - 1 && bottom <= frame.bottom + 1 ? 'whole' : 'cut'].add(Math.round(top));
+          }
+          return [rows.whole.size, rows.cut.size];
+        }"""
+    )
+
+
 def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
-    page = open_page("generate", text=TEXT, written="6", seed=4)
+    page = open_page("generate", text=TEXT, written="30", seed=4)
     trunk = written(page)
-    assert trunk == [step.id for step in mini.generate(TEXT, 6, seed=4)]
+    assert trunk == [step.id for step in mini.generate(TEXT, 30, seed=4)]
     page.get_by_test_id("written-token").nth(2).click()
     settled(page)
     other = page.get_by_test_id("branch").first
@@ -69,8 +85,21 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
     rows.first.click()
     settled(page)
     assert written(page) == trunk
-    guest = open_page("generate", **address(page) | {"written": link.split("written=")[1].split("&")[0]})
+    guest = open_page(
+        "generate",
+        viewport=(420, 800),
+        **address(page) | {"written": link.split("written=")[1].split("&")[0]},
+    )
     assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2
+    text, (above, below) = guest.get_by_test_id("writing"), ("data-above", "data-below")
+    guest.get_by_test_id("branch-row").first.click()
+    settled(guest)
+    assert written(guest) == trunk and chosen(guest) == 29
+    assert text.get_attribute(above) == "" and text.get_attribute(below) is None
+    assert rows_in_sight(guest) == [4, 0]
+    guest.get_by_test_id("writing-above").click()
+    guest.locator(f"[data-testid=writing][{below}]").wait_for()
+    assert text.get_attribute(above) is None
     longer = mini.decode([*mini.encode(TEXT), *trunk])
     page.get_by_role("button", name="Put it into the prompt").click()
     settled(page)

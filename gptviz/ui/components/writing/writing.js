@@ -30,18 +30,43 @@ function say(address) {
   if (search !== location.search) history.replaceState(history.state, '', location.pathname + search + location.hash);
 }
 
+// The first row in sight is a whole one, which the chosen token is in or below.
+function wholeRows(page) {
+  if (page.scrollTop <= 0) return;
+  const frame = page.getBoundingClientRect().top + 5;      // the padding
+  const row = [...page.querySelectorAll('.token')].map((token) => token.getBoundingClientRect().top).find((top) => top >= frame - 2);
+  if (row !== undefined) page.scrollTop += row - frame;
+}
+
+// Where there is more than is in sight, above and below.
+function hints(root, page) {
+  const writing = root.querySelector('.writing'), below = page.scrollHeight - page.clientHeight - page.scrollTop;
+  writing.toggleAttribute('data-above', page.scrollTop > 6);
+  writing.toggleAttribute('data-below', below > 6);
+}
+
+const more = (view, where, words, to) => gv.h('button', {
+  key: where, type: 'button', class: `more ${where}`, tabindex: -1, data: { testid: `writing-${where}` },
+  onclick: () => { view.root.querySelector('.page').scrollTop = to; },
+}, words);
+
 export default gv.component((view) => {
   const { data } = view;
   const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.token')]);
   return gv.h('div', { class: 'writing', data: { testid: 'writing', chosen: data.chosen, count: data.tokens.length, playing: data.delay === null ? undefined : '' } },
-    gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', onkeydown: keys },
+    gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', onkeydown: keys, onscroll: (event) => hints(view.root, event.target) },
       gv.h('span', { class: 'before', data: { testid: 'before' } }, data.before),
-      gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null));
+      gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null),
+    more(view, 'above', '▲ the beginning', 0), more(view, 'below', '▼ the end', 1e9));
 }, (view) => {
   const { data, root, state } = view, page = root.querySelector('.page');
   const shown = `${data.chosen} ${data.tokens.length} ${data.before.length}`;
   const chosen = page.querySelector('[aria-pressed="true"]');
-  if (chosen && state.shown !== shown) gv.reveal(page, chosen);     // but where a reader scrolled to stays
+  if (chosen && state.shown !== shown) {     // but where a reader scrolled to stays
+    gv.reveal(page, chosen);
+    wholeRows(page);
+  }
+  hints(root, page);
   state.shown = shown;
   if (data.address) say(data.address);
   state.end = () => clearTimeout(state.timer);
