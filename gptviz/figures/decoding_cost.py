@@ -18,12 +18,13 @@ def cost_bars(
     steps: Sequence[int],
     tokens: Sequence[str],
     without: NDArray[np.floating],
-    cached: NDArray[np.floating],
+    cached: NDArray[np.floating] | None,
     unit: str,
     chosen: int,
     mode: Mode,
 ) -> Figure:
-    """Two bars a step, in `unit`: grey without the cache, purple with it in front. (S,) each, NaN for no bar.
+    """Two bars a step, in `unit`: grey without the cache, purple with it in front. (S,) each, NaN for no bar;
+    `cached` is None where there is no cache.
 
     `steps` are the steps' numbers from 1; `chosen` is one of them, which a line marks.
     """
@@ -55,12 +56,7 @@ def cost_bars(
         "showlegend": True,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
     }
-    return figure(
-        [
-            bars(without, "without the cache", colors.quiet, 0.85),
-            bars(cached, "with the cache", colors.output, 0.5),
-        ],
-        layout,
-        mode,
-        height=270,
-    )
+    traces = [bars(without, "without the cache", colors.quiet, 0.85)]
+    if cached is not None:
+        traces.append(bars(cached, "with the cache", colors.output, 0.5))
+    return figure(traces, layout, mode, height=270)

@@ -35,6 +35,8 @@ def test_two_bars_a_step():
     assert np.allclose(slow.y, [1.5, 3]) and np.allclose(quick.y, [1.5, np.nan], equal_nan=True)
     assert slow.hovertext[1] == "step 2, ·b<br>without the cache: 3.00 ms" and quick.hovertext[1] == ""
     assert fig.layout.shapes[0].x0 == 2
+    (alone,) = cost_bars([1, 2], ["·a", "·b"], np.array([1.5, 3]), None, "ms", 2, "light").data
+    assert np.allclose(alone.y, [1.5, 3]) and alone.name == "without the cache"
 
 
 def test_before_and_after():

@@ -75,7 +75,7 @@ def _draw(scene: Scene, written: Written) -> None:
             range(1, count + 1),
             labels,
             table["without_cache"].to_numpy() / size,
-            table["with_cache"].to_numpy() / size,
+            table["with_cache"].to_numpy() / size if causal else None,
             f"{unit} multiply-adds",
             chosen + 1,
             scene.mode,
@@ -179,7 +179,15 @@ def _draw_times(scene: Scene, measured: Measured, labels: list[str], chosen: int
     gap = np.full(most, np.nan)
     slow, quick = (np.concatenate([took, gap[len(took) :]]) for took in (without, with_cache))
     scene.chart(
-        cost_bars(range(1, most + 1), labels[:most], slow, quick, "milliseconds", chosen + 1, scene.mode),
+        cost_bars(
+            range(1, most + 1),
+            labels[:most],
+            slow,
+            quick if scene.lm.is_causal else None,
+            "milliseconds",
+            chosen + 1,
+            scene.mode,
+        ),
         key="generate_times",
         alt="The milliseconds that each token took, with the cache and without it",
     )

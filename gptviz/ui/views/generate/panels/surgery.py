@@ -126,7 +126,9 @@ def _choose(scene: Scene, written: Written, labels: list[str], received: np.ndar
     KIND.within(tuple(KINDS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = KINDS[KIND.widget(st.segmented_control, "Operation", options=tuple(KINDS), required=True)]
-        most = int(received[:cached].argmax())
+        # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
+        among = cached - 1 if kind == "freeze" and cached > 1 else cached
+        most = int(received[:among].argmax())
         at = index_input(AT, f"Token, 0 to {cached - 1}", cached, f"{most}, most looked at", 190)
         at = most if at is None else at
         other = token = None
@@ -177,7 +179,7 @@ def _sentence(scene: Scene, operation: Operation, names: list[Place], received: 
         own = received[operation.position]
         return words.deleted(at, float(own), bool(own >= received.max()))
     if operation.token is not None:
-        return words.frozen(at, names[other], show_id(scene.lm, operation.token))
+        return words.frozen(at, names[other], show_id(scene.lm, operation.token), len(names) - 2)
     return (words.swapped if operation.kind == "swap" else words.swapped_values)(at, names[other])
 
 

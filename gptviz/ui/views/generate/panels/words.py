@@ -202,8 +202,8 @@ def swapped(at: Place, other: Place) -> str:
     )
 
 
-def frozen(at: Place, other: Place, put: str) -> str:
-    """`at` keeps what it had while another token stands at `other`."""
+def frozen(at: Place, other: Place, put: str, last: int) -> str:
+    """`at` keeps what it had while another token stands at `other`; `last` is the last cached position."""
     read = f"the text was read anew with {as_code(put)} in the place of {other}."
     if at.position < other.position:
         sink = ""
@@ -217,7 +217,10 @@ def frozen(at: Place, other: Place, put: str) -> str:
         kept = "its own old keys and values stay, as if the old one still stood there"
     else:
         kept = f"those of {at} stay as they were: it remembers the old one"
-    return f"**Frozen:** {read} All keys and values are of that text, but {kept}."
+    same = ""
+    if at == other and at.position == last:
+        same = " Nothing cached stands behind it, so all is as it was."
+    return f"**Frozen:** {read} All keys and values are of that text, but {kept}.{same}"
 
 
 def became(before: str, p: float, after: str, q: float, left: float, kl: float) -> str:
