@@ -128,6 +128,38 @@ def part_of(given: torch.Tensor, like: torch.Tensor, first: int, weights: bool) 
     return given[..., first : first + rows, :].expand(*like.shape[:-2], -1, -1)
 
 
+def of_source(
+    source: Source, like: torch.Tensor, site: str, block: int | None, first: int, weights: bool
+) -> torch.Tensor:
+    """A new tensor like `like`, whose rows begin at the position `first`, with another pass's rows."""
+    stop = min(len(source), first + like.shape[-2])
+    if stop <= first:
+        return like.clone()
+    given = source.rows(site, block, first, stop)
+    fits = like.shape[-1] >= given.shape[-1] if weights else like.shape[-1] == given.shape[-1]
+    if given.shape[:-2] != like.shape[:-2] or not fits:
+        raise ValueError(
+            f"the trace has {site!r} in the shape {tuple(given.shape)}, this model {tuple(like.shape)}: they "
+            "are of models of other sizes"
+        )
+    return placed(given, like, weights)
+
+
+def sound(new: torch.Tensor, site: str, weights: bool) -> torch.Tensor:
+    """What Python gave for a site, if a pass can go on with it; ValueError else. Weights are (H, T, K)."""
+    if not new.isfinite().all():
+        raise ValueError(f"the edit of {site!r} gives numbers that are not finite: NaN, or infinite")
+    known = new.shape[-1] - new.shape[-2]  # tokens before the first row's
+    ahead = new.triu(known + 1).nonzero().tolist() if weights else []  # [head, row, key] each
+    if ahead:
+        _, row, key = ahead[0]
+        raise ValueError(
+            f"the edit of {site!r} lets position {row + known} look ahead at position {key}: weights must be "
+            "0 where the token stands later (torch.tril makes them so)"
+        )
+    return new
+
+
 def _uniform(attn: torch.Tensor) -> torch.Tensor:
     """(H, T, K) of 1 / (number of keys that the query may see): the last T of K tokens."""
     seen = torch.ones_like(attn).tril(attn.shape[-1] - attn.shape[-2])

@@ -13,6 +13,7 @@ What the values mean for a tensor is in `gptviz.edit_values`, how a pass makes t
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 
@@ -26,8 +27,10 @@ from gptviz.edit_values import (
     Source,
     made,
     named,
+    of_source,
     part_of,
     placed,
+    sound,
 )
 from gptviz.sites import SITES, check_key
 
@@ -43,10 +46,11 @@ class Edit:
         "zero"       0
         "mean"       the mean over the positions of this text (for `attn`, whose rows must not look ahead,
                      "uniform")
-        "sample"     the mean over all tokens of a sample of text (`gptviz.sample_means`), in the model
-                     without edits
-        "ids5+17+9"  what the model without edits has here, at the same positions and heads, when it reads
-                     these token ids; tokens beyond their end keep their own
+        "sample"     the mean over all tokens of a sample (`gptviz.sample_means`), in the model without edits
+        "ids5+17+9"  what the model has here, at the same positions and heads, when it reads these token ids;
+                     tokens beyond their end keep their own. It reads them with the edits that stand before
+                     this one, but for those that take from the same ids, and those of places that these
+                     ids do not have
         "shuffle7"   each position another one's row: the order of `shuffled(T, 7)`
 
     and for `attn` alone, where each query looks:
@@ -56,15 +60,16 @@ class Edit:
         "previous"   at the token before it only (token 0 at itself)
         "hide5"      as before, but no later token at token 5; each row's rest is scaled up to 1
 
-    In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape or of
-    one row for every position, or a function from the site's tensor to one of the same shape.
+    In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape, of
+    more rows (for a text that grows) or of one row for every position, or a function from the site's tensor
+    to one of the same shape. Such numbers must be finite, and weights of `attn` 0 where a token stands later.
 
     `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
     the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
     Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
 
-    `str(edit)` and `Edit.parse` are each other's reverse. Raises ValueError for heads and positions that
-    are not a list of whole numbers.
+    `str(edit)` and `Edit.parse` are each other's reverse; a value of Python's is printed as <its kind>, which
+    cannot be parsed. Raises ValueError for heads and positions that are not a list of whole numbers.
     """
 
     site: str
@@ -72,6 +77,7 @@ class Edit:
     value: Replacement = "zero"
     heads: Sequence[int] | None = None
     positions: Sequence[int] | None = None
+    _writes: ClassVar[int] = 0  # into a tensor value, up to now: a pass copies its edits to have it
 
     def __post_init__(self) -> None:
         block = self.block
@@ -81,10 +87,12 @@ class Edit:
             given = getattr(self, what)
             if given is not None:
                 object.__setattr__(self, what, indices(what, given))
+        if isinstance(self.value, torch.Tensor):
+            object.__setattr__(self, "_writes", self.value._version)
 
     def _identity(self) -> tuple[object, ...]:
-        # two tensors are the same value if they are one: numbers may be written into later
-        value = id(self.value) if isinstance(self.value, torch.Tensor) else self.value
+        # two tensors are the same value if they are one, and nothing was written into it in between
+        value = (id(self.value), self._writes) if isinstance(self.value, torch.Tensor) else self.value
         return (self.site, self.block, value, self.heads, self.positions)
 
     def __eq__(self, other: object) -> bool:
@@ -94,13 +102,9 @@ class Edit:
         return hash(self._identity())
 
     def __str__(self) -> str:
-        """The text form. Raises ValueError for a value of Python's, which has none."""
-        if not isinstance(self.value, str):
-            raise ValueError(
-                f"this edit of {self.site!r} replaces values by {_kind(self.value)}, which has no text form: "
-                f"an edit that can be written down has one of the values {NAMED}"
-            )
-        return written(self.site, self.block, self.value, self.heads, self.positions)
+        """The text form; a value of Python's, which has none, is named by its kind."""
+        value = self.value if isinstance(self.value, str) else f"<{_kind(self.value)}>"
+        return written(self.site, self.block, value, self.heads, self.positions)
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
@@ -156,27 +160,56 @@ class Edit:
         self._check_block(config.n_layers)
         check_range("head", self.heads, 0, config.n_heads)
         check_range("position", self.positions, -n_tokens, n_tokens)
-        value, known = self.named, None
+        value, known = self.named, self.known
         if value is not None and value.name == "hide":
             check_range("position", value.numbers, 0, n_tokens)
         if value is not None and value.name == "ids":
             check_range("token id", value.numbers, 0, config.vocab_size)
-            known = len(value.numbers)
-            if known > config.context_length:
-                raise ValueError(
-                    f"{known} ids are more than the {config.context_length} that the model reads"
-                )
-        if isinstance(self.value, Source):
-            known = len(self.value)
-        places = [p for p in self.positions or () if exact or p >= 0]
-        beyond = [p for p in places if known is not None and p % n_tokens >= known]
+            longest = config.context_length
+            if len(value.numbers) > longest:
+                raise ValueError(f"{known} ids are more than the {longest} that the model reads")
+        if known is not None:
+            self._check_known(known, n_tokens, exact)
+
+    def _check_known(self, known: int, n_tokens: int, exact: bool) -> None:
+        tensor = isinstance(self.value, torch.Tensor)
+        has = f"{'the tensor' if tensor else 'the other text'} has {known} token{'s' * (known > 1)}"
+        beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= known]
         if beyond:
-            raise ValueError(f"position {beyond[0]} has no value: the other text has {known} tokens")
+            raise ValueError(f"position {beyond[0]} has no value: {has}")
+        if tensor and exact and self.positions is None and known < n_tokens:
+            raise ValueError(
+                f"{has} and the text {n_tokens}: give {self.site!r} a row for each, one for all, or positions"
+            )
 
     def _check_block(self, n_layers: int | None) -> None:
         every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
-        block = 0 if every else self.block
-        check_key(self.site, block, n_layers)  # type: ignore[arg-type]  # it says what is wrong
+        check_key(self.site, 0 if every else self.block, n_layers)  # type: ignore[arg-type]  # it refuses it
+
+    @property
+    def known(self) -> int | None:
+        """For how many tokens of a text the value has numbers; None where for any number of them."""
+        if isinstance(self.value, Source):
+            return len(self.value)
+        if isinstance(self.value, torch.Tensor):
+            one_for_all = SITES[self.site].form != "weights" and self.value.shape[-2:-1] in ((), (1,))
+            return None if one_for_all else self.value.shape[-2]
+        return len(self.named.numbers) if self.named is not None and self.named.name == "ids" else None
+
+    def within(self, n_tokens: int) -> "Edit | None":
+        """What of it a text of so many tokens has: without places that it lacks, None if nothing is left."""
+        if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
+            return None
+        known = min(n_tokens, n_tokens if self.known is None else self.known)
+        if self.positions is None:
+            return self if known == n_tokens else replace(self, positions=range(known))
+        places = [p for p in self.positions if -n_tokens <= p < n_tokens and p % n_tokens < known]
+        return replace(self, positions=places) if places else None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the value is a function of Python's, of which nobody can say what it will do."""
+        return callable(self.value) and not isinstance(self.value, torch.Tensor | Source)
 
     @property
     def is_causal(self) -> bool:
@@ -188,7 +221,7 @@ class Edit:
         name = None if self.named is None else self.named.name
         spread = name == "mean" and SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())
-        return not (_is_function(self.value) or spread or name == "shuffle" or from_the_end)
+        return not (self.is_function or spread or name == "shuffle" or from_the_end)
 
     @property
     def is_of_any_text(self) -> bool:
@@ -230,21 +263,13 @@ class Edit:
         weights = SITES[self.site].form == "weights"
         if self.named is not None:
             return made(self.named, value, weights)
-        if isinstance(self.value, torch.Tensor):
-            return placed(part_of(self.value, value, first, weights), value, weights)
         if isinstance(self.value, Source):
-            stop = min(len(self.value), first + value.shape[-2])
-            if stop <= first:
-                return value.clone()
             block = None if self.block is None else int(self.block)
-            given = self.value.rows(self.site, block, first, stop)
-            fits = value.shape[-1] >= given.shape[-1] if weights else value.shape[-1] == given.shape[-1]
-            if given.shape[:-2] != value.shape[:-2] or not fits:
-                raise ValueError(
-                    f"the trace has {self.site!r} in the shape {tuple(given.shape)}, this model "
-                    f"{tuple(value.shape)}: they are of models of other sizes"
-                )
-            return placed(given, value, weights)
+            return of_source(self.value, value, self.site, block, first, weights)
+        if isinstance(self.value, torch.Tensor):
+            return sound(
+                placed(part_of(self.value, value, first, weights), value, weights), self.site, weights
+            )
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -252,7 +277,7 @@ class Edit:
             raise ValueError(
                 f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
             )
-        return result.to(value)
+        return sound(result.to(value), self.site, weights)
 
 
 Given = Edit | str
@@ -263,10 +288,6 @@ def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
     if isinstance(given, str | Edit) or not isinstance(given, Iterable):
         raise ValueError(f"edits are {given!r}; give a list of them, such as ['z.4.3=zero']")
     return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in given)
-
-
-def _is_function(value: Replacement) -> bool:
-    return callable(value) and not isinstance(value, torch.Tensor | Source)
 
 
 def _is_pythons(value: Replacement) -> bool:

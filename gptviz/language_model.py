@@ -123,7 +123,7 @@ class LanguageModel:
                 f"the text has {len(ids)} tokens; {self.name} reads at most {self.config.context_length}: "
                 f"shorten it, or trace lm.encode(text)[:{self.config.context_length}]"
             )
-        every = (*self.edits, *edits_of(edits))
+        every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
         for edit in every:
             edit.check(self.config, len(ids))
         made = ready(self, every)

@@ -34,7 +34,7 @@ def written(ids):
 def by_hand(edit, key, value, elsewhere):
     """The edited tensor, row by row, from the sentences of Edit's docstring and nothing of gptviz.
 
-    `elsewhere(what)` is what the site holds in the model as it is: "sample" a mean row, else a text's tensor.
+    `elsewhere(what)` is what the site holds elsewhere: "sample" a mean row, else another text's tensor.
     """
     new, weights = value.clone(), SITES[edit.site].form == "weights"
     count, name = value.shape[-2], edit.value
@@ -89,17 +89,49 @@ def sampled(key):
     return torch.cat([read_plainly(ids)[key] for ids in some], dim=-2).mean(dim=-2)
 
 
-def plainly(ids, edits):
-    """The whole pass of LM with these edits, in plain tensors."""
-    where = [(edit, (edit.site, b)) for edit in edits for b in edit.blocks(LM.config.n_layers) or (None,)]
+def there(edit, count):
+    """What of it a text of so many tokens has; None for nothing."""
+    if edit.value.startswith("hide") and int(edit.value[4:]) >= count:
+        return None
+    if edit.positions is None:
+        return edit
+    places = [p for p in edit.positions if -count <= p < count]
+    return Edit(edit.site, edit.block, edit.value, edit.heads, places) if places else None
 
-    def elsewhere(key, what):
-        return sampled(key) if what == "sample" else read_plainly(tuple(map(int, what[3:].split("+"))))[key]
+
+def plainly(ids, edits, others=()):
+    """The whole pass of LM with these edits, in plain tensors.
+
+    `others` are the passes that the values of the first edits are taken from, where they are known.
+    """
+    others = list(others)
+    for i, edit in enumerate(edits[len(others) :], len(others)):
+        if not edit.value.startswith("ids"):
+            others.append(None)
+            continue
+        text = [int(number) for number in edit.value[3:].split("+")]
+        before = [
+            (here, other)
+            for one, other in zip(edits[:i], others, strict=True)
+            if one.value != edit.value and (here := there(one, len(text)))
+        ]
+        known = [one for one, _ in before], [other for _, other in before]
+        others.append(plainly(text, *known) if before else read_plainly(tuple(text)))
+    where = [
+        (edit, other, (edit.site, b))
+        for edit, other in zip(edits, others, strict=True)
+        for b in edit.blocks(LM.config.n_layers) or (None,)
+    ]
 
     def replace(key, value):
-        for edit, at in where:
+        for edit, other, at in where:
             if at == key:
-                value = by_hand(edit, key, value, lambda what: elsewhere(key, what))
+                value = by_hand(
+                    edit,
+                    key,
+                    value,
+                    lambda what, other=other: sampled(key) if what == "sample" else other[key],
+                )
         return value
 
     return plain_forward(LM, ids, replace)
@@ -206,6 +238,36 @@ def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
     row = torch.arange(lm.config.emb_dim).float()
     assert torch.equal(lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1))
     assert Edit("mlp_out", 0, row) == Edit("mlp_out", 0, row) != Edit("mlp_out", 0, row.clone())
+
+
+def test_another_text_is_read_with_the_edits_that_stand_before(lm=LM):
+    """Where both texts have the same tokens a patch changes nothing, whatever else is changed."""
+    other = [*IDS[:5], 44, 45, 46]
+    for before in ("z.0.1=zero", "resid_pre.0@2=zero", "mlp_out.0=zero", "attn.*=hide1"):
+        alone, source = lm.trace(IDS, edits=[before]), lm.trace(other, edits=[before])
+        for site in ("resid_pre.1@3", "z.1@4", "mlp_out.1@0"):
+            both = lm.trace(IDS, edits=[before, f"{site}={written(other)}"])
+            assert torch.equal(both.logits(), alone.logits()), (before, site)
+        patched = lm.trace(IDS, edits=[before, f"resid_pre.1@6={written(other)}"])["resid_pre", 1]
+        assert torch.equal(patched[6], source["resid_pre", 1][6])
+        first = lm.trace(IDS, edits=[f"resid_pre.1@6={written(other)}", before])["resid_pre", 1]
+        assert torch.equal(first[6], lm.trace(other)["resid_pre", 1][6])
+    # what the other text lacks is not done to it, and each text's numbers are those of its place in the list
+    longer = lm.trace(SHORT, edits=["z.0@1=zero"])
+    chain = ["z.0@1+6=zero", f"attn.0={written(other)}", "attn.1=hide7", f"resid_mid.1={written(SHORT)}"]
+    found = lm.trace(IDS, edits=[*chain, f"z.1.0={written(other)}"])
+    same(found, plainly(IDS, list(map(Edit.parse, [*chain, f"z.1.0={written(other)}"]))))
+    assert torch.equal(lm.trace(IDS, edits=[chain[0], chain[3]])["resid_mid", 1][:5], longer["resid_mid", 1])
+
+
+def test_a_tensor_into_which_something_was_written_is_another_edit(lm):
+    value = torch.ones(32)
+    edit = Edit("mlp_out", 1, value)
+    before, early = lm.trace(IDS, edits=[edit]), lm.trace(IDS[:5], edits=[edit])
+    value.mul_(2)
+    after = lm.trace(IDS, edits=[edit], after=early)
+    assert torch.equal(after["mlp_out", 1], value.expand(len(IDS), -1))
+    assert torch.equal(before["mlp_out", 1], torch.ones(len(IDS), 32))
 
 
 # ---- writing on, batches, threads ----
@@ -324,7 +386,16 @@ def test_what_is_kept_of_a_model_goes_with_it():
         (f"z.0={written([1] * 65)}", "65 ids are more than the 64 that the model reads"),
         ("z.2=zero", "needs a block from 0 to 1"),
         ("z.*.4=zero", "no head 4; they go from 0 to 3"),
-        (Edit("z", 0, torch.zeros(3, 2, 8)), "does not fit where the model has"),
+        (Edit("z", 0, torch.zeros(3, 8, 8)), "does not fit where the model has"),
+        (Edit("z", 0, torch.zeros(4, 3, 8)), "tensor has 3 tokens and the text 8: give 'z' a row for each"),
+        (
+            Edit("z", 0, torch.zeros(4, 3, 8), positions=[7]),
+            "position 7 has no value: the tensor has 3 tokens",
+        ),
+        (Edit("z", 0, torch.full((4, 8, 8), torch.nan)), "numbers that are not finite"),
+        (Edit("z", 0, lambda z: z / 0), "numbers that are not finite"),
+        (Edit("attn", 0, torch.full((4, 8, 8), 1 / 8)), "position 0 look ahead at position 1"),
+        (Edit("attn", 0, lambda attn: attn.flip(-1)), "position 0 look ahead at position 7"),
         (Edit("z", 0, 7), "edit's value is 7; it must be one of"),
         (Edit("attn", "*", "sample"), "would give rows of no text"),
         (3, "3 is no edit"),

@@ -153,8 +153,13 @@ def test_heads_and_positions_are_lists_of_whole_numbers(given, sentence):
 def test_a_function_works_in_python_and_has_no_text(lm):
     halved = Edit("z", 0, lambda z: z / 2)
     assert torch.equal(lm.trace("Hello", edits=[halved])["z", 0], lm.trace("Hello")["z", 0] / 2)
-    with pytest.raises(ValueError, match=r"Python function, which has no text form.*zero"):
-        str(halved)
+    assert str(halved) == "z.0=<a Python function>"
+    assert str(Edit("z", 0, lm.trace("Hello"), heads=[2])) == "z.0.2=<another trace>"
+    assert str(Edit("z", 0, torch.zeros(8))) == "z.0=<a tensor>"
+    with pytest.raises(ValueError, match="is no edit: an edit's value is '<a"):
+        Edit.parse(str(halved))
+    with pytest.raises(ValueError, match=r"z\.0=<a Python function> depends on the whole text"):
+        lm.trace("Hello there", edits=[halved]).cut(1)
 
 
 def test_uniform_attention_is_each_rows_even_share(lm):

@@ -107,12 +107,11 @@ def sample_windows(lm: LanguageModel) -> list[Window]:
 def kept_under(lm: LanguageModel, *parts: object) -> str | None:
     """The name on disk of what depends on a model's weights, sizes and edits, and on these parts.
 
-    None where an edit is a Python function, which cannot be told from another.
+    None where an edit has a value of Python's, which nothing on disk can tell from another.
     """
-    try:
-        written = [str(edit) for edit in lm.edits]
-    except ValueError:
+    if any(edit.named is None for edit in lm.edits):
         return None
+    written = [str(edit) for edit in lm.edits]
     return disk_cache.fingerprint([disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts])
 
 

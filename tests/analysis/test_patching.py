@@ -267,6 +267,16 @@ def test_a_changed_model_keeps_its_changes_under_every_patch():
         assert row["logit"] == pytest.approx(logit, abs=1e-6)
 
 
+@pytest.mark.parametrize("before", ["resid_pre.1@1=zero", "z.0.1=zero", "mlp_out.0=sample"])
+def test_a_changed_models_patch_changes_nothing_before_the_texts_differ(before):
+    """Both texts are read by the changed model: what they have in common stays in common, to the bit."""
+    table = patching(random_lm(6).edited(before), CLEAN, CORRUPT, (7, 8000))
+    differs = next(i for i, pair in enumerate(zip(CLEAN, CORRUPT, strict=True)) if len(set(pair)) > 1)
+    same = table[(table["position"] < differs).fillna(False)]
+    assert len(same) == 3 * 2 * differs > 0 and (same["effect"] == 0).all()
+    assert (table["effect"].abs() > 0.01).any()
+
+
 def test_without_a_target_it_is_what_both_texts_say_first(mini):
     pair = PAIRS[2]
     his, her = (mini.encode(word)[0] for word in (" his", " her"))

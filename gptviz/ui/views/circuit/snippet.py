@@ -20,8 +20,10 @@ def kept(
     search: str | None = None,
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """F of the circuit with each head of the model the other way, (L, H). Printed: its scores, and the "
-    "search."""
+    """F of the circuit with each head of the model the other way, (L, H).
+
+    Printed: its scores, and the search.
+    """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     target = token if against is None else (token, against)
     passes = Passes(lm, ids, target, others, feed_forwards, position)

@@ -17,8 +17,10 @@ def muted(
     head: int = 0,
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """What each part's muting takes away from the logit, in the order of the pass. Printed: all, and one "
-    "head."""
+    """What each part's muting takes away from the logit, in the order of the pass, (parts,).
+
+    Printed: all of them, and one head by hand.
+    """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     own = lm.trace(ids, keep=[]).logits(position).double()
     print(f"the model's own probability is {own.softmax(0)[token]:.5f}")

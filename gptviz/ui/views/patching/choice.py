@@ -134,8 +134,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 
 
 def pairs_row(scene: Scene, other: Other | None) -> None:
-    """The pairs as buttons, and what to watch in the one that is shown, which is said of the bundled "
-    "model."""
+    """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
     bundled = state.current().model.name == state.DEFAULT_MODEL.name
     shown = None if other is None else (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):

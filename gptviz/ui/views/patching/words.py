@@ -32,8 +32,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Cell:
-    """A place of the map: its block and position, the tokens of the prompt and of the other text, the "
-    "effect."""
+    """A place of the map: block and position, the tokens of the prompt and of the other text, the effect."""
 
     block: int
     position: int
@@ -172,8 +171,7 @@ def head_sentence(
 def different_counts(
     prompt: int, other: int, added: Sequence[tuple[str, str | None, int]], shorter_is_prompt: bool
 ) -> str:
-    """Why nothing is patched: which tokens the shorter text lacks, each with what it goes before, and "
-    "where."""
+    """Why nothing is patched: which tokens the shorter text lacks, each with what it goes before and where."""
     short, long = (
         ("Your prompt", "the other text") if shorter_is_prompt else ("The other text", "your prompt")
     )
