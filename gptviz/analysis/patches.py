@@ -61,7 +61,7 @@ def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES) -
 
 def needed(sites: Sequence[str]) -> list[str]:
     """What a pass has to keep for patches of these sites."""
-    found = {"resid_pre", *(site for site in sites if site in POSITION_SITES)}
+    found = {"resid_pre", "final", *(site for site in sites if site in POSITION_SITES)}
     found |= {"resid_mid", "resid_post"} if found & {"attn_out", "mlp_out"} else set()
     return sorted(found | ({"z", "q", "k", "v"} if set(sites) & set(HEAD_SITES) else set()))
 
@@ -77,7 +77,8 @@ def one_by_one(
     """Each patch as an edit on top of the model's own: a whole pass for every one."""
     ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
     for patch in patches:
-        yield [patch], lm.trace(ids, keep=["final"], edits=[patch.edit(other)])["final"][at][None]
+        final = lm.trace(ids, keep=["final"], edits=[patch.edit(other)])["final"][at]  # (D,)
+        yield [patch], None if torch.equal(final, own["final"][at]) else final[None]
 
 
 def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
