@@ -28,17 +28,19 @@ def position_map(
     patched: Cells,
     reached: NDArray[np.bool_],
     mode: Mode,
+    unchanged: Floats | None = None,
 ) -> Figure:
     """A patch a block and a position, (L, T). `labels` are both texts' tokens, the patched text's first.
 
     `says` begins a hover's sentence. `patched` cells are framed; `reached` (L, T) is what these can change.
+    `unchanged` (L, T), the same in the model without its changes, stands in the hover, too.
     """
     rows, n = effects.shape
     names = [
         f"`{one}` (position {i})" if one == other else f"`{one}`, in the other text `{other}` (position {i})"
         for i, (one, other) in enumerate(_safe(labels))
     ]
-    cells = _cells(effects, [names] * rows, f"{says} %{{y}}at %{{customdata}}: %{{z:.3f}}<extra></extra>")
+    cells = _cells(effects, [names] * rows, f"{says} %{{y}}at %{{customdata}}: %{{z:.3f}}", unchanged)
     stroke = line(palette(mode).accent, 2.5)
     layout = _layout(rows, mode) | {
         "xaxis": _PLAIN | {"range": [-0.5, n - 0.5]} | token_ticks(_ticks(labels)),
@@ -67,24 +69,28 @@ def head_map(
     says: str,
     patched: Cells,
     mode: Mode,
+    unchanged: Floats | None = None,
 ) -> Figure:
     """A patch of each head's parts at all positions, (G, L, H): the groups side by side.
 
     `groups` are their names, and the name of each one's colour in the palette. `patched` cells are
-    (block, column).
+    (block, column). `unchanged` (G, L, H), the same in the model without its changes, stands in the hover.
     """
     count, rows, heads = effects.shape
     colors = palette(mode)
     width = count * (heads + 1) - 1
-    wide = np.full((rows, width), np.nan, dtype=np.float32)
+    wide, old = (np.full((rows, width), np.nan, dtype=np.float32) for _ in range(2))
     said = [[""] * width for _ in range(rows)]
     for group, name in enumerate(groups):
         start = column_of(group, 0, heads)
         wide[:, start : start + heads] = effects[group]
+        if unchanged is not None:
+            old[:, start : start + heads] = unchanged[group]
         for block in range(rows):
             for head in range(heads):
                 said[block][start + head] = f"{name} of block {block} · head {head}"
-    cells = _cells(wide, said, f"{says} %{{customdata}}: %{{z:.3f}}<extra></extra>") | {"hoverongaps": False}
+    cells = _cells(wide, said, f"{says} %{{customdata}}: %{{z:.3f}}", None if unchanged is None else old)
+    cells["hoverongaps"] = False
     step = 1 if heads <= 8 else 2 if heads <= 16 else 4
     ticks = [(column_of(g, h, heads), str(h)) for g in range(count) for h in range(0, heads, step)]
     stroke = line(colors.accent, 2.5)
@@ -113,13 +119,19 @@ def head_map(
 _PLAIN: dict[str, Any] = {"showgrid": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
 
 
-def _cells(values: Floats, customdata: list[list[str]], says: str) -> dict[str, Any]:
+def _cells(
+    values: Floats, customdata: list[list[str]], says: str, unchanged: Floats | None
+) -> dict[str, Any]:
     gap = 1 if values.shape[1] <= 2 * LABELLED_TOKENS else 0
-    return {
+    beside: dict[str, Any] = {}
+    if unchanged is not None:
+        says += ", in the unchanged model %{hovertext}"
+        beside["hovertext"] = [["" if np.isnan(old) else f"{old:.3f}" for old in row] for row in unchanged]
+    return beside | {
         "type": "heatmap",
         "z": values.astype(np.float32),
         "customdata": customdata,
-        "hovertemplate": says,
+        "hovertemplate": f"{says}<extra></extra>",
         "coloraxis": "coloraxis",
         "xgap": gap,
         "ygap": 1,

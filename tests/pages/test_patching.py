@@ -84,8 +84,33 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
 
 def test_another_change_of_the_model_stands_under_every_patch(run_page, mini):
     at = run_page("patching", text=TEXT, other=OTHER, edits="mlp_out.1=zero")
-    table = patching(mini.edited("mlp_out.1=zero"), OTHER, TEXT, sites="resid_pre")
-    assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 4), atol=1e-4)
+    pairs = (mini, mini.edited("mlp_out.1=zero"))
+    his, her = (mini.encode(word)[0] for word in (" his", " her"))
+    old, new = (patching(lm, OTHER, TEXT, (her, his), sites=["resid_pre", *HEAD_SITES]) for lm in pairs)
+    maps = [chart["data"][0] for chart in charts(at)[:2]]
+    cells = len(old[old["site"] == "resid_pre"])
+    assert np.allclose(maps[0]["z"], new["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-4)
+    said = np.array(maps[0]["hovertext"], dtype=float)  # in the unchanged model
+    assert np.allclose(said, old["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-3)
+    outputs = np.array([row[:8] for row in maps[1]["hovertext"]], dtype=float)
+    assert np.allclose(outputs, old[old["site"] == "z"]["effect"].to_numpy().reshape(6, 8), atol=1e-3)
+    at.session_state["numbers_patching"] = True
+    rows = at.run().dataframe[0].value
+    for name, table in (("effect", new), ("unchanged effect", old)):
+        assert np.allclose(rows[name], table["effect"], atol=1e-4)
+
+
+def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini):
+    pair = PAIRS[0]
+    patch = Patch("resid_pre", 2, position=10).edit(mini.encode(pair.other))
+    for edits, said in (
+        ("", True),
+        (str(patch), True),
+        ("z.3.7=zero", False),
+        (f"z.3.7=zero,{patch}", False),
+    ):
+        at = run_page("patching", text=pair.text, other=pair.other, edits=edits)
+        assert any(pair.watch in element.value for element in at.markdown) == said, edits
 
 
 def test_the_default_prompt_has_its_other_text(run_page):

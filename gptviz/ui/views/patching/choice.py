@@ -135,7 +135,8 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 
 def pairs_row(scene: Scene, other: Other | None) -> None:
     """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
-    bundled = state.current().model.name == state.DEFAULT_MODEL.name
+    changed = scene.run.edits if other is None else derived.pair_of(scene.run, other.ids).own.edits
+    bundled = state.current().model.name == state.DEFAULT_MODEL.name and not changed
     shown = None if other is None else (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")

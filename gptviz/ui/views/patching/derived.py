@@ -28,6 +28,11 @@ class Pair:
     patches: tuple[Edit, ...]
 
     @property
+    def plain(self) -> "Pair":
+        """The same two texts in the model without its changes."""
+        return Pair(self.own.plain, self.other.plain, ())
+
+    @property
     def source(self) -> tuple[int, ...]:
         return self.other.ids
 

@@ -1,6 +1,7 @@
 """One head's output, queries, keys, values or pattern at a time: which head, and what of it."""
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -13,16 +14,17 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.patching import choice, derived, words
 from gptviz.ui.views.patching.choice import WAY, Other
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.passes import LEAST, Patched, patched
+from gptviz.ui.views.patching.passes import LEAST, beside, patched
 from gptviz.ui.views.patching.words import HEAD_SITES
 from gptviz.ui.views.sideways import sideways
 
+_OUTPUT = list(HEAD_SITES).index("z")
 NEXT = 3  # heads that are named after the strongest
 GROUPS = {"z": "output", "q": "query", "k": "key", "v": "value", "attn": "accent"}  # their colours
 
 
-def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
-    """The map and what it says; gives the numbers, None where it waits for a click."""
+def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | None:
+    """The map and what it says; gives the table, None where it waits for a click."""
     st.subheader("Which head, and what of it", anchor=False)
     prose(words.HEADS, "head", "query", "key", "value")
     config = scene.lm.config
@@ -34,7 +36,12 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
         for group, site in enumerate(HEAD_SITES)
         for block, head in derived.cells_of(pair.patches, site)
     ]
-    prose(words.head_sentence(*_strongest(found.effects)))
+    old = beside(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
+    strongest = _strongest(found.effects)
+    then = (
+        "" if old is None else words.then(WAY.value, float(old.effects[_OUTPUT, strongest[1], strongest[2]]))
+    )
+    prose(f"{words.head_sentence(*strongest)}{then}")
     sideways("patching_head_map", 760)
     scene.chart(
         figures.head_map(
@@ -43,6 +50,7 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
             "The",
             cells,
             scene.mode,
+            None if old is None else old.effects,
         ),
         key="patching_head_map",
         alt=f"Each head's output, queries, keys, values and pattern patched ({WAY.value})",
@@ -57,7 +65,7 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
 
     columns = figures.column_of(len(HEAD_SITES) - 1, config.n_heads - 1, config.n_heads) + 1
     cell_clicks("patching_head_map", config.n_layers, columns, pick, scene.mode)
-    return found
+    return found.with_unchanged(old)
 
 
 Heads = list[tuple[int, int, float]]  # block, head, effect
@@ -68,7 +76,7 @@ def _strongest(effects: NDArray[np.float64]) -> tuple[str, int, int, float, dict
 
     `effects` are those of `HEAD_SITES`, (5, L, H).
     """
-    outputs = effects[list(HEAD_SITES).index("z")]
+    outputs = effects[_OUTPUT]
     order = np.argsort(-np.abs(outputs).ravel(), kind="stable")[: 1 + NEXT]
     (block, head), *others = [divmod(int(i), outputs.shape[1]) for i in order]
     parts = dict(zip(HEAD_SITES, effects[:, block, head].tolist(), strict=True))

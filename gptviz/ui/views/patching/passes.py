@@ -14,7 +14,8 @@ from gptviz.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.patching import words
+from gptviz.ui.views.both import both
+from gptviz.ui.views.patching import derived, words
 from gptviz.ui.views.patching.choice import WAY
 from gptviz.ui.views.patching.derived import Pair
 from gptviz.ui.views.patching.words import DENOISING
@@ -30,6 +31,10 @@ class Patched:
 
     table: pd.DataFrame
     effects: NDArray[np.float64]
+
+    def with_unchanged(self, unchanged: "Patched | None") -> pd.DataFrame:
+        """The table, with the unchanged model's numbers beside its own where they are known."""
+        return both(self.table, None if unchanged is None else unchanged.table, ("logit", "metric", "effect"))
 
 
 def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> Patched | None:
@@ -53,6 +58,22 @@ def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: s
     name = (f"{__name__}.patched", pair.source, position, ends, way, sites)
     stop = (lambda: GO.set(False)) if slow else None
     return watched(name, pair.own, work, words.patching, f"{key}_stop", stop)
+
+
+def beside(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> Patched | None:
+    """The same in the model without its changes, None where there are none or no scale."""
+    scale = ends_beside(scene, pair, ends)
+    if scale is None or not scale.is_scale:
+        return None
+    return patched(scene, pair.plain, scale, sites, f"{key}_unchanged")
+
+
+def ends_beside(scene: Scene, pair: Pair, ends: Ends) -> Ends | None:
+    """The scale of the same two words in the model without its changes; None where there are none."""
+    if not pair.own.edits:
+        return None
+    clean, corrupt = pair.plain.clean_and_corrupt(WAY.value == DENOISING)
+    return derived.ends(clean, corrupt, scene.position, ends.token, ends.against)
 
 
 def _count(scene: Scene, pair: Pair, sites: tuple[str, ...]) -> int:

@@ -17,10 +17,11 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.patching import choice, derived, heads, words
 from gptviz.ui.views.patching.choice import SITE, WAY, Other
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.passes import GO, LEAST, Patched, patched
+from gptviz.ui.views.patching.passes import GO, LEAST, Patched, beside, ends_beside, patched
 from gptviz.ui.views.patching.snippet import effects as effects_in_python
 from gptviz.ui.views.patching.words import DENOISING, HEAD_SITES, Cell, Said
 from gptviz.ui.views.sideways import sideways
@@ -46,18 +47,21 @@ def draw(scene: Scene) -> None:
     tables = []
     if ends is not None:
         with picture:
-            found = _position_map(scene, other, pair, ends)
+            found = patched(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}")
         if found is not None:
-            tables.append(found.table)
+            old = beside(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}")
+            tables.append(found.with_unchanged(old))
+            with picture:
+                _draw_map(scene, other, pair, found, old)
             with sentence:
-                prose(_sentence(scene, pair, other, found.effects[0]), "block", "residual stream")
+                prose(_sentence(scene, pair, other, found, old), "block", "residual stream")
             _together(scene, pair, ends)
     prose(words.WATCH[SITE.value] + " " + words.CLICK, "block", "attention", "feed-forward")
     prose(words.DIRECTIONS)
     choice.pairs_row(scene, other)
     if ends is not None:
-        found = heads.draw(scene, other, pair, ends)
-        tables += [] if found is None else [found.table]
+        table = heads.draw(scene, other, pair, ends)
+        tables += [] if table is None else [table]
     _details(scene, other, pair, ends, tables)
 
 
@@ -108,18 +112,17 @@ def _ends(scene: Scene, pair: Pair) -> Ends | None:
     if not ends.is_scale:
         st.warning(words.no_scale(*shown, ends.clean, ends.corrupt))
         return None
-    st.caption(words.scale(*shown, ends.clean, ends.corrupt, WAY.value))
+    old = ends_beside(scene, pair, ends)
+    unchanged = None if old is None else (old.clean, old.corrupt)
+    st.caption(words.scale(*shown, ends.clean, ends.corrupt, WAY.value, unchanged))
     return ends
 
 
 # ---- the maps ----
 
 
-def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched | None:
+def _draw_map(scene: Scene, other: Other, pair: Pair, found: Patched, old: Patched | None) -> None:
     layers, n, site = scene.lm.config.n_layers, scene.position + 1, SITE.value
-    found = patched(scene, pair, ends, (site,), f"patching_{site}")
-    if found is None:
-        return None
     labels = list(zip(scene.labels, (show_id(scene.lm, i) for i in other.ids), strict=True))[:n]
     cells = [(b, p) for b, p in derived.cells_of(pair.patches, site) if p < n]
     if n > 12:
@@ -132,6 +135,7 @@ def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched
             cells,
             derived.reached(pair.patches, site, layers, n),
             scene.mode,
+            None if old is None else old.effects[0],
         ),
         key="patching_map",
         alt=f"{words.SITES[site]} patched at each block and position ({WAY.value})",
@@ -144,19 +148,21 @@ def _position_map(scene: Scene, other: Other, pair: Pair, ends: Ends) -> Patched
         lambda block, place: choice.toggle(Patch(site, block, position=place).edit(other.ids), other),
         scene.mode,
     )
-    return found
 
 
 # ---- what is said ----
 
 
-def _sentence(scene: Scene, pair: Pair, other: Other, effects: NDArray[np.float64]) -> str:
+def _sentence(scene: Scene, pair: Pair, other: Other, found: Patched, old: Patched | None) -> str:
     says = []
     for run in (pair.own, pair.other):
         token, probability = derived.first_choice(run, scene.position)
         says.append(Said(show_id(scene.lm, token), probability))
-    first, second = _cells(scene, other, effects)
-    return words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
+    first, second = _cells(scene, other, found.effects[0])
+    said = words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
+    if old is None or abs(first.effect) < LEAST:
+        return said
+    return said + words.then(WAY.value, float(old.effects[0][first.block, first.position]))
 
 
 def _cells(scene: Scene, other: Other, effects: NDArray[np.float64]) -> tuple[Cell, Cell | None]:
@@ -190,7 +196,11 @@ def _together(scene: Scene, pair: Pair, ends: Ends) -> None:
 def _details(scene: Scene, other: Other, pair: Pair, ends: Ends | None, found: list[pd.DataFrame]) -> None:
     if found and ends is not None:
         in_numbers(
-            lambda: _table(scene, pair, ends, found), "patching", words.NUMBERS, "every patch", missing="–"
+            lambda: _table(scene, pair, ends, found),
+            "patching",
+            caption(words.NUMBERS, pair.own.edits or None),
+            "every patch",
+            missing="–",
         )
     in_numbers(lambda: _tokens(scene, other), "patching-tokens", words.TOKENS, "both texts", missing="–")
     if ends is None:

@@ -105,13 +105,32 @@ def percent(share: float) -> str:
     return f"{significant(100 * share, 2)} %"
 
 
-def scale(token: str, against: str, clean: float, corrupt: float, way: str) -> str:
-    """What a cell's number is, with this pair's numbers."""
+def then(way: str, effect: float) -> str:
+    """After a sentence about a place of a changed model: what the same place does in the unchanged one."""
+    return (
+        f" (In the unchanged model that {_does(way, effect) if abs(effect) >= 0.005 else 'moves nothing'}.)"
+    )
+
+
+def scale(
+    token: str,
+    against: str,
+    clean: float,
+    corrupt: float,
+    way: str,
+    unchanged: tuple[float, float] | None = None,
+) -> str:
+    """What a cell's number is, with this pair's numbers, and `unchanged` those without the changes."""
+    old = (
+        f" ({fixed(unchanged[0], 2)} and {fixed(unchanged[1], 2)} in the unchanged model)"
+        if unchanged
+        else ""
+    )
     less = ", less 1: what is lost" if way == NOISING else ""
     return (
         f"Measured: the logit of {as_code(token)} less that of {as_code(against)}, {fixed(clean, 2)} in "
         "the clean "
-        f"text and {fixed(corrupt, 2)} in the corrupt one. A cell is (patched − corrupt) / (clean − "
+        f"text and {fixed(corrupt, 2)} in the corrupt one{old}. A cell is (patched − corrupt) / (clean − "
         f"corrupt){less}. "
         "Colours end at −1 and 1."
     )
@@ -171,7 +190,7 @@ def head_sentence(
 def different_counts(
     prompt: int, other: int, added: Sequence[tuple[str, str | None, int]], shorter_is_prompt: bool
 ) -> str:
-    """Why nothing is patched: which tokens the shorter text lacks, each with what it goes before and where."""
+    """Why nothing is patched: which tokens the shorter text lacks, each with what it goes before."""
     short, long = (
         ("Your prompt", "the other text") if shorter_is_prompt else ("The other text", "your prompt")
     )
@@ -195,7 +214,7 @@ SAME = "The two texts are the same: a patch puts back what stood there, and chan
 
 def same_answer(token: str) -> str:
     return (
-        f"The model says {as_code(token)} after both texts. Choose below which two words to compare, or "
+        f"The model says {as_code(token)} after both texts. Choose above which two words to compare, or "
         "change "
         "the other text until it makes the model say something else."
     )
