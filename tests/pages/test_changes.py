@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 import torch
 
+from gptviz.ui.shell import strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views import change
 
@@ -22,18 +23,34 @@ def component(at, key):
 
 @pytest.mark.parametrize(("edit", "after"), [*zip(STORY, (0.184, 0.0002), strict=True)])
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
-    strip = component(run_page("overview", edits=edit), "changes")
+    bar = component(run_page("overview", edits=edit), "changes")
     before = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().log_softmax(-1)
     now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits().double().log_softmax(-1)
     mill = int(before.argmax())
-    effect = strip["effect"]
+    effect = bar["effect"]
     assert effect["token"] == "·mill" and round(effect["before"], 3) == 0.906
     assert effect["now"] == pytest.approx(after, abs=5e-4)
     assert (effect["before"], effect["now"]) == pytest.approx(
         (before[mill].exp().item(), now[mill].exp().item())
     )
     assert effect["kl"] == pytest.approx(float((before.exp() * (before - now)).sum()) / math.log(2))
-    assert [chip["state"] for chip in strip["chips"]] == ["made"] and not strip["notes"]
+    assert [chip["state"] for chip in bar["chips"]] == ["made"] and not bar["notes"]
+
+
+def test_a_change_that_did_nothing_is_reported_or_offered(run_page, monkeypatch):
+    # the first row of a pattern is its only key's, however it is spread
+    edits = "attn.0.0@0=uniform,z.4.3=zero,z.5.0=zero"
+    monkeypatch.setattr(strip, "PASSES_OF", 0)
+    at = run_page("overview", edits=edits)
+    bar = component(at, "changes")
+    assert bar["ask"] and not any(chip["note"] for chip in bar["chips"])
+    at.session_state[strip._TRY] = True
+    bar = component(at.run(), "changes")
+    assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False] and bar["ask"] is None
+    monkeypatch.undo()
+    assert component(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
+    twice = component(run_page("overview", edits="z.4.3=zero,z.4.3=zero"), "changes")
+    assert len(twice["notes"]) == 2 and round(twice["effect"]["now"], 3) == 0.184
 
 
 def test_a_click_switches_a_head_off_and_on_again(run_page, mini):

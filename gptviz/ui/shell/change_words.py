@@ -121,8 +121,18 @@ def prediction(label: str, position: int) -> str:
     return f"the prediction after “{label}” (position {position})"
 
 
-def nothing(label: str, position: int) -> str:
-    return f"changed nothing in {prediction(label, position)}"
+def nothing(label: str, position: int, others: bool = False) -> str:
+    """`others`: it is one of several changes, and was left out alone."""
+    beside = ", beside the other changes" if others else ""
+    return f"changed nothing in {prediction(label, position)}{beside}"
+
+
+def not_tried(passes: int) -> str:
+    """Of several changes, where finding out what each of them does takes long."""
+    return f"Whether each of these did anything by itself takes {passes} more passes here."
+
+
+TRY = "Look"
 
 
 def sample(done: int, of: int) -> str:

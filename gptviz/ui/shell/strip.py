@@ -6,6 +6,8 @@ It is drawn wherever a changed model is, and stays in sight while the page scrol
 from collections.abc import Sequence
 from dataclasses import replace
 
+import streamlit as st
+
 from gptviz import LanguageModel, Run
 from gptviz.analysis.moved import Prediction, prediction
 from gptviz.analysis.reach import unseen
@@ -20,8 +22,9 @@ from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.changes import Change
 from gptviz.ui.words import show_id
 
-# Whether each of several changes did anything takes a pass without it: as much work as this, at most.
-PASSES_OF = 4e9  # parameters x tokens x passes
+# Whether each of several changes did anything takes a pass without it: unasked for no more work than this.
+PASSES_OF = 2e10  # parameters x tokens x passes, about a second
+_TRY = "changes_try"  # in the session: it was asked for
 
 
 @per_run
@@ -44,7 +47,8 @@ def draw(
     if not found:
         return
     off = state.EDITS_OFF.value
-    silent = iter(_silent(run, position, labels, lm))
+    passes = _passes(run, position, lm)
+    silent = iter(_silent(run, position, labels, lm, tried=not passes))
     chips, notes = [], []
     for change in found:
         chip = _chip(change, labels, off)
@@ -60,8 +64,9 @@ def draw(
         off,
         mode,
         changes.remove,
-        {"undo": changes.undo, "clear": changes.clear, "switch": changes.switch},
+        {"undo": changes.undo, "clear": changes.clear, "switch": changes.switch, "try": _try},
         notes=notes,
+        ask=(words.not_tried(passes), words.TRY) if passes else None,
     )
 
 
@@ -72,18 +77,31 @@ def _chip(change: Change, labels: Sequence[str], off: bool) -> Chip:
     return {"text": change.text, "says": said, "state": "off" if off else "made", "note": ""}
 
 
-def _silent(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> list[str]:
+def _passes(run: Run, position: int, lm: LanguageModel) -> int:
+    """How many passes are to be asked for before each edit is known to do something; 0 where none is."""
+    layers, tokens = lm.config.n_layers, len(run)
+    able = [
+        edit for edit in run.edits if unseen(edit, "final", None, layers, tokens, position=position) is None
+    ]
+    work = sum(p.numel() for p in lm.model.parameters()) * tokens * len(able)
+    alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
+    return 0 if alone or work <= PASSES_OF or st.session_state.get(_TRY) else len(able)
+
+
+def _try() -> None:
+    st.session_state[_TRY] = True
+
+
+def _silent(run: Run, position: int, labels: Sequence[str], lm: LanguageModel, tried: bool) -> list[str]:
     """Of each edit of the run, why it cannot matter for the prediction, or that it did not; "" else."""
     what = words.prediction(labels[position], position)
     notes = []
-    size = sum(p.numel() for p in lm.model.parameters())
-    tried = len(run.edits) == 1 or size * len(run) * len(run.edits) <= PASSES_OF
     for number, edit in enumerate(run.edits):
         why = unseen(edit, "final", None, lm.config.n_layers, len(run), position=position)
         if why is not None:
             notes.append(words.cannot_matter(why, what))
         elif tried and share(run, position, number).nothing:
-            notes.append(words.nothing(labels[position], position))
+            notes.append(words.nothing(labels[position], position, len(run.edits) > 1))
         else:
             notes.append("")
     return notes

@@ -11,7 +11,7 @@ from gptviz.ui.components.kernel import among, component
 
 _component = component("changes", remove=among("numbers"), act=among("acts"))
 
-ACTS = ("undo", "clear", "switch")
+ACTS = ("undo", "clear", "switch", "try")
 
 
 class Chip(TypedDict):
@@ -52,16 +52,24 @@ def change_strip(
     on_act: Mapping[str, Callable[[], Any]],
     *,
     notes: Sequence[Sequence[str]] = (),
+    ask: tuple[str, str] | None = None,
     key: str = "changes",
 ) -> None:
     """Draw the strip; `on_remove(number)` and `on_act["undo"]()` run before the rerun that a click causes.
 
     `effect` None: nothing is made, `off` or refused all of it. `notes` are sentences below
-    the chips, each text and code in turn.
+    the chips, each text and code in turn; `ask` is one more, and the words of its button, which is
+    `on_act["try"]`.
     """
     _component(
         key,
-        {"chips": list(chips), "effect": effect, "off": off, "notes": [list(note) for note in notes]},
+        {
+            "chips": list(chips),
+            "effect": effect,
+            "off": off,
+            "notes": [list(note) for note in notes],
+            "ask": ask,
+        },
         mode=mode,
         limits={"numbers": range(len(chips)), "acts": ACTS},
         on={"remove": on_remove, "act": lambda act: on_act[act]()},
@@ -98,5 +106,6 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
             lambda number: sent("remove", number),
             {act: lambda act=act: sent("act", act) for act in ACTS},  # type: ignore[misc]
             notes=[] if off else [["", "z.9.3=zero", " is kept, and not made: there is no block 9."]],
+            ask=("Whether each of these did anything takes 2 passes.", "Look") if off else None,
             key=key,
         )

@@ -27,7 +27,7 @@ function act({ send }, name, label, title) {
 }
 
 export default gv.component((view) => {
-  const { chips, off, notes } = view.data, many = chips.length > 1;
+  const { chips, off, notes, ask } = view.data, many = chips.length > 1;
   return gv.h('section', { class: `bar ${off ? 'off' : ''}`, 'aria-label': 'What is changed in the model',
     data: { testid: 'changes', count: chips.length, off } },
   gv.h('div', { class: 'row' },
@@ -37,5 +37,6 @@ export default gv.component((view) => {
     gv.h('span', { class: 'chips' }, chips.map((_, number) => chip(view, number))),
     effect(view),
     many && gv.h('span', { class: 'acts' }, act(view, 'undo', 'Undo last', 'Undo the last change'), act(view, 'clear', 'Undo all', 'Undo all changes'))),
-  notes.length > 0 && gv.h('ul', { class: 'notes' }, notes.map((note, i) => gv.h('li', { key: i, data: { testid: 'change-note' } }, gv.prose(note)))));
+  (notes.length > 0 || ask) && gv.h('ul', { class: 'notes' }, notes.map((note, i) => gv.h('li', { key: i, data: { testid: 'change-note' } }, gv.prose(note))),
+    ask && gv.h('li', { key: 'ask', data: { testid: 'change-ask' } }, `${ask[0]} `, act(view, 'try', ask[1], ask[0]))));
 });
