@@ -1,6 +1,7 @@
 """The page "Circuit" through AppTest: what is drawn and said is that of passes with edits."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
     for wrong in ("0.9423", "nan", "much"):
         at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score=wrong)
         assert "0.8697" in at.warning[0].value and wrong in at.warning[0].value and not at.success
+
+
+def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
+    few, mill = "4.0", mini.encode(" mill")[0]
+    value = by_edits(mini, DEFAULT_TEXT, parse(few, mini), mill)
+    assert 0 < value < 0.001
+    query = {"text": DEFAULT_TEXT, "circuit": few}
+    link = next(block.value for block in run_page("circuit", **query).code if "score=" in block.value)
+    own = re.search(r"score=([^&\s]+)", link)[1]
+    assert float(own) == pytest.approx(value, rel=1e-2)
+    assert run_page("circuit", **query, score=own).success
+    assert run_page("circuit", **query, score=f"{value + 5e-4:.4f}").warning
 
 
 def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch):

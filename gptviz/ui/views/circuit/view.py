@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.circuit import Circuit, subsets, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
 from gptviz.analysis.shapes import run_first_block
+from gptviz.digits import significant
 from gptviz.figures.circuit import Curve, circuit_curve
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell import changes, state
@@ -46,7 +47,8 @@ from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.panel import panel
 from gptviz.ui.views.slow import is_asked_for
 
-AGREES = 0.0006  # a link's score has four decimals, and another machine other last digits
+# A link's score has four digits that mean something, and another machine other last ones of its logits.
+AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
 
 
 def draw(scene: Scene) -> None:
@@ -95,8 +97,8 @@ def _say(scene: Scene, chosen: Chosen) -> None:
     if chosen.unchanged is not None:
         st.caption(words.changed(*map(chosen.measured.number, (chosen.whole, chosen.unchanged))))
     if SCORE.value is not None and CIRCUIT.value is not None:
-        shown = f"{chosen.value:.4f}"
-        if words.is_number(SCORE.value) and abs(float(SCORE.value) - chosen.value) <= AGREES:
+        shown, most = significant(chosen.value, 4), max(AGREES * abs(chosen.value), OF_LOGITS)
+        if words.is_number(SCORE.value) and abs(float(SCORE.value) - chosen.value) <= most:
             st.success(words.score_holds(len(chosen.heads), shown))
         else:
             st.warning(words.score_differs(SCORE.value, shown))
@@ -115,7 +117,7 @@ def _golf(scene: Scene, asked: Asked, chosen: Chosen) -> None:
     )
     own = {
         CIRCUIT.name: written(chosen.heads) or NOBODY,
-        SCORE.name: f"{chosen.value:.4f}",
+        SCORE.name: f"{chosen.value:.4g}",
         SEARCH.name: None,
     }
     query = urlencode(state.link() | in_link(PARAMS, own), safe="+")

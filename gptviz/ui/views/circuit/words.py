@@ -201,7 +201,7 @@ def score_differs(said: str, value: str) -> str:
 
 def is_number(said: str) -> bool:
     """Whether a link's score can be read as a number with a point."""
-    return re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?", said) is not None
+    return re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", said) is not None
 
 
 NUMBERS = "What each head brings: F with it, F without it, the others of the circuit as they are."
