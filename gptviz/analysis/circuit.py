@@ -91,7 +91,7 @@ def circuit(
     Each of the `steps` is `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within 1e-5
     in float32. `progress(done, of)` is called after every batch with the passes that are done, and the most
     that there can be; what it raises stops the search. Raises ValueError as `knock_out` does, and for an
-    unknown way.
+    unknown way, and an `enough` that is no number above 0.
     """
     return search(Passes(lm, text, target, baseline, feed_forwards, position), way, enough, progress)
 
@@ -107,6 +107,8 @@ def search(
     """`circuit`, of a text whose passes there are."""
     if way not in WAYS:
         raise ValueError(f"way is {way!r}; it must be one of {', '.join(WAYS)}")
+    if not isinstance(enough, int | float) or isinstance(enough, bool) or not enough > 0:
+        raise ValueError(f"enough is {enough!r}; it is the share of F to keep, a number above 0")
     everyone, wanted = all_heads(passes.lm), goal(passes.whole, enough)
     count, done = len(everyone), 0
     heads = set(everyone if way == "remove" else ())

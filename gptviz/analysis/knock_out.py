@@ -27,6 +27,7 @@ from gptviz.forward import Hook, hidden_from, running
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.sample_means import sample_means
+from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 from gptviz.trace import Trace
 
@@ -123,6 +124,9 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")
     ids = [one_token(lm.tokenizer, lm.config.vocab_size, token, "target") for token in pair]
+    if len(set(ids)) < len(ids):
+        shown = show_token(named_bytes(lm.tokenizer, ids[0]))
+        raise ValueError(f"target is twice {shown}, and the difference 0: give two tokens, or one")
     return ids[0], ids[1] if len(ids) == 2 else None
 
 

@@ -30,6 +30,7 @@ import torch
 
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
+from gptviz.given import ids_of
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.tokenizer import named_bytes, show_token
@@ -94,7 +95,7 @@ def patching(
     that do not exist, and where the two texts' differences are the same (by less than 0.01).
     """
     sites = _check(sites, direction)
-    texts = [lm.encode(text) if isinstance(text, str) else list(text) for text in (clean, corrupt)]
+    texts = [ids_of(lm, text) for text in (clean, corrupt)]
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: at + 1] for ids in texts]
@@ -177,6 +178,10 @@ def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position:
             f"position by position: the {names[0]} one lacks {_shown(lm, longer[lacking.position])}, which "
             f"the {names[1]} one has at position {lacking.position}"
         )
+    if not clean:
+        raise ValueError("both texts are empty: patching needs at least one token in each")
+    if isinstance(position, bool) or not hasattr(position, "__index__"):
+        raise ValueError(f"position is {position!r}; give a whole number")
     if not -len(clean) <= position < len(clean):
         raise ValueError(f"there is no position {position}; the texts have 0 to {len(clean) - 1}")
     return position % len(clean)

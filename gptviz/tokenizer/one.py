@@ -13,8 +13,8 @@ OneToken = SupportsIndex | str  # its id, or its text
 def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, what: str = "token") -> int:
     """The id of a token given by its id, or by its text as it stands in a prompt (" mill", with the space).
 
-    Raises ValueError for an id outside the vocabulary, for text that is not exactly one token, and for what
-    is neither; `what` names the argument there.
+    Raises ValueError for an id outside the vocabulary, for text that is not exactly one token (and says if
+    it is with a space before it), and for what is neither; `what` names the argument there.
     """
     if isinstance(token, str):
         return _of_text(encoding, vocab_size, token, what)
@@ -28,7 +28,13 @@ def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, wha
 
 def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str) -> int:
     ids = encode(encoding, text)
+    if not ids:
+        raise ValueError(f"{what} is the empty text; give a token's id, or its text")
     if len(ids) != 1 or ids[0] >= vocab_size:
-        pieces = ", ".join(show_token(token_bytes(encoding, i)) for i in ids[:8]) or "none"
-        raise ValueError(f"{what} is {text!r}, which is not one token of this model but {len(ids)}: {pieces}")
+        pieces = ", ".join(show_token(token_bytes(encoding, i)) for i in ids[:8])
+        spaced = f" {text.strip()}"
+        hint = f"; {spaced!r} is one" if spaced != text and len(encode(encoding, spaced)) == 1 else ""
+        raise ValueError(
+            f"{what} is {text!r}, which is not one token of this model but {len(ids)}: {pieces}{hint}"
+        )
     return ids[0]

@@ -252,6 +252,9 @@ def test_what_is_no_circuit_is_answered_with_a_sentence(text, says):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        ({"enough": 0}, "enough is 0; it is the share of F"),
+        ({"enough": float("nan")}, "enough is nan"),
+        ({"enough": "all"}, "enough is 'all'"),
         ({"way": "best"}, "way is 'best'; it must be one of remove, add"),
         ({"baseline": "uniform"}, "baseline is 'uniform'"),
         ({"target": 8192}, "target is 8192"),

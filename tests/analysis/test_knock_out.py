@@ -167,6 +167,8 @@ def test_a_token_may_be_named_by_its_text(mini):
     [
         ({"target": 8192}, "target is 8192; the ids go from 0 to 8191"),
         ({"target": (1, 2, 3)}, "give a token, or a pair"),
+        ({"target": (5, 5)}, "target is twice .*: give two tokens, or one"),
+        ({"target": ""}, "target is the empty text"),
         ({"target": "two words"}, "which is not one token of this model but "),
         ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean, sample"),
         ({"target": 1, "position": 9}, "no position 9"),

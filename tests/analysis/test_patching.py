@@ -302,12 +302,15 @@ def test_bfloat16():
         ({"target": 5}, "target is 5; give a pair"),
         ({"target": (5, 5)}, "the difference 0: give two tokens"),
         ({"target": (5, 8192)}, "target is 8192"),
+        ({"position": 1.5}, "position is 1.5; give a whole number"),
+        ({"clean": None}, "None given; give a text"),
+        ({"target": ("mill", 5)}, "but 2: m, ill; ' mill' is one"),
         ({"position": 9}, "no position 9; the texts have 0 to 6"),
         ({"corrupt": CORRUPT[:-1]}, "the corrupt one lacks .*, which the clean one has at position 5"),
         ({"clean": CLEAN[1:]}, "the clean one lacks .*, which the corrupt one has at position 0"),
         ({"corrupt": CLEAN}, "after both texts: choose two tokens"),
         ({"corrupt": CLEAN, "target": (5, 6)}, "same difference .* nothing that a patch could bring back"),
-        ({"clean": "", "corrupt": ""}, "there is no position -1|the text is empty"),
+        ({"clean": "", "corrupt": ""}, "both texts are empty"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
