@@ -145,8 +145,11 @@ def of_source(
     return placed(given, like, weights)
 
 
-def sound(new: torch.Tensor, site: str, weights: bool) -> torch.Tensor:
-    """What Python gave for a site, if a pass can go on with it; ValueError else. Weights are (H, T, K)."""
+def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:
+    """What Python gave for a site, if a pass can go on with it; ValueError else.
+
+    `weights` (H, T, K) must not look ahead, so that what stands before stays when the text goes on.
+    """
     if not new.isfinite().all():
         raise ValueError(f"the edit of {site!r} gives numbers that are not finite: NaN, or infinite")
     known = new.shape[-1] - new.shape[-2]  # tokens before the first row's

@@ -62,7 +62,7 @@ class Edit:
 
     In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape, of
     more rows (for a text that grows) or of one row for every position, or a function from the site's tensor
-    to one of the same shape. Such numbers must be finite, and weights of `attn` 0 where a token stands later.
+    to one of the same shape. Such numbers must be finite, and a tensor for `attn` must not look ahead.
 
     `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
     the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
@@ -277,7 +277,7 @@ class Edit:
             raise ValueError(
                 f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
             )
-        return sound(result.to(value), self.site, weights)
+        return sound(result.to(value), self.site)
 
 
 Given = Edit | str

@@ -362,7 +362,8 @@ def test_ids_may_come_as_a_tensor_and_nothing_as_a_stop(lm):
 def test_candidates_are_those_it_was_drawn_from(lm):
     step = next(lm.generate(TEXT, 1, top_k=5, seed=1))
     table = step.candidates(8)
-    assert len(table) == 5 and (table["probability"] > 0).all() and table["probability"].sum() == 1
+    assert len(table) == 5 and (table["probability"] > 0).all()
+    assert table["probability"].sum() == pytest.approx(1)
     assert len(step.candidates(8, Sampling())) == 8 and len(step.candidates(3)) == 3
     for k in (1.5, 0, True, None, "2"):
         with pytest.raises(ValueError, match=f"k is {k!r}; ask for a whole number"):
