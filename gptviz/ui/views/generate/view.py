@@ -143,16 +143,18 @@ def _unchanged_text(scene: Scene, sampling: Sampling, tree: Tree, written: Writt
 
 def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended: bool, plays: bool) -> None:
     lm = scene.lm
+    # at temperature 0 each was certain: the model's own says how sure it was
+    came = [s.model_probability if sampling.greedy else s.probability for s in written.steps]
     tokens = [
         {
             "shown": show_id(lm, step.id),
             "id": step.id,
-            "probability": step.probability,
-            "p_text": words.short(step.probability),
+            "probability": probability,
+            "p_text": words.short(probability),
             "put": step.forced,
-            "sentence": words.chip(show_id(lm, step.id), step.probability, step.forced),
+            "sentence": words.chip(show_id(lm, step.id), probability, step.forced),
         }
-        for step in written.steps
+        for step, probability in zip(written.steps, came, strict=True)
     ]
     writing(
         b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
