@@ -281,7 +281,8 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
         assert drawn["rest"][column] == pytest.approx(float(1 - p[shown].sum()), abs=1e-6)
     said = prose(at)
     assert show_token(text_of(mini, plain).encode()) in said
-    given_now = probability_text(float(was.probabilities[new[-1]]))
+    own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(), Sampling())
+    given_now = probability_text(float(own.probabilities[new[-1]]))
     assert f"gives it {given_now}, rank {int(was.rank[new[-1]]) + 1:,}" in said
     at.session_state["numbers_generate"] = at.session_state["numbers_branches"] = True
     at.run()

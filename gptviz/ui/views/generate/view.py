@@ -123,8 +123,9 @@ def _unchanged_step(scene: Scene, written: Written, step: WrittenStep) -> str:
     """What the unchanged model gives the chosen step's token, and what it would have taken."""
     plain, sampling = written.run.plain, written.sampling
     would = derived.step_after(plain, sampling, written.chosen)
-    p, rank = derived.given_to(plain, sampling, step.id)
     drawn = would.point is not None
+    # as the sentence before it: what is drawn from, or where nothing is drawn, the model's own
+    p, rank = derived.given_to(plain, sampling if drawn else Sampling(), step.id)
     return words.unchanged_step(p, rank, show_id(scene.lm, would.id), would.id == step.id, drawn)
 
 
