@@ -176,7 +176,11 @@ def test_a_label_on_trial_holds_or_is_withdrawn(run_page, tried, known):
         others["x"][:5], np.linspace(0.2, 0.6, 5)
     )
     short, sentence = (element.value for element in at.markdown if "On trial as" in element.value)
+    known_trial = a_trial(0, 0, "induction", True).table[1:]  # 0.13 of all five, 0.15 of the four unlike it
     assert "**holds**" in short and "**holds**" in sentence and "0.10 nats a token more" in sentence
+    extra, same = (known_trial[name] for name in ("extra", "same_label"))
+    assert same.sum() == 1 and f"{extra.mean():.2f} in the mean" in sentence
+    assert f"the four of them that do not bear the label {extra[~same].mean():.2f} in" in sentence
     assert {word for row in general["data"][0]["text"] for word in row if "previous" in word} == {
         "<s>previous</s>"
     }

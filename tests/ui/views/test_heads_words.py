@@ -58,21 +58,32 @@ RISES = {
 }
 
 
+# what is missed of other heads of the block, and whether they bear the label: block 5 beside its head 0
+MIXED = [(0.0010, False), (0.0761, True), (0.0929, True), (0.0912, True), (0.0339, True)]
+UNLIKE = [(0.001, False), (-0.002, False), (0.004, False)]
+
+
 def test_every_sentence_of_a_trial() -> None:
     verdict = trial_words.verdict
     check(
         "heads_trial_words",
         {
-            "enough: repeats": verdict("induction", "enough", RISES, 0.001),
-            "enough: alone": verdict("induction", "enough", RISES, None),
-            "anywhere": verdict("previous", "anywhere", RISES, 0.001),
-            "anywhere: repeats": verdict("copies", "anywhere", RISES, 0.001),
-            "as others": verdict("copies", "as others", RISES, 0.5),
-            "not missed": verdict("induction", "not missed", RISES, 0.001),
-            "not missed: where it looks": verdict("previous", "not missed", RISES, 0.001),
-            "resting": verdict("first", "enough", RISES, 0.001),
-            "enough": verdict("previous", "enough", RISES, 0.001),
-            "not enough": verdict("previous", "not enough", RISES, None),
+            "enough: one unlike": verdict("induction", "enough", RISES, MIXED),
+            "enough: several unlike": verdict("induction", "enough", RISES, [*MIXED[:4], (0.003, False)]),
+            "enough: all alike": verdict("induction", "enough", RISES, MIXED[1:]),
+            "enough: none alike": verdict("induction", "enough", RISES, UNLIKE),
+            "enough: one other, alike": verdict("induction", "enough", RISES, [(0.09, True)]),
+            "enough: one other, unlike": verdict("induction", "enough", RISES, [(0.09, False)]),
+            "enough: alone": verdict("induction", "enough", RISES, []),
+            "anywhere": verdict("previous", "anywhere", RISES, MIXED),
+            "anywhere: repeats": verdict("copies", "anywhere", RISES, UNLIKE),
+            "as others: one unlike": verdict("copies", "as others", RISES, [(0.5, False), (0.2, True)]),
+            "as others": verdict("copies", "as others", RISES, [(0.5, False), (0.4, False)]),
+            "not missed": verdict("induction", "not missed", RISES, MIXED),
+            "not missed: where it looks": verdict("previous", "not missed", RISES, MIXED),
+            "resting": verdict("first", "enough", RISES, MIXED),
+            "enough": verdict("previous", "enough", RISES, MIXED),
+            "not enough": verdict("previous", "not enough", RISES, []),
             "outcome": trial_words.outcome("previous", True),
             "outcome: withdrawn": trial_words.outcome("first", False),
             "waits": trial_words.WAITS,

@@ -1,6 +1,7 @@
 """The sentences of a trial and of a portrait: numbers in, Markdown out."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 from gptviz.digits import significant
 from gptviz.ui.views.heads.words import QUIET, TITLES
@@ -16,13 +17,13 @@ def outcome(label: str, holds: bool) -> str:
     return f"On trial as *{TITLES[label]}*, the label {'**holds**' if holds else 'is **withdrawn**'} (below)."
 
 
-def verdict(label: str, reason: str, rises: Mapping[str, float], others: float | None) -> str:
+def verdict(label: str, reason: str, rises: Mapping[str, float], others: Sequence[tuple[float, bool]]) -> str:
     """The trial's outcome, by its reason.
 
     `rises`: how much the loss rises, in nats a token: "repeated" and "unrepeated" without the head, "extra"
     the first less the second, "rise" their mean, "even" where it looks at all tokens alike, "forced" where it
-    looks only where its label says. `others`: the mean "extra" of the others of its block that do not bear
-    the label.
+    looks only where its label says. `others`: of each other head of its block that was tried the "extra", and
+    whether it bears the label, too.
     """
     start = f"On trial as *{TITLES[label]}*, the label"
     repeats = (
@@ -31,18 +32,17 @@ def verdict(label: str, reason: str, rises: Mapping[str, float], others: float |
     )
     extra = significant(rises["extra"], 2)
     if reason == "as others":
-        assert others is not None
+        missed = "it is" if sum(not same for _, same in others) == 1 else "these are"
         return (
-            f"{start} is **withdrawn**: {repeats}. The difference is {extra}, and of other heads of its "
-            f"block, which do not bear the label, {significant(others, 2)}: they are missed as much."
+            f"{start} is **withdrawn**: {repeats}. The difference is {extra}{_beside(others)}: {missed} "
+            "missed as much."
         )
     if reason == "not missed" and label in REPEATS:
         return f"{start} is **withdrawn**: {repeats}. Repeats do not need it more than other texts do."
     if reason == "not missed":
         return f"{start} is **withdrawn**: {repeats}, too little to be told from nothing."
-    beside = "" if others is None else f", of other heads of its block {significant(others, 2)}"
     missed = (
-        f"{repeats} (the difference is {extra}{beside})"
+        f"{repeats} (the difference is {extra}{_beside(others)})"
         if label in REPEATS
         else f"without the head the loss is {_nats(rises['rise'])}"
     )
@@ -57,6 +57,32 @@ def verdict(label: str, reason: str, rises: Mapping[str, float], others: float |
     if reason == "enough":
         return f"{start} **holds**: {both}."
     return f"{start} is **withdrawn**: {both}, so it is needed for more."
+
+
+def _beside(others: Sequence[tuple[float, bool]]) -> str:
+    """The difference of the other heads that were tried: of all, and of those without the label.
+
+    Both, since the verdict is by the latter, and a block may hold several heads of one kind.
+    """
+    if not others:
+        return ""
+    extras, unlike = [extra for extra, _ in others], [extra for extra, same in others if not same]
+    if len(others) == 1:
+        bears = "does not bear" if unlike else "bears"
+        return f"; for the one other head of its block, which {bears} the label, it is {_mean(extras)}"
+    of_all = f"; for the {_COUNTS[len(others)]} other heads of its block that were tried"
+    if len(unlike) in (0, len(others)):
+        bear = "none of which bears" if unlike else "which all bear"
+        return f"{of_all}, {bear} the label, it is {_mean(extras)}"
+    bear = "one of them that does" if len(unlike) == 1 else f"{_COUNTS[len(unlike)]} of them that do"
+    return f"{of_all} it is {_mean(extras)}, and for the {bear} not bear the label {_mean(unlike)}"
+
+
+_COUNTS = ("no", "one", "two", "three", "four", "five")  # a trial has five others at most
+
+
+def _mean(values: Sequence[float]) -> str:
+    return significant(math.fsum(values) / len(values), 2) + (" in the mean" if len(values) > 1 else "")
 
 
 def _more(rise: float, unit: str = "") -> str:

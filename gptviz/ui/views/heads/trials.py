@@ -122,11 +122,9 @@ def verdict(trial: Trial) -> str:
         name.removesuffix("_rise"): float(own[name])
         for name in ("repeated_rise", "unrepeated_rise", "extra", "rise", "even_rise", "forced_rise")
     }
-    unlike = trial.table.iloc[1:]
-    unlike = unlike[~unlike["same_label"]]
-    return trial_words.verdict(
-        trial.label, trial.reason, rises, float(unlike["extra"].mean()) if len(unlike) else None
-    )
+    others = trial.table.iloc[1:]
+    beside = list(zip(others["extra"].astype(float), others["same_label"].astype(bool), strict=True))
+    return trial_words.verdict(trial.label, trial.reason, rises, beside)
 
 
 # ---- all labels ----
