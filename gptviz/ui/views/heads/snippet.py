@@ -21,13 +21,20 @@ def measured_heads(
     role: str | None = None,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """Every head's label on this text with the shares behind it, a row a head; or that in general."""
+    """Every head's label on this text with the shares behind it, a row a head; or that in general.
+
+    In general is of the model as it is, whatever is changed in `lm`.
+    """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids, keep=["attn", "z"])
     here = role_table(roles(t), mean_writes(t, lm.model))
     print("on this text\n", here[(here["block"] == block) & (here["head"] == head)].iloc[0].to_string())
+    if lm.edits:
+        print("as it is, ", end="")
+        measured_heads(lm.plain, text, block, head, special_tokens=special_tokens)
     if not in_general:
         return here
+    lm = lm.plain
     if label is not None:  # a label of this head put on trial: more than a hundred passes
         tried = trial(lm, block, head, label)
         print("on trial as", label, tried.verdict, tried.reason, tried.repeated, tried.unrepeated)
