@@ -131,6 +131,11 @@ class Scene(Frame):
         return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines))
 
     @property
+    def unchanged(self) -> "Scene":
+        """The same of the model as it is: what a picture of that is saved by."""
+        return replace(self, run=self.run.plain, other=None)
+
+    @property
     def labels(self) -> list[str]:
         """The tokens as the screen shows them."""
         return [show_token(token.raw) for token in self.tokens]

@@ -11,6 +11,11 @@ DIFFERENCE = "difference"
 SHOWN = Param("shown", str, DIFFERENCE, if_there)
 
 
+def scene_of(scene: Scene, shown: str) -> Scene:
+    """What a picture is of, for `Scene.chart` and `Scene.saved`: its file says the changes, or has none."""
+    return scene.unchanged if shown == UNCHANGED else scene
+
+
 def shown_input(scene: Scene, moved: bool, label: str = "Shown") -> str:
     """DIFFERENCE, CHANGED or UNCHANGED as chosen.
 

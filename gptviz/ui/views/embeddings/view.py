@@ -28,7 +28,7 @@ from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.embeddings import words
 from gptviz.ui.views.embeddings.snippet import embedding_rows as rows_in_python
 from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, shown_input
+from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code, show_id, term
 
 KEEP = ("tok_emb", "pos_emb", "embed")
@@ -175,7 +175,7 @@ def _every_token(scene: Scene) -> None:
         elif scene.other is not None:
             ghosts = _lengths(scene.other)
     what = f"{len(labels)} tokens, {parts.shape[2]} dimensions each"
-    scene.chart(
+    scene_of(scene, shown).chart(
         embedding_rows(parts, labels, lengths, limit, scene.position, scene.mode, ghosts),
         key="embedding_rows",
         which=(shown,) if scene.other else (),

@@ -25,7 +25,7 @@ from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.layernorm import tables, words
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, shown_input
+from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code
 
 KEEP = ("resid_pre", "resid_mid", "resid_post")
@@ -173,7 +173,7 @@ def _grids(scene: Scene, quantity: str, name: str, shown: str) -> None:
         )
     row, position, labels = found.names.index(name), scene.position, scene.labels
     what = f"The {quantity} of every token's values before and after each of the {len(found.names)} norms"
-    scene.chart(
+    scene_of(scene, shown).chart(
         norm_grids(before, after, found.names, labels, quantity, limit, row, position, scene.mode, unchanged),
         key="layernorm_grids",
         which=(quantity, *([shown] if scene.other else [])),

@@ -4,7 +4,7 @@ Where something is changed in the model for the whole app, both have it: this pa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def draw(scene: Scene) -> Head:
     ):
         with column:
             st.markdown(f"**{title}**")
-            _matrix(scene, name, title, attn, seen)
+            _matrix(scene if name == "own" else replace(scene, run=changed), name, title, attn, seen)
     st.html(tables.predictions(predictions(scene, changed), words.WHAT_IF[WHAT.value].lower()))
     return seen
 

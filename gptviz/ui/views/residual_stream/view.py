@@ -29,7 +29,7 @@ from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
 from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, shown_input
+from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code
 
 KEEP = numbers.SITES
@@ -178,7 +178,7 @@ def _maps(scene: Scene, found: Stream, block: int) -> None:
         one = stream_of(scene.other) if scene.other is not None and shown == UNCHANGED else found
         drawn = stream_maps(one.sizes, one.ratios, table, scene.mode)
         alt = f"The size of every token's stream after each of {len(names)} steps, and each write's beside it"
-    scene.chart(
+    scene_of(scene, shown).chart(
         drawn,
         key="stream_maps",
         alt=f"{alt} ({shown})" if scene.other else alt,

@@ -21,7 +21,7 @@ from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
 from gptviz.ui.views.change import menu
 from gptviz.ui.views.examples import example_row
-from gptviz.ui.views.shown import SHOWN, shown_input
+from gptviz.ui.views.shown import SHOWN, scene_of, shown_input
 from gptviz.ui.views.why import compared, derived, muting, words
 from gptviz.ui.views.why.chosen import PART, Chosen, choose, parts_of
 from gptviz.ui.views.why.derived import Shares, Sources
@@ -131,7 +131,7 @@ def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
 def _grid(scene: Scene, chosen: Chosen, found: Shares, shown: str) -> None:
     drawn, columns = compared.grid(scene, chosen, found, shown), found.columns
     st.caption(drawn.caption)
-    scene.chart(
+    scene_of(scene, shown).chart(
         figures.share_grid(drawn.values, columns, (chosen.block, chosen.head), drawn.says, scene.mode),
         key="why_grid",
         alt=f"What every head and feed-forward wrote to {chosen.said}{_which_run(scene, shown)}",
@@ -180,7 +180,7 @@ def _head(scene: Scene, chosen: Chosen, found: Shares, sources: Sources, shown: 
         st.markdown(words.rests(read[-1]))
     drawn = compared.source_map(scene, chosen, sources, shown)
     old = compared.sources_in(scene.other, scene, chosen).given[block] if scene.other else None
-    scene.chart(
+    scene_of(scene, shown).chart(
         figures.source_map(
             drawn.values,
             scene.labels,
