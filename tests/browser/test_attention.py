@@ -319,3 +319,20 @@ def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settle
     page.locator(f'{by_id("arc-head")}[data-head="3"]').dblclick()
     settled(page)
     assert "head=3" in page.url and arcs.get_attribute("data-heads") == "3"
+
+
+def test_arcs_and_matrix_stand_side_by_side_with_one_selection(open_page, settled) -> None:
+    page = open_page("attention", text=TEXT, block=5, head=0, arcs="on", token=9)
+    matrix, arcs = page.locator(by_id("matrix-head")), page.locator(by_id("arcs-head"))
+    one, other = matrix.bounding_box(), arcs.bounding_box()
+    assert one["x"] + one["width"] <= other["x"] and other["x"] + other["width"] <= 1280
+    assert max(one["y"], other["y"]) < 560  # both begin in the first screen
+    page.locator(f'{by_id("arc-token")}[data-side="query"][data-position="7"]').click()
+    settled(page)
+    assert "token=7" in page.url and matrix.get_attribute("data-query") == "7"
+    assert page.locator(by_id("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
+
+    phone = open_page("attention", viewport=(390, 844), text=TEXT, block=5, head=0, arcs="on")
+    one, other = (phone.locator(by_id(name)).bounding_box() for name in ("matrix-head", "arcs-head"))
+    assert one["y"] + one["height"] <= other["y"]
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -103,6 +103,7 @@ def test_the_text_itself_is_coloured_by_the_selected_row(run_page, trace) -> Non
 
 def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypatch) -> None:
     """With no room for all blocks' weights, everything that is drawn and said is the same."""
+    runs.runs.clear()  # another test's pass may have kept other sites: its last bit is another
     whole = run_page("attention", text=TEXT, block=2, head=3, token=9)
     monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
     runs.runs.clear()
@@ -227,6 +228,27 @@ def test_the_arcs_are_all_heads_of_the_block(run_page, trace) -> None:
     rows, columns = rows[inside], columns[inside]
     rest = mean[rows, columns] / (1 - mean[rows, 0])
     np.testing.assert_allclose(drawn[0, inside], rest, rtol=1e-4)
+
+
+def test_the_arcs_stand_beside_the_matrix_of_the_same_head(run_page, trace, mini) -> None:
+    changed = mini.trace(TEXT, edits=["z.3.2=zero"])["attn", 4]
+    for pattern, matrix, lines in (
+        ("unchanged", trace["attn", 4][3], trace["attn", 4]),
+        ("difference", changed[3] - trace["attn", 4][3], changed),
+    ):
+        at = run_page(
+            "attention", text=TEXT, block=4, head=3, token=9, key=8, arcs="on",
+            edits="z.3.2=zero", pattern=pattern,
+        )  # fmt: skip
+        assert at.query_params["pattern"] == pattern
+        large, arcs = component(at, ("gptviz.matrix", "head")), component(at, ("gptviz.arcs", "head"))
+        assert (large["query"], large["key"]) == (arcs["query"], arcs["key"]) == (9, 8)
+        drawn = np.frombuffer(base64.b64decode(arcs["weights"]), "<f4").reshape(len(lines), -1)
+        rows, columns = np.tril_indices(len(trace.tokens))
+        np.testing.assert_allclose(drawn, lines.numpy()[:, rows, columns], atol=1e-6)
+        np.testing.assert_allclose(
+            values(large["arrays"]["weights"])[rows, columns], matrix.numpy()[rows, columns], atol=2e-6
+        )
 
 
 def test_a_long_text_has_arcs_around_the_selected_token(run_page) -> None:

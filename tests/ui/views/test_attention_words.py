@@ -60,6 +60,7 @@ def test_every_sentence(lm: LanguageModel) -> None:
         "drawn: both": "".join(words.drawn(0.2, 0.1, 0.5)),
         "drawn: nothing left": "".join(words.drawn(0.0, None, 1.0)),
         "look for": words.LOOK_FOR,
+        "look for: arcs": words.LOOK_FOR_ARCS,
         "arithmetic": "\n".join(words.arithmetic(cell(trace, 0, 1, 3, 2), SHOWN)),
         "arithmetic: masked": "\n".join(words.arithmetic(cell(trace, 0, 1, 1, 2), SHOWN)),
         "arithmetic: one key": "\n".join(words.arithmetic(cell(trace, 0, 1, 0, 0), SHOWN)),

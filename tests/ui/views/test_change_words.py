@@ -62,6 +62,7 @@ def test_every_sentence_of_attention():
             "steps: output": attention_words.steps(["z"]),
             "weight": attention_words.weight(0.9912, 0.0454),
             "look for": attention_words.LOOK_FOR,
+            "lines": attention_words.LINES,
             "table": attention_words.MOVED,
             "table: difference": attention_words.which("difference"),
             "table: unchanged": attention_words.which("unchanged"),

@@ -11,6 +11,8 @@ LOOK_FOR = (
     "blue where it looks less; each row of it sums to 0."
 )
 
+LINES = "The lines are the changed model's: a difference has none."
+
 OF = "In the changed model, "
 
 MOVED = (

@@ -53,18 +53,15 @@ class Compared:
         return pattern_moved(*self.own)
 
 
-def choose(scene: Scene, arcs: bool) -> str:
-    """The control over the picture; there is none where nothing is changed. Arcs have no difference."""
+def choose(scene: Scene) -> str:
+    """The control over the picture; there is none where nothing is changed."""
     if scene.other is None:
         return CHANGED
-    options = PATTERNS[:2] if arcs else PATTERNS
     PATTERN.within(PATTERNS)
-    if PATTERN.value not in options:
-        PATTERN.set(CHANGED)
     PATTERN.widget(
         st.segmented_control,
         "Pattern",
-        options=options,
+        options=PATTERNS,
         format_func=str.capitalize,
         label_visibility="collapsed",
         required=True,

@@ -139,7 +139,7 @@ def options() -> tuple[bool, bool, bool]:
         as_arcs = ARCS.widget(
             st.toggle,
             "Arcs",
-            help="In the place of the matrix, lines between the tokens that look and those that are "
+            help="Beside the matrix, lines between the tokens that look and those that are "
             "looked at: of this head, and of the block's others at will.",
         )
     return average, hide, as_arcs

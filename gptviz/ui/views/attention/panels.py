@@ -13,6 +13,7 @@ from gptviz.analysis import attention
 from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
+from gptviz.figures.ghosts import CHANGED
 from gptviz.ui import runs
 from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.matrix import ATTENDS, MASKED, Panel, attention_panel, matrix
@@ -23,9 +24,10 @@ from gptviz.ui.shell.state import HEAD
 from gptviz.ui.views.attention import change_words, comparing
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import MASS, picker
+from gptviz.ui.views.shown import scene_of
 from gptviz.ui.views.window import window
 
-SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less where the strip of changes is above it
+SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
@@ -44,18 +46,25 @@ def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key
         panel = comparing.difference_panel(drawn)
     head = "average" if chosen.average else f"head{chosen.head}"
     title, compared = chosen.title, scene.other is not None
-    saved = scene.saved(
+    saved = scene_of(scene, which).saved(
         "attention",
         f"{title}, {which}" if compared else title,
         *(scene.lm.name, f"block{chosen.block}", head),
         *((which,) if compared else ()),
     )
-    largest = SIDE_COMPARED if compared else SIDE
+    largest = SIDE_COMPARED if compared or chosen.arcs else SIDE
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved, largest=largest)
 
 
-def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
-    """The same weights as lines between two lines of the text, with the block's other heads at hand."""
+def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, which: str, key: int) -> None:
+    """The same weights as lines between two lines of the text, with the block's other heads at hand.
+
+    `trace` is `which` of two runs, the changed one where the matrix is their difference.
+    """
+    compared = scene.other is not None
+    if which == comparing.DIFFERENCE:
+        st.caption(change_words.LINES)
+        which = CHANGED
     seen = window(scene.position, len(scene.tokens), ARCS_WINDOW)
     weights = chosen.of_heads(trace)[:, seen, seen].numpy()  # (H, t, t)
     arcs(
@@ -73,7 +82,12 @@ def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, key: int) -> None:
         HEAD.set,
         MASS.set,
         first=seen.start,
-        saved=scene.saved("attention_arcs", chosen.title, scene.lm.name, f"block{chosen.block}"),
+        saved=scene_of(scene, which).saved(
+            "attention_arcs",
+            f"{chosen.title}, {which}" if compared else chosen.title,
+            *(scene.lm.name, f"block{chosen.block}"),
+            *((which,) if compared else ()),
+        ),
     )
     _where(scene, seen)
     if seen.start:

@@ -27,8 +27,13 @@ from gptviz.ui.views.heads.verdicts import withdrawn_here
 def draw(scene: Scene) -> None:
     """The page under the prompt."""
     sentence, doing = st.columns([3, 1], gap="small")
-    left, right = st.columns([4, 5], gap="medium")
-    paragraph, steps, arithmetic = st.container(), st.container(), st.container()
+    if controls.ARCS.value:  # the matrix, the arcs beside it, and the grid of heads below
+        picture, lines = left, _ = st.columns([6, 7], gap="medium")
+        grid, paragraph = st.columns([6, 7], gap="medium")
+    else:
+        left, picture = st.columns([4, 5], gap="medium")
+        grid, paragraph, lines = left, st.container(), None
+    steps, arithmetic = st.container(), st.container()
 
     with left:  # all that chooses stands above the grid of heads, however many heads there are
         block, head = controls.controls(scene)
@@ -36,8 +41,8 @@ def draw(scene: Scene) -> None:
     keep = controls.sites(scene.lm.config, len(scene.tokens), block)
     trace = scene.get(keep, scene.reduce)
     own, drawn = chosen.weights(trace)
-    with right:
-        which = comparing.choose(scene, chosen.arcs)
+    with picture:
+        which = comparing.choose(scene)
     compared = comparing.compared(scene, chosen, trace, keep, which)
     with arithmetic:
         st.subheader("One weight, worked out", anchor=False)
@@ -51,14 +56,14 @@ def draw(scene: Scene) -> None:
         prose(said, "block", "head", "attention")
     with doing:
         _menu(scene, chosen, key)
-    with left:
-        controls.draw_grid(scene, block, head)
-    with right:
-        if chosen.arcs:
+    with picture:
+        panels.draw_head(scene, chosen, drawn if compared is None else compared.picture, which, key)
+    if lines is not None:
+        with lines:
             shown = runs.get(scene.other, keep) if scene.other and which == UNCHANGED else trace
-            panels.draw_arcs(scene, shown, chosen, key)
-        else:
-            panels.draw_head(scene, chosen, drawn if compared is None else compared.picture, which, key)
+            panels.draw_arcs(scene, shown, chosen, which, key)
+    with grid:
+        controls.draw_grid(scene, block, head)
     with paragraph:
         prose(_look_for(scene, chosen, own), "query", "key", "causal mask")
         _sink(scene, trace, chosen)
@@ -104,8 +109,8 @@ def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
 
 def _look_for(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     """What stands below: how to read the picture, and the selected row of it."""
-    parts = [words.LOOK_FOR_ARCS if chosen.arcs else words.LOOK_FOR]
-    if scene.other is not None and not chosen.arcs:
+    parts = [words.LOOK_FOR, words.LOOK_FOR_ARCS if chosen.arcs else ""]
+    if scene.other is not None:
         parts.append(change_words.LOOK_FOR)
     if not (chosen.hide_first or chosen.average):  # else it stands above
         row = own[scene.position, : scene.position + 1].tolist()

@@ -171,11 +171,11 @@ LOOK_FOR = (
 )
 
 LOOK_FOR_ARCS = (
-    "**What to look for.** Each token stands twice: on the left it looks (its query), on the right it is "
-    "looked at (its key), and a line is as thick as the weight between the two. Lines only go up or straight "
-    "across: what comes later is masked. Parallel lines one step up are a head that looks at the token just "
-    "before, a fan into one token on the right is one that everybody looks at. The block's other heads, each "
-    "with its colour, can be switched on beside this one."
+    "**In the lines**, which are the same weights, each token stands twice: on the left it looks (its "
+    "query), on the right it is looked at (its key), and a line is as thick as the weight between the two. "
+    "Lines only go up or straight across: what comes later is masked. Parallel lines one step up are a head "
+    "that looks at the token just before, a fan into one token on the right is one that everybody looks at. "
+    "The block's other heads, each with its colour, can be switched on beside this one."
 )
 
 
