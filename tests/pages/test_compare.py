@@ -105,3 +105,38 @@ def test_a_head_of_the_other_model_is_its_own_choice(run_page):
     at = run_page("compare", vs_block=2, vs_head=1, block=3, head=0)
     assert at.number_input(key="vs_block").value == 2 and at.number_input(key="block").value == 3
     assert at.number_input(key="vs_head").value == 1
+
+
+def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini):
+    at = run_page("compare", vs="model", edits="z.4.3=zero")
+    said = prose_of(at).replace("\\", "")
+    assert "**mini (changed)** expects" in said and "**mini** " not in said
+    assert "from mini (changed) to mini-untrained" in said
+    assert "· mini (changed)" in said  # over its matrix
+    assert "mini (changed)" in str(charts(at)[0]["layout"]["annotations"])
+    at = run_page("compare", vs="model")
+    assert "(changed)" not in prose_of(at) and "**mini** expects" in prose_of(at)
+
+
+def test_two_texts_that_a_changed_model_reads_say_so(run_page):
+    texts = "**your text (model changed)**", "**the other text (model changed)**"
+    said = prose_of(run_page("compare", vs="text", edits="z.4.3=zero")).replace("\\", "")
+    assert all(text in said for text in texts)
+    # an edit that does not fit the shorter text is left out there: that side is the model's own
+    said = prose_of(run_page("compare", vs="text", vs_text="behind the old", edits="z.4.3@15=zero")).replace(
+        "\\", ""
+    )
+    assert texts[0] in said and "**the other text**" in said
+
+
+def test_heads_are_ranked_by_how_much_they_differ(run_page):
+    at = run_page("compare", vs="edits", edits="z.2.0=zero")
+    grid = map_of(at, 1)
+    ranked = [divmod(int(i), 8) for i in np.argsort(-grid.ravel(), kind="stable")[:10]]
+    buttons = [button for button in at.button if (button.key or "").startswith("compare_rank_")]
+    assert [button.label.split()[0] for button in buttons] == [f"{b}·{h}" for b, h in ranked]
+    assert float(buttons[3].label.split()[1]) == pytest.approx(grid[ranked[3]], rel=0.05)
+    buttons[3].click().run()
+    assert (at.query_params["block"], at.query_params["head"]) == tuple(str(n) for n in ranked[3])
+    at = run_page("compare", vs="edits", edits="z.5.0=zero")  # nothing after it looks anywhere
+    assert not [button for button in at.button if (button.key or "").startswith("compare_rank_")]

@@ -7,11 +7,12 @@ import pytest
 TEXT = "the king and the queen and the king"
 
 
-def saved(at):
+def saved(at, *components):
+    """Of a page's charts, or of these components: what their files are called and say."""
     return [
         json.loads(part.proto.json)["saved"]
         for part in at.get("bidi_component")
-        if part.proto.component_name == "gptviz.chart"
+        if part.proto.component_name in (components or ("gptviz.chart",))
     ]
 
 
@@ -46,3 +47,64 @@ def test_the_picture_of_a_changed_model_says_so(run_page):
         (picture,) = saved(run_page("next_token", text=TEXT, **query))
         assert picture["stem"].endswith("-changed") == changed
         assert any("z.4.3=zero, mlp_out.2=mean" in line for line in picture["lines"]) == changed
+
+
+@pytest.mark.parametrize(
+    "name, pictures, query",
+    [
+        ("attention", 2, {"pattern": "unchanged", "arcs": "on"}),
+        ("layernorm", 1, {"shown": "unchanged"}),
+        ("why", 2, {"shown": "unchanged"}),
+        ("residual_stream", 1, {"shown": "unchanged"}),
+        ("embeddings", 1, {"shown": "unchanged"}),
+    ],
+)
+def test_the_picture_of_the_unchanged_model_is_its_own(run_page, name, pictures, query):
+    """Nothing of it says a change, though one is made; all others of the page say it."""
+    at = run_page(name, text=TEXT, edits="z.0.1=zero,embed@1=zero", **query)
+    files = saved(at, "gptviz.chart", "gptviz.matrix", "gptviz.arcs")
+    own = [file for file in files if "unchanged" in file["stem"].split("-")]
+    assert len(own) == pictures and len(files) > pictures
+    for file in files:
+        changed = any(line.startswith("Changed:") for line in file["lines"])
+        assert changed == file["stem"].endswith("-changed") == (file not in own)
+    assert all("unchanged" in file["title"] for file in own)
+
+
+def test_the_lines_beside_a_difference_are_saved_as_the_changed_model_s(run_page):
+    at = run_page("attention", text=TEXT, edits="z.0.1=zero", pattern="difference", arcs="on", block=4)
+    (lines,) = saved(at, "gptviz.arcs")
+    assert lines["title"].endswith(", changed") and lines["stem"].endswith("-changed")
+    assert any(line == "Changed: z.0.1=zero" for line in lines["lines"])
+
+
+def test_each_side_s_picture_says_its_own_model_text_and_changes(run_page):
+    def matrices(**query):
+        files = saved(run_page("compare", text=TEXT, edits="z.4.3=zero", **query), "gptviz.matrix")
+        assert len(files) == 3
+        return files
+
+    left, right, between = matrices(vs="model")
+    assert "Model: mini" in left["lines"] and "Changed: z.4.3=zero" in left["lines"]
+    assert "Model: mini-untrained" in right["lines"] and not right["stem"].endswith("-changed")
+    assert not any(line.startswith("Changed:") for line in right["lines"])
+    for file in (left, between):
+        assert "mini (changed)" in file["title"]
+    assert "mini-untrained" in between["title"]
+
+    left, right, _ = matrices(vs="text", vs_text="the queen and the king")
+    assert f"Text: {TEXT}" in left["lines"] and "Text: the queen and the king" in right["lines"]
+    assert "Changed: z.4.3=zero" in right["lines"] and "Selected: ·king (position 4)" in right["lines"]
+
+    left, right, _ = matrices(vs="edits", vs_edits="mlp_out.2=mean")
+    assert "Changed: mlp_out.2=mean" in right["lines"] and "Changed: z.4.3=zero" not in right["lines"]
+
+
+def test_the_pass_with_other_positions_is_saved_as_changed(run_page):
+    files = saved(run_page("positions", text=TEXT), "gptviz.matrix")
+    own, changed = (
+        [f for f in files if f["stem"].startswith(f"gptviz-positions-{n}")] for n in ("own", "changed")
+    )
+    assert len(own) == len(changed) == 1
+    for file, says in ((own[0], False), (changed[0], True)):
+        assert any(line.startswith("Changed: pos_emb") for line in file["lines"]) == says

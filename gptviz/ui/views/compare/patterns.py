@@ -1,7 +1,7 @@
 """Where one head of each side looks, and the difference between the places that both have read."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -34,10 +34,24 @@ def draw(scene: Scene, found: Sides, best: tuple[int, int]) -> None:
         _head(scene, own, lambda query: scene.select(query))
     with right:
         other = Side("right", found.other, found.names[1], found.other_tokens, found.at[1], theirs)
-        _head(scene, other, lambda query: scene.select(found.partner(query)))
+        _head(_theirs(scene, found), other, lambda query: scene.select(found.partner(query)))
     with between:
         st.markdown("**Right less left**, where both have read as far")
         _difference(scene, found, best, theirs)
+
+
+def _theirs(scene: Scene, found: Sides) -> Scene:
+    """The right side's scene: what its picture says of model, text, changes and selected token."""
+    return replace(
+        scene,
+        key=found.other.model,
+        plain_load=found.code,
+        run=found.other,
+        other=None,
+        text=found.text,
+        tokens=found.other_tokens,
+        position=found.at[1],
+    )
 
 
 @dataclass(frozen=True)
@@ -117,5 +131,5 @@ def _difference(scene: Scene, found: Sides, head: tuple[int, int], other: tuple[
         first=seen.start,
         positions=found.pairs.left[seen],
         largest=LARGEST,
-        saved=scene.saved("compare_attention", "Right less left: attention of one head", "difference"),
+        saved=scene.saved("compare_attention", words.less(found.names, (head, other)), "difference"),
     )

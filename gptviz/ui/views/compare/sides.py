@@ -222,6 +222,18 @@ def _fits(edit: Edit, config: GPTConfig, n_tokens: int) -> bool:
     return True
 
 
+def names(scene: Scene, kind: str, other: Right) -> tuple[str, str]:
+    """What the screen calls the two sides: a changed model nowhere by its own name alone."""
+    edits, own = scene.run.edits, scene.lm.name
+    if kind == MODEL:
+        return words.changed(own) if edits else own, other.name
+    if kind == EDITS:
+        return words.changed_by([says(edit) for edit in edits]) if edits else "unchanged", other.name
+    texts = (("your text", edits), (other.name, other.run.edits))
+    left, right = (words.by_changed(text) if made else text for text, made in texts)
+    return left, right
+
+
 def tokens_of(run: Run) -> tuple[Token, ...]:
     lm: LanguageModel = runs.model(run)
     return tuple(lm.tokens(run.ids))

@@ -18,7 +18,6 @@ from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
-from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
@@ -28,6 +27,8 @@ from gptviz.ui.views.compare.sides import MODEL, VS_ALL, Sides
 from gptviz.ui.views.compare.snippet import Code, side_by_side
 from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.words import Place, show_id
+
+RANKED = 10  # of the heads that differ most, as buttons
 
 
 def draw(scene: Scene) -> None:
@@ -62,7 +63,6 @@ def draw(scene: Scene) -> None:
 def _sides(scene: Scene, kind: str, other: sides.Right) -> Sides:
     tokens = sides.tokens_of(other.run)
     pairs = align(scene.tokens, tokens, one_text=kind != sides.TEXT)
-    names = {sides.TEXT: "your text", MODEL: scene.lm.name, sides.EDITS: _own_name(scene)}
     return Sides(
         kind,
         scene.run,
@@ -71,14 +71,10 @@ def _sides(scene: Scene, kind: str, other: sides.Right) -> Sides:
         tokens,
         pairs,
         pairs.nearest(scene.position),
-        (names[kind], other.name),
+        sides.names(scene, kind, other),
         other.code,
         other.text,
     )
-
-
-def _own_name(scene: Scene) -> str:
-    return words.changed_by([says(edit) for edit in scene.run.edits]) if scene.run.edits else "unchanged"
 
 
 def place(tokens: Sequence[Token], position: int) -> Place:
@@ -153,7 +149,7 @@ def _heads(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
     """The map of heads; gives it, or None where there is none."""
     if not derived.one_shape(found.run, found.other):
         shapes = tuple(_shape(runs.model(run).config) for run in (found.run, found.other))
-        st.markdown(words.other_shape(found.names, (shapes[0], shapes[1])))
+        st.markdown(words.other_shape(_models(found), (shapes[0], shapes[1])))
         return None
     if len(found.pairs) < 2:
         st.markdown(words.ONE_TOKEN)
@@ -168,9 +164,33 @@ def _heads(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
         alt=f"How much of each head's attention stands elsewhere: {found.names[0]} and {found.names[1]}",
     )
     cell_clicks("compare_heads", len(apart), len(columns), _open, scene.mode)
+    _ranked(apart, chosen)
     if found.differs == MODEL:
-        st.caption(words.trained_apart(found.names))
+        st.caption(words.trained_apart(_models(found)))
     return apart
+
+
+def _models(found: Sides) -> tuple[str, str]:
+    """The models' own names, for what is said of the two whatever is changed in them."""
+    return runs.model(found.run).name, runs.model(found.other).name
+
+
+def _ranked(apart: NDArray[np.float64], chosen: tuple[int, int]) -> None:
+    """The heads that differ most as a row of buttons, each of which opens its head."""
+    first = tables.heads_table(apart).query("elsewhere >= @ROUNDING")[:RANKED]
+    if first.empty:
+        return
+    st.caption(words.RANKED)
+    with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
+        for row in first.itertuples():
+            place = int(row.block), int(row.head)
+            st.button(
+                words.ranked(*place, float(row.elsewhere)),
+                key=f"compare_rank_{row.Index}",
+                type="primary" if place == chosen else "secondary",
+                on_click=_open,
+                args=place,
+            )
 
 
 def _shape(config: Any) -> str:

@@ -49,6 +49,16 @@ def changed_by(edits: Sequence[str]) -> str:
     return ", ".join(edits)
 
 
+def changed(name: str) -> str:
+    """What a model is called where something is changed in it: by its own name it would be itself."""
+    return f"{name} (changed)"
+
+
+def by_changed(text: str) -> str:
+    """What a text is called that a changed model reads."""
+    return f"{text} (model changed)"
+
+
 def no_edit(error: str) -> str:
     """What was typed is no change."""
     return f"{error[:1].upper()}{error[1:]}. Your text is kept; the right side is unchanged."
@@ -126,6 +136,20 @@ def trained_apart(names: tuple[str, str]) -> str:
 def no_own_pair(place: Place, taken: Place) -> str:
     """The selected token has no partner."""
     return f"{place} has no partner on the right: compared is the next place that both have read, {taken}."
+
+
+def ranked(block: int, head: int, share: float) -> str:
+    """A button's: a head and how much of its attention stands elsewhere."""
+    return f"{block}·{head} {significant(share, 2)}"
+
+
+RANKED = "The heads that differ most, and by how much; a click opens one:"
+
+
+def less(names: tuple[str, str], heads: tuple[tuple[int, int], tuple[int, int]]) -> str:
+    """What the picture of the difference is called."""
+    left, right = (f"{one_head(*head)} of {name}" for name, head in zip(names, heads, strict=True))
+    return f"{right} less {left[:1].lower()}{left[1:]}"
 
 
 def one_head(block: int, head: int) -> str:
