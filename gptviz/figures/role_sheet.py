@@ -18,19 +18,22 @@ GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
 
 @dataclass(frozen=True)
 class Cell:
-    """A head's role and its short label; what a hover says; whether the label was withdrawn, or is hidden."""
+    """A head's role and its short label; what a hover says; how its trial ended; whether it is hidden."""
 
     role: str
     label: str
     says: str
     withdrawn: bool = False
+    held: bool = False  # in its trial; neither: it was not tried
     hidden: bool = False  # this text cannot show it
 
 
 def role_sheet(
     cells: Sequence[Sequence[Cell]], colors: Mapping[str, str], chosen: tuple[int, int], mode: Mode
 ) -> Figure:
-    """(L, H) cells; `colors` has each role's, the chosen head is framed. A withdrawn label is struck out."""
+    """(L, H) cells; `colors` has each role's, the chosen head is framed. A withdrawn label is struck out, one
+    that held has a check mark.
+    """
     theme = palette(mode)
     roles = list(colors)
     grounds = [mixed(theme.paper, color, GROUND) for color in colors.values()] + [theme.masked]
@@ -82,4 +85,6 @@ def _word(cell: Cell, quiet: str) -> str:
     word = escape(cell.label, quote=False).replace(" ", "<br>")
     if cell.hidden:
         return f'<i style="color:{quiet}">{word}</i>'
-    return f"<s>{word}</s>" if cell.withdrawn else word
+    if cell.withdrawn:
+        return f"<s>{word}</s>"
+    return f"{word} ✓" if cell.held else word

@@ -20,6 +20,7 @@ from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.heads import portraits, trials, verdicts, view
 from gptviz.ui.views.heads.words import SHORT
 from tests.pages.test_next_token import given
+from tests.pages.test_saved_charts import saved
 from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The cat sat on the"
@@ -137,6 +138,11 @@ def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
     for drawn, of in ((ghosts, trace), (here, changed)):
         assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
     assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1
+    at.session_state["numbers_heads-here"] = True
+    at.run()
+    table = at.dataframe[0].value
+    for column, of in (("unchanged spread", trace), ("spread", changed)):
+        assert np.allclose(table[column], [role.spread for row in roles(of) for role in row], atol=1e-5)
 
 
 def a_trial(block, head, label, holds):
@@ -194,6 +200,41 @@ def test_a_label_on_trial_holds_or_is_withdrawn(run_page, tried, known):
     assert at.selectbox(key="claim").value is None and len(charts(at)) == 4
 
 
+def test_a_label_that_held_has_a_check_mark_and_one_not_tried_has_none(run_page, tried, known, monkeypatch):
+    def labels():
+        at = run_page("heads", text=TEXT, block=0, head=0)
+        return {word for row in charts(at)[3]["data"][0]["text"] for word in row}
+
+    assert labels() == {"induction ✓", "<s>previous</s>", "resting ✓", "mixed"}
+    monkeypatch.setattr(verdicts, "known_trial", lambda *claim: None)
+    assert labels() == {"induction", "previous", "resting", "mixed"}
+
+
+def test_all_heads_of_one_label_are_switched_off_at_one_click(run_page, mini):
+    found = [role.head for role in roles(mini.trace(DEFAULT_TEXT))[5] if role.kind == "induction"]
+    at = run_page("heads", block=5, head=4)
+    at.button(key="change_heads_here").click().run()
+    edit = f"z.5.{'+'.join(map(str, found))}=zero"
+    assert len(found) == 5 and at.query_params["edits"] == edit
+    effect = given(at, "changes")["effect"]
+    mill = mini.tokenizer.encode_single_token(b" mill")
+    now = mini.trace(DEFAULT_TEXT, edits=[edit]).logits().softmax(0)[mill]
+    assert effect["now"] == pytest.approx(float(now), rel=1e-3)
+    at.button(key="change_heads_here").click().run()  # the same heads, so that it is undone
+    assert not at.query_params["edits"]
+    for head in (1, 6):  # no habit; and the only one of its kind
+        assert "change_heads_here" not in {b.key for b in run_page("heads", block=5, head=head).button}
+
+
+def test_heads_of_one_label_in_general_have_their_own_button_where_they_are_others(run_page, known, tried):
+    """In general heads 0 and 4 of a block are induction heads, 1 and 5 previous-token ones, withdrawn."""
+    at = run_page("heads", text="one two three", block=5, head=4)
+    at.button(key="change_heads_general").click().run()
+    assert at.query_params["edits"] == "z.5.0+4=zero"
+    keys = {b.key for b in run_page("heads", text="one two three", block=5, head=5).button}
+    assert "change_heads_general" not in keys
+
+
 def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     at = run_page("attention", text=TEXT, block=4, head=3)
     labels = given(at, "heads")["roles"]
@@ -233,3 +274,11 @@ def test_a_portrait_is_drawn_on_the_passages(run_page, tried, mini, monkeypatch)
     assert at.dataframe[0].value["excess"].tolist() == [1.5]
     run_page("heads", text=TEXT, block=0, head=3)  # no habit: by its largest weight
     assert asked[-1] == (0, 3, None)
+
+
+def test_what_is_general_of_heads_is_saved_as_the_unchanged_model_s(run_page, known):
+    at = run_page("heads", text=TEXT, edits="z.4.3=zero", block=0, head=1)
+    changed = {file["stem"].split("-")[2]: file["stem"].endswith("-changed") for file in saved(at)}
+    assert changed == {"finder": False, "roles": True, "here": True, "general": False}
+    at = run_page("heads", text=TEXT, edits="z.4.3=zero", across="here_previous")
+    assert next(file for file in saved(at) if "finder" in file["stem"])["stem"].endswith("-changed")

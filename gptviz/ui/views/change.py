@@ -11,7 +11,7 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.change_actions import Action, Part, actions
 from gptviz.ui.words import as_code
 
-__all__ = ["Part", "menu"]
+__all__ = ["Part", "menu", "switch"]
 
 _TOGGLED = "change_toggled"  # in the session, until the page is drawn: a change was made or undone
 
@@ -31,7 +31,18 @@ def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
         if box.open:
             with box:
                 _opened(scene, parts, key, opened)
-    # not what a button returns: its popover is closed by now
+    _follow()
+
+
+def switch(action: Action, key: str, says: str) -> None:
+    """One change as a button of its own; a second click undoes it. `says` is what stands over its help."""
+    _button(action, f"change_{key}", says=says)
+    _follow()
+
+
+def _follow() -> None:
+    """In a fragment, draw the whole page where something was changed: all of its numbers are others."""
+    # not what a button returns: its popover may be closed by now
     if st.session_state.pop(_TOGGLED, False) and address.is_fragment_run():
         st.rerun()
 

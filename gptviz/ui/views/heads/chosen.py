@@ -45,6 +45,11 @@ class Chosen:
         trial = self.tried.get((block, head))
         return trial is not None and trial.label == role and not trial.holds
 
+    def held(self, block: int, head: int, role: str) -> bool:
+        """Whether this label of a head was tried, and holds."""
+        trial = self.tried.get((block, head))
+        return trial is not None and trial.label == role and trial.holds
+
     @property
     def unchanged_share(self) -> float | None:
         """The share of that role by the model as it is; None where nothing is changed, or it has none."""

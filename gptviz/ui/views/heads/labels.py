@@ -30,7 +30,7 @@ def draw(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
         with left:
             _sheet(scene, chosen, colors, here, "heads_here", "on this text")
         with right:
-            _sheet(scene, chosen, colors, general, "heads_general", "in general")
+            _sheet(scene.unchanged, chosen, colors, general, "heads_general", "in general")
         pairs = [pair for rows in zip(here, general, strict=True) for pair in zip(*rows, strict=True)]
         same = sum(one.role == other.role and not one.hidden for one, other in pairs)
         st.markdown(words.differ(same, len(pairs), sum(one.hidden for one, _ in pairs)))
@@ -63,9 +63,7 @@ def _here(chosen: Chosen) -> list[list[Cell]]:
             says = words.hidden_cell(role.block, role.head, general, role.kind, role.share)
             return Cell(general, words.SHORT[general], says, hidden=True)
         says = words.cell(role.block, role.head, role.kind, role.share)
-        failed = chosen.failed(role.block, role.head, role.kind)
-        says += words.FAILED if failed else ""
-        return Cell(role.kind, words.SHORT[role.kind], says, withdrawn=failed)
+        return _tried(chosen, role.block, role.head, role.kind, says)
 
     return [[cell(role) for role in row] for row in chosen.here.roles]
 
@@ -74,11 +72,16 @@ def _general(chosen: Chosen) -> list[list[Cell]]:
     def cell(block: int, head: int) -> Cell:
         assert chosen.labels is not None
         found = chosen.labels[block, head]
-        failed = chosen.failed(block, head, found[0])
-        says = words.cell(block, head, *found) + (words.FAILED if failed else "")
-        return Cell(found[0], words.SHORT[found[0]], says, withdrawn=failed)
+        return _tried(chosen, block, head, found[0], words.cell(block, head, *found))
 
     return [[cell(role.block, role.head) for role in row] for row in chosen.here.roles]
+
+
+def _tried(chosen: Chosen, block: int, head: int, role: str, says: str) -> Cell:
+    """A label's cell, with how its trial ended if it has had one."""
+    failed, held = chosen.failed(block, head, role), chosen.held(block, head, role)
+    says += words.FAILED if failed else words.HELD if held else ""
+    return Cell(role, words.SHORT[role], says, withdrawn=failed, held=held)
 
 
 # ---- what this text cannot show ----

@@ -50,14 +50,14 @@ def draw(scene: Scene, chosen: Chosen) -> Portrait | None:
     which = (f"block{block}", f"head{head}")
     with left:
         st.markdown(portrait_words.DISTANCES)
-        scene.chart(
+        scene.unchanged.chart(
             distances(found.distances, scene.mode),
             key="heads_distances",
             alt=f"How far back block {block}, head {head} looks",
             which=which,
         )
         st.markdown(portrait_words.ENTROPY)
-        scene.chart(
+        scene.unchanged.chart(
             entropies(found.entropies, found.most_entropy, scene.mode),
             key="heads_entropy",
             alt=f"The entropy of the rows of block {block}, head {head}",

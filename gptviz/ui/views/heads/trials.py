@@ -49,7 +49,7 @@ def draw(scene: Scene, chosen: Chosen) -> Trial | None:
         return None
     with said:
         prose(trial_words.intro(label, trial.passages, trial.tokens), "head", "block")
-    scene.chart(
+    scene.unchanged.chart(
         costs(_costs(trial), block, head, scene.mode),
         key="heads_trial",
         alt=f"What muting block {block}, head {head} costs, beside other heads of its block",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.head_formulas import SHARES, role_keys, shares
@@ -18,9 +19,12 @@ from gptviz.ui.measuring import general_job
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import change
 from gptviz.ui.views.attention import controls
+from gptviz.ui.views.both import both, caption
+from gptviz.ui.views.change_actions import Part
 from gptviz.ui.views.examples import example_row
-from gptviz.ui.views.heads import labels, measures, portraits, trials, words
+from gptviz.ui.views.heads import labels, measures, portraits, together, trials, words
 from gptviz.ui.views.heads.chosen import Chosen, choose
 from gptviz.ui.views.heads.snippet import measured_heads
 from gptviz.ui.views.heads.trial_words import outcome
@@ -33,7 +37,7 @@ needs = controls.needs
 
 def draw(scene: Scene) -> None:
     """The page under the prompt."""
-    sentence = st.container()
+    sentence, doing = st.columns([3, 1], gap="small")
     left, right = st.columns([6, 5], gap="medium")
     with right:
         block, head = controls.controls(scene)
@@ -45,7 +49,10 @@ def draw(scene: Scene) -> None:
     _strip(scene, chosen)
     with left:
         _finder(scene, chosen, colors)
+    with doing:
+        change.menu(scene, Part("head", block, head), key="heads")
     with right:
+        together.draw(chosen)
         _roles(scene, chosen, colors)
     prose(words.LOOK_FOR, "head", "induction head", "previous-token head")
     if scene.run.edits:
@@ -76,13 +83,15 @@ def _strip(scene: Scene, chosen: Chosen) -> None:
 
 
 def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
-    across, up = (measures.axis(name, chosen.general, chosen.here) for name in measures.boxes())
+    names = measures.boxes()
+    across, up = (measures.axis(name, chosen.general, chosen.here) for name in names)
+    of_this_text = chosen.general is None or any(name.startswith(measures.HERE) for name in names)
     points = [
         Point(role.block, role.head, float(x), float(y), *_role(chosen, role))
         for roles, xs, ys in zip(chosen.here.roles, across.values, up.values, strict=True)
         for role, x, y in zip(roles, xs, ys, strict=True)
     ]
-    scene.chart(
+    (scene if of_this_text else scene.unchanged).chart(
         finder(
             points, (across.title, up.title), words.TITLES, colors, (chosen.block, chosen.head), scene.mode
         ),
@@ -138,11 +147,18 @@ def _roles(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
 # ---- details ----
 
 
+def _here_table(chosen: Chosen) -> pd.DataFrame:
+    """Every head on this text; of a changed model with what the model as it is has there."""
+    here, other = role_table(chosen.here.roles, chosen.here.writes), chosen.unchanged
+    unchanged = None if other is None else role_table(other.roles, other.writes)
+    return both(here, unchanged, [name for name in here.columns if name not in ("block", "head")])
+
+
 def _details(scene: Scene, chosen: Chosen, trial: Trial | None, painted: bool) -> None:
     in_numbers(
-        lambda: role_table(chosen.here.roles, chosen.here.writes),
+        lambda: _here_table(chosen),
         "heads-here",
-        words.HERE_NUMBERS,
+        caption(words.HERE_NUMBERS, scene.other),
         "every head on this text",
         missing="–",
     )

@@ -136,6 +136,42 @@ def _does(here: HeadRole, shown: Sequence[str]) -> str:
     return _DOES[here.kind]
 
 
+# ---- all heads of a block that do the same ----
+
+_KIND = {
+    "induction": "induction",
+    "copies": "duplicate-token",
+    "previous": "previous-token",
+    "itself": "own-token",
+    "marks": "punctuation",
+    "nearby": "nearby-token",
+    "favourite": "one-token",
+}
+
+
+def switch_off(block: int, count: int, role: str, where: str) -> str:
+    """A button's; `where` is "here" or "general": by which label the heads are the same."""
+    return f"Switch off {_these(block, count, role, where)}"
+
+
+def switch_on(block: int, count: int, role: str, where: str) -> str:
+    return f"Switch on again {_these(block, count, role, where)}"
+
+
+def _these(block: int, count: int, role: str, where: str) -> str:
+    usually = "" if where == "here" else " (in general)"
+    return f"block {block}'s {count} {_KIND[role]} heads{usually}"
+
+
+def who(block: int, heads: Sequence[int], role: str, where: str) -> str:
+    """Which heads these are, over the button's help."""
+    label = f"{TITLES[role]} {'on this text' if where == 'here' else 'in general'}"
+    return f"Heads {_listed([str(head) for head in heads])} of block {block} ({label}), on every page"
+
+
+TOGETHER = "their outputs z are zero, so they add nothing"
+
+
 # ---- the finder ----
 
 LOOK_FOR = (
@@ -187,7 +223,8 @@ LABELS = (
     "Left what each head does on this text, right what it does in general. What a head leaves on the first "
     "token is set apart first, for attention cannot go nowhere: a head that leaves more than half there is "
     "*resting here*. Any other is named for what it clearly does with the rest. Grey on the left is a head "
-    "whose general label this text cannot show."
+    "whose general label this text cannot show. A label that held in its trial has a check mark, a withdrawn "
+    "one is struck out, and any other was not tried yet (*mixed* and *even* claim nothing)."
 )
 
 
@@ -220,7 +257,7 @@ def cell(block: int, head: int, role: str, share: float | None) -> str:
     return f"{name(block, head)}: {TITLES[role]}{part}"
 
 
-FAILED = "; withdrawn in its trial"
+FAILED, HELD = "; withdrawn in its trial", "; held in its trial"
 
 
 def hidden_cell(block: int, head: int, general: str, here: str, share: float | None) -> str:
