@@ -6,6 +6,7 @@ The left side is blue and the right one orange, as in every signed difference "r
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from gptviz.figures.theme import Mode, figure, palette
 
 NAMED = 40  # columns whose tokens can be read along the axis
 ROUNDING = 1e-6  # of a cosine of two float32 streams: less has no colour
+LETTERS, LINES = 20, 3  # of a side's name: on a phone there is no room for more
 MIDDLE = (0.4, 0.6)  # of the width: between these stand the tokens
 
 
@@ -37,6 +39,8 @@ def back_to_back(rows: Sequence[Row], sides: tuple[str, str], mode: Mode) -> Fig
     """
     colors = palette(mode)
     places = np.arange(len(rows), dtype=np.int32)
+    left, right = (_wrapped(side) for side in sides)
+    above = 18 * max(left.count("<br>"), right.count("<br>"))  # pixels of their further lines
     names = [escape(row.shown, quote=False) for row in rows]
     largest = max((p for row in rows for p in (row.left, row.right) if p is not None), default=1.0)
     plain = {"showgrid": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
@@ -48,8 +52,8 @@ def back_to_back(rows: Sequence[Row], sides: tuple[str, str], mode: Mode) -> Fig
         "yaxis2": y_axis | {"anchor": "x2"},
         "bargap": 0.3,
         "annotations": [
-            heading(f"<b>{escape(sides[0], quote=False)}</b>", MIDDLE[0], 1, xanchor="right"),
-            heading(f"<b>{escape(sides[1], quote=False)}</b>", MIDDLE[1], 1),
+            heading(f"<b>{left}</b>", MIDDLE[0], 1, xanchor="right", align="right"),
+            heading(f"<b>{right}</b>", MIDDLE[1], 1),
             *(
                 {"text": name, "x": sum(MIDDLE) / 2, "xref": "paper", "xanchor": "center", "y": place}
                 | {"yref": "y", "yanchor": "middle"}
@@ -82,7 +86,15 @@ def back_to_back(rows: Sequence[Row], sides: tuple[str, str], mode: Mode) -> Fig
             ("2", sides[1], colors.positive, [row.right for row in rows]),
         )
     ]
-    return figure(traces, layout, mode, height=44 + 26 * len(rows), t=30)
+    return figure(traces, layout, mode, height=44 + above + 26 * len(rows), t=30 + above)
+
+
+def _wrapped(name: str) -> str:
+    """A side's name over its bars, which have no more room: a list of changes may be any length."""
+    lines = wrap(name, LETTERS) or [name]
+    if len(lines) > LINES:
+        lines = [*lines[: LINES - 1], f"{lines[LINES - 1][: LETTERS - 2]} …"]
+    return "<br>".join(escape(line, quote=False) for line in lines)
 
 
 def streams_map(

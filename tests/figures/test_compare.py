@@ -19,6 +19,20 @@ def test_bars_stand_back_to_back_on_one_scale():
     assert left.marker.color != right.marker.color
 
 
+def test_a_long_name_of_a_side_is_wrapped_and_has_room():
+    """Of some forty letters the chart's edge would cut off the end."""
+    changes = ", ".join(f"block {b} head {b} off" for b in range(20))
+    for name, lines in (("the other text (model changed)", 2), (changes, 3), ("a" * 33, 2)):
+        fig = compare.back_to_back(ROWS, ("mini", name), "light")
+        right = fig.layout.annotations[1].text.removeprefix("<b>").removesuffix("</b>").split("<br>")
+        assert len(right) == lines and max(map(len, right)) <= 20
+        assert fig.layout.margin.t >= 30 + 16 * (lines - 1)
+        assert right[-1].endswith("…") == (name == changes)
+        plain = compare.back_to_back(ROWS, ("mini", "gpt2"), "light").layout
+        bars = (one.height - one.margin.t for one in (fig.layout, plain))
+        assert len(set(bars)) == 1
+
+
 def test_the_map_of_streams_has_a_row_a_depth_and_frames_the_pair():
     distances = np.linspace(0, 0.5, 21).reshape(3, 7)
     fig = compare.streams_map(distances, list("abcdefg"), list("ABCDEFG"), 4, "dark")
