@@ -9,10 +9,12 @@ import pytest
 import torch
 
 import gptviz
+from gptviz.analysis.attention import cell
 from gptviz.digits import significant
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import encode
 from gptviz.ui.views import heads
+from gptviz.ui.views.attention import change_words
 from gptviz.ui.views.attention.snippet import weights
 
 CHIPS = ("gptviz.chips", None)
@@ -61,6 +63,23 @@ def test_the_matrices_are_the_traces_own_numbers(run_page, trace) -> None:
     np.testing.assert_allclose(values(steps["arrays"]["z"]), trace["z", 2][3].numpy(), rtol=1e-4, atol=1e-4)
     scaled = next(panel for panel in steps["panels"] if panel["name"] == "scaled")
     assert scaled["divisor"] == pytest.approx(q.shape[-1] ** 0.5) and not scaled["masked"]
+
+
+def test_the_steps_are_of_the_model_that_the_matrix_is_of(run_page) -> None:
+    mini, edit = gptviz.load("mini"), "mlp_out.1=zero"
+    query = {"text": TEXT, "block": 2, "head": 3, "token": 9, "key": 4, "edits": edit}
+    plain, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[edit])
+    for pattern, trace in (("unchanged", plain), ("changed", changed), ("difference", changed)):
+        at = run_page("attention", **query, pattern=pattern)
+        steps = component(at, ("gptviz.matrix", "steps"))
+        for name in ("q", "z"):
+            np.testing.assert_allclose(values(steps["arrays"][name]), trace[name, 2][3].numpy(), atol=1e-4)
+        model = "unchanged" if pattern == "unchanged" else "changed"
+        assert model in steps["saved"]["stem"].split("-")
+    old = cell(plain, 2, 3, 9, 4)
+    said = next(m.value for m in at.markdown if "**softmax**" in m.value)
+    assert change_words.unchanged(old.score, old.weight) in said
+    assert abs(old.score - cell(changed, 2, 3, 9, 4).score) > 0.1
 
 
 def test_the_grid_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:

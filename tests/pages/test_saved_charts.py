@@ -52,7 +52,7 @@ def test_the_picture_of_a_changed_model_says_so(run_page):
 @pytest.mark.parametrize(
     "name, pictures, query",
     [
-        ("attention", 2, {"pattern": "unchanged", "arcs": "on"}),
+        ("attention", 3, {"pattern": "unchanged", "arcs": "on"}),
         ("layernorm", 1, {"shown": "unchanged"}),
         ("why", 2, {"shown": "unchanged"}),
         ("residual_stream", 1, {"shown": "unchanged"}),

@@ -74,6 +74,19 @@ def steps(sites: Collection[str]) -> str:
     )
 
 
+def steps_are(pattern: str) -> str:
+    """Of which of the two models the steps are."""
+    other = {"unchanged": "changed", "changed": "unchanged"}[pattern]
+    return f"These are the **{pattern}** model's; the choice above the matrix has the {other} one's, too."
+
+
+def unchanged(score: float, weight: float | None) -> str:
+    """The same query and key in the model as it is."""
+    if weight is None:
+        return f"**unchanged**: there query · key is {fixed(score, 2)}, and hidden as well."
+    return f"**unchanged**: there query · key is {fixed(score, 2)}, and the weight {significant(weight, 4)}."
+
+
 def weight(own: float, used: float) -> str:
     """A weight that the changed model does not take from its own arithmetic."""
     return f"**changed**: what is changed puts {significant(used, 4)} in the place of {significant(own, 4)}."

@@ -109,10 +109,17 @@ def head_steps(run: Run, block: int, head: int) -> HeadSteps:
     return HeadSteps(found.scores, found.weights, found.z)
 
 
-def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> None:
-    """The chosen head's queries, keys, scores ... output, side by side."""
+def draw_steps(scene: Scene, trace: Trace, block: int, head: int, which: str, key: int) -> None:
+    """The chosen head's queries, keys, scores ... output, side by side.
+
+    `trace` is `which` of two runs, the changed one where the matrix is their difference.
+    """
+    which = CHANGED if which == comparing.DIFFERENCE else which
+    compared, scene = scene.other is not None, scene_of(scene, which)
     seen = window(scene.position, len(scene.tokens), WINDOW)
     steps = head_steps(scene.run, block, head)
+    if compared:
+        st.markdown(change_words.steps_are(which))
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"weights": steps.weights[seen, seen].numpy(), "z": steps.z[seen].numpy()}
     replaced = comparing.replaced(scene, block, head)  # these are not what the steps before lead to
@@ -160,8 +167,9 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, key: int) -> N
         vectors("v", "v", "key", "7 value", "what a token hands over", "value"),
         vectors("z", "z", "query", "8 output", "weights × values", "output"),
     ]  # fmt: skip
-    title = f"The steps of block {block}, head {head}"
-    saved = scene.saved("attention_steps", title, scene.lm.name, f"block{block}", f"head{head}")
+    title = f"The steps of block {block}, head {head}" + (f", {which}" if compared else "")
+    what = (scene.lm.name, f"block{block}", f"head{head}", *((which,) if compared else ()))
+    saved = scene.saved("attention_steps", title, *what)
     _matrix(scene, "steps", panels, {**arrays, "scores": ("q", "k")}, key, saved, small=True)
 
 

@@ -58,9 +58,9 @@ def draw(scene: Scene) -> None:
         _menu(scene, chosen, key)
     with picture:
         panels.draw_head(scene, chosen, drawn if compared is None else compared.picture, which, key)
+    shown = runs.get(scene.other, keep) if scene.other and which == UNCHANGED else trace
     if lines is not None:
         with lines:
-            shown = runs.get(scene.other, keep) if scene.other and which == UNCHANGED else trace
             panels.draw_arcs(scene, shown, chosen, which, key)
     with grid:
         controls.draw_grid(scene, block, head)
@@ -71,7 +71,7 @@ def draw(scene: Scene) -> None:
         st.subheader(f"The steps of block {block}, head {head}", anchor=False)
         if note := words.steps_of(block, head, trace.config.n_heads, chosen.average, chosen.hide_first):
             st.markdown(note)
-        panels.draw_steps(scene, trace, block, head, key)
+        panels.draw_steps(scene, shown, block, head, which, key)
     with arithmetic:
         _arithmetic(scene, trace, chosen, own, key)
     _details(scene, chosen, drawn if compared is None else compared.picture, which)
@@ -137,6 +137,10 @@ def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, k
         used = trace["attn", chosen.block][chosen.head, cell.query, key].item()
         if "attn" in comparing.replaced(scene, chosen.block, chosen.head):
             lines.append(change_words.weight(cell.weight, used))
+    if scene.other is not None:
+        sites = (("q", chosen.block), ("k", chosen.block))
+        old = attention.cell(runs.get(scene.other, sites), chosen.block, chosen.head, scene.position, key)
+        lines.append(change_words.unchanged(old.score, old.weight))
     panels.draw_arithmetic(scene, trace, lines, cell, chosen.block, chosen.head)
 
 
