@@ -62,44 +62,24 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, s
     page.get_by_test_id("changes").wait_for(state="detached")
 
 
-def test_the_story_is_told_in_three_clicks_each_and_undone(open_page, settled, mini):
-    """From the first page: the previous-token head off; undone; the five induction heads off."""
-    clicks = []
-
-    def click(what):
-        clicks.append(what)
-        what.click()
-        settled(page)
-
-    def expected(edit):
-        mill = mini.tokenizer.encode_single_token(b" mill")
-        runs = mini.trace(DEFAULT_TEXT), mini.trace(DEFAULT_TEXT, edits=[edit])
-        return pytest.approx([float(run.logits().softmax(0)[mill]) for run in runs], rel=1e-3)
-
-    def told(edit):
-        seen = effect(page)
-        assert seen["token"] == "·mill" and edits(page) == [edit]
-        assert [float(seen["before"]), float(seen["now"])] == expected(edit)
-        return float(seen["now"])
-
+def test_two_more_clicks_and_the_induction_heads_are_off_everywhere(open_page, settled, mini):
+    """The story's second half, from the first page: the heads of block 5 that are of one kind."""
     page = open_page()
-    click(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").first)
-    click(page.get_by_test_id("head-4-3"))
-    click(page.get_by_role("button", name="Switch off"))
-    assert told("z.4.3=zero") == pytest.approx(0.184, abs=5e-4) and len(clicks) == 3
-    page.get_by_test_id("change-remove").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first.click()
+    together = settled(page).locator(".st-key-change_heads_here").get_by_role("button")
+    together.click()
     settled(page)
-    page.get_by_test_id("changes").wait_for(state="detached")
-
-    page = open_page()
-    clicks.clear()
-    click(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first)
-    together = page.locator(".st-key-change_heads_here").get_by_role("button")
-    click(together)
-    assert told("z.5.0+3+4+5+7=zero") == pytest.approx(0.0002, abs=5e-5) and len(clicks) <= 3
+    edit = "z.5.0+3+4+5+7=zero"
+    seen, mill = effect(page), mini.encode(" mill")[0]
+    assert seen["token"] == "·mill" and edits(page) == [edit]
+    for name, made in (("before", []), ("now", [edit])):
+        expected = mini.trace(DEFAULT_TEXT, keep=[], edits=made).logits().softmax(0)[mill].item()
+        assert float(seen[name]) == pytest.approx(expected, rel=1e-3)
+    assert float(seen["now"]) == pytest.approx(0.0002, abs=5e-5)
     box = page.get_by_test_id("change-effect").bounding_box()
     assert box["y"] + box["height"] <= 800 and together.bounding_box()["y"] <= 760
-    click(together)  # the same button undoes it
+    together.click()  # the same button undoes it
+    settled(page)
     page.get_by_test_id("changes").wait_for(state="detached")
 
 
