@@ -2,15 +2,13 @@
 
 import json
 import math
-from types import SimpleNamespace
 
 import pytest
 import streamlit as st
 import torch
 
-from gptviz.ui.shell import strip
+from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views import change
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 
@@ -75,7 +73,7 @@ def test_in_a_fragment_a_change_in_the_popover_asks_for_the_whole_page(run_page,
     at = run_page("attention", block=4, head=3)
     at.session_state["change_attention_open"] = True
     at.run()
-    monkeypatch.setattr(change, "address", SimpleNamespace(is_fragment_run=lambda: True))
+    monkeypatch.setattr(address, "is_fragment_run", lambda: True)
     monkeypatch.setattr(st, "rerun", lambda: asked.append(1))
     at.button(key="change_attention_1").click().run()
     assert not at.exception and asked == [1]

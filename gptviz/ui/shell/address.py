@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+_PAGE = "address_page"  # in the session, until the page has run: it was asked for
+
 
 def is_history_navigation() -> bool:
     """Whether this run is because of the browser's back and forward buttons; then the address wins."""
@@ -17,6 +19,20 @@ def is_fragment_run() -> bool:
     """Whether only a part of the page runs: what page() writes into the address is then not written."""
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
+
+
+def ask_for_the_page() -> None:
+    """For callbacks: the whole page is to run again, whatever fragment the click is in.
+
+    What a button returns cannot say so: where its callback leaves it disabled, or not drawn, that is nothing.
+    """
+    st.session_state[_PAGE] = True
+
+
+def run_the_page_if_asked_for() -> None:
+    """In a fragment run, run the whole page if a callback has asked for it."""
+    if st.session_state.pop(_PAGE, False) and is_fragment_run():
+        st.rerun()
 
 
 def write(params: Mapping[str, str]) -> None:

@@ -13,8 +13,6 @@ from gptviz.ui.words import as_code
 
 __all__ = ["Part", "menu", "switch"]
 
-_TOGGLED = "change_toggled"  # in the session, until the page is drawn: a change was made or undone
-
 
 def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
@@ -31,20 +29,13 @@ def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
         if box.open:
             with box:
                 _opened(scene, parts, key, opened)
-    _follow()
+    address.run_the_page_if_asked_for()
 
 
 def switch(action: Action, key: str, says: str) -> None:
     """One change as a button of its own; a second click undoes it. `says` is what stands over its help."""
     _button(action, f"change_{key}", says=says)
-    _follow()
-
-
-def _follow() -> None:
-    """In a fragment, draw the whole page where something was changed: all of its numbers are others."""
-    # not what a button returns: its popover may be closed by now
-    if st.session_state.pop(_TOGGLED, False) and address.is_fragment_run():
-        st.rerun()
+    address.run_the_page_if_asked_for()
 
 
 def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> None:
@@ -94,6 +85,6 @@ def _toggle(action: Action, opened: str | None) -> None:
         changes.remove(written.index(str(action.edit)))
     else:
         changes.add(action.edit)
-    st.session_state[_TOGGLED] = True
+    address.ask_for_the_page()
     if opened is not None:
         st.session_state[opened] = False

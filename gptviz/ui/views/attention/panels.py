@@ -13,7 +13,6 @@ from gptviz.analysis import attention
 from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
-from gptviz.figures.ghosts import CHANGED
 from gptviz.ui import runs
 from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.matrix import ATTENDS, MASKED, Panel, attention_panel, matrix
@@ -45,26 +44,16 @@ def draw_head(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str, key
     if which == comparing.DIFFERENCE:
         panel = comparing.difference_panel(drawn)
     head = "average" if chosen.average else f"head{chosen.head}"
-    title, compared = chosen.title, scene.other is not None
-    saved = scene_of(scene, which).saved(
-        "attention",
-        f"{title}, {which}" if compared else title,
-        *(scene.lm.name, f"block{chosen.block}", head),
-        *((which,) if compared else ()),
-    )
-    largest = SIDE_COMPARED if compared or chosen.arcs else SIDE
+    saved = _saved(scene, which, "attention", chosen.title, f"block{chosen.block}", head)
+    largest = SIDE_COMPARED if scene.other is not None or chosen.arcs else SIDE
     _matrix(scene, "head", [panel], {"weights": drawn[seen, seen].numpy()}, key, saved, largest=largest)
 
 
 def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, which: str, key: int) -> None:
     """The same weights as lines between two lines of the text, with the block's other heads at hand.
 
-    `trace` is `which` of two runs, the changed one where the matrix is their difference.
+    `trace` is `which` of two runs.
     """
-    compared = scene.other is not None
-    if which == comparing.DIFFERENCE:
-        st.caption(change_words.LINES)
-        which = CHANGED
     seen = window(scene.position, len(scene.tokens), ARCS_WINDOW)
     weights = chosen.of_heads(trace)[:, seen, seen].numpy()  # (H, t, t)
     arcs(
@@ -82,12 +71,7 @@ def draw_arcs(scene: Scene, trace: Trace, chosen: Choice, which: str, key: int) 
         HEAD.set,
         MASS.set,
         first=seen.start,
-        saved=scene_of(scene, which).saved(
-            "attention_arcs",
-            f"{chosen.title}, {which}" if compared else chosen.title,
-            *(scene.lm.name, f"block{chosen.block}"),
-            *((which,) if compared else ()),
-        ),
+        saved=_saved(scene, which, "attention_arcs", chosen.title, f"block{chosen.block}"),
     )
     _where(scene, seen)
     if seen.start:
@@ -112,17 +96,15 @@ def head_steps(run: Run, block: int, head: int) -> HeadSteps:
 def draw_steps(scene: Scene, trace: Trace, block: int, head: int, which: str, key: int) -> None:
     """The chosen head's queries, keys, scores ... output, side by side.
 
-    `trace` is `which` of two runs, the changed one where the matrix is their difference.
+    `trace` is `which` of two runs.
     """
-    which = CHANGED if which == comparing.DIFFERENCE else which
-    compared, scene = scene.other is not None, scene_of(scene, which)
-    seen = window(scene.position, len(scene.tokens), WINDOW)
-    steps = head_steps(scene.run, block, head)
-    if compared:
+    seen, own = window(scene.position, len(scene.tokens), WINDOW), scene_of(scene, which)
+    steps = head_steps(own.run, block, head)
+    if scene.other is not None:
         st.markdown(change_words.steps_are(which))
     arrays = {name: trace[name, block][head, seen].numpy() for name in ("q", "k", "v")}
     arrays |= {"weights": steps.weights[seen, seen].numpy(), "z": steps.z[seen].numpy()}
-    replaced = comparing.replaced(scene, block, head)  # these are not what the steps before lead to
+    replaced = comparing.replaced(own, block, head)  # these are not what the steps before lead to
     if "attn" in replaced:
         arrays["weights"] = trace["attn", block][head, seen, seen].numpy()
     if replaced:
@@ -167,10 +149,16 @@ def draw_steps(scene: Scene, trace: Trace, block: int, head: int, which: str, ke
         vectors("v", "v", "key", "7 value", "what a token hands over", "value"),
         vectors("z", "z", "query", "8 output", "weights × values", "output"),
     ]  # fmt: skip
-    title = f"The steps of block {block}, head {head}" + (f", {which}" if compared else "")
-    what = (scene.lm.name, f"block{block}", f"head{head}", *((which,) if compared else ()))
-    saved = scene.saved("attention_steps", title, *what)
+    title = f"The steps of block {block}, head {head}"
+    saved = _saved(scene, which, "attention_steps", title, f"block{block}", f"head{head}")
     _matrix(scene, "steps", panels, {**arrays, "scores": ("q", "k")}, key, saved, small=True)
+
+
+def _saved(scene: Scene, which: str, name: str, title: str, *parts: str) -> Saved:
+    """`Scene.saved` of the model that a picture is of; of two, `which` is in its title and file name."""
+    if scene.other is None:
+        return scene.saved(name, title, scene.lm.name, *parts)
+    return scene_of(scene, which).saved(name, f"{title}, {which}", scene.lm.name, *parts, which)
 
 
 def _matrix(

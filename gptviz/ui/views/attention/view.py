@@ -10,7 +10,7 @@ from gptviz import Trace
 from gptviz.analysis import attention
 from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
-from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs
 from gptviz.ui.shell.details import in_code, in_numbers, program
@@ -58,10 +58,13 @@ def draw(scene: Scene) -> None:
         _menu(scene, chosen, key)
     with picture:
         panels.draw_head(scene, chosen, drawn if compared is None else compared.picture, which, key)
-    shown = runs.get(scene.other, keep) if scene.other and which == UNCHANGED else trace
+    one = CHANGED if which == comparing.DIFFERENCE else which  # a difference has no lines, and no steps
+    shown = runs.get(scene.other, keep) if scene.other and one == UNCHANGED else trace
     if lines is not None:
         with lines:
-            panels.draw_arcs(scene, shown, chosen, which, key)
+            if which == comparing.DIFFERENCE:
+                st.caption(change_words.LINES)
+            panels.draw_arcs(scene, shown, chosen, one, key)
     with grid:
         controls.draw_grid(scene, block, head)
     with paragraph:
@@ -71,7 +74,7 @@ def draw(scene: Scene) -> None:
         st.subheader(f"The steps of block {block}, head {head}", anchor=False)
         if note := words.steps_of(block, head, trace.config.n_heads, chosen.average, chosen.hide_first):
             st.markdown(note)
-        panels.draw_steps(scene, shown, block, head, which, key)
+        panels.draw_steps(scene, shown, block, head, one, key)
     with arithmetic:
         _arithmetic(scene, trace, chosen, own, key)
     _details(scene, chosen, drawn if compared is None else compared.picture, which)

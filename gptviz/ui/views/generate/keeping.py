@@ -13,8 +13,6 @@ from gptviz.ui.views.generate import play
 from gptviz.ui.views.generate.written import Written
 from gptviz.ui.words import is_named, nameless, show_id
 
-_MOVED = "generate_moved"  # in the session, until the whole page is drawn: what was written is the prompt
-
 
 def buttons(scene: Scene, written: Written, disabled: bool) -> None:
     """Begin again, and Put it into the prompt."""
@@ -39,13 +37,6 @@ def buttons(scene: Scene, written: Written, disabled: bool) -> None:
     )
 
 
-def follow() -> None:
-    """Draw the whole page where the prompt is another now: it is outside the fragment that the player is."""
-    # what the button itself returns says nothing: nothing is written any more, so it is disabled by now
-    if st.session_state.pop(_MOVED, False) and address.is_fragment_run():
-        st.rerun()
-
-
 def _keep(scene: Scene, written: Written) -> None:
     lm, new = scene.lm, list(written.new)
     if new[-1] == end_of_text(scene.lm):
@@ -57,7 +48,7 @@ def _keep(scene: Scene, written: Written) -> None:
     special = state.current().special or any(map(lm.tokenizer.is_special_token, new))
     state.change(text=text_of(lm, [*written.prompt, *new]), token=None, special=special)
     play.begin_again(scene)
-    st.session_state[_MOVED] = True
+    address.ask_for_the_page()  # the prompt is outside the fragment that the player is
 
 
 def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.both import caption
-from gptviz.ui.views.generate import beaming, branches, controls, derived, keeping, play, words
+from gptviz.ui.views.generate import beaming, branches, controls, derived, play, words
 from gptviz.ui.views.generate.panels import looked, loops, saves, surgery
 from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.generate.tables import candidate_table, step_table
@@ -50,7 +50,7 @@ def draw(scene: Scene) -> None:
 
 
 def _draw(scene: Scene, left: list[str]) -> None:
-    keeping.follow()
+    address.run_the_page_if_asked_for()
     buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
     tree = play.tree_of(scene)
     play.agree_with_the_browser(tree)
