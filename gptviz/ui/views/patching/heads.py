@@ -39,7 +39,9 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | N
     old = beside(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
     strongest = _strongest(found.effects)
     then = (
-        "" if old is None else words.then(WAY.value, float(old.effects[_OUTPUT, strongest[1], strongest[2]]))
+        ""
+        if old is None
+        else words.then(WAY.value, words.OUTPUT, float(old.effects[_OUTPUT, strongest[1], strongest[2]]))
     )
     prose(f"{words.head_sentence(*strongest)}{then}")
     sideways("patching_head_map", 760)

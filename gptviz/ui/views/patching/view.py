@@ -162,7 +162,7 @@ def _sentence(scene: Scene, pair: Pair, other: Other, found: Patched, old: Patch
     said = words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
     if old is None or abs(first.effect) < LEAST:
         return said
-    return said + words.then(WAY.value, float(old.effects[0][first.block, first.position]))
+    return said + words.then(WAY.value, words.FIRST, float(old.effects[0][first.block, first.position]))
 
 
 def _cells(scene: Scene, other: Other, effects: NDArray[np.float64]) -> tuple[Cell, Cell | None]:

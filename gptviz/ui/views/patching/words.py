@@ -105,11 +105,13 @@ def percent(share: float) -> str:
     return f"{significant(100 * share, 2)} %"
 
 
-def then(way: str, effect: float) -> str:
-    """After a sentence about a place of a changed model: what the same place does in the unchanged one."""
-    return (
-        f" (In the unchanged model that {_does(way, effect) if abs(effect) >= 0.005 else 'moves nothing'}.)"
-    )
+def then(way: str, what: str, effect: float) -> str:
+    """After a sentence about places of a changed model: what one of them does in the unchanged one."""
+    does = _does(way, effect) if abs(effect) >= 0.005 else "moves nothing"
+    return f" (In the unchanged model {what} {does}.)"
+
+
+FIRST, OUTPUT = "the first place named here", "the first head's output"  # what `then` is about
 
 
 def scale(
