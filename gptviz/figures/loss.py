@@ -11,7 +11,7 @@ from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_bars, ghost_stroke
 from gptviz.figures.heatmaps import Floats
 from gptviz.figures.marks import across, line
-from gptviz.figures.next_token import surprise_color
+from gptviz.figures.next_token import loss_text, surprise_color
 from gptviz.figures.theme import Mode, figure, palette
 
 LABELLED = 40  # positions along a page; above it their numbers are written
@@ -72,14 +72,14 @@ def loss_bars(
                 colors.quiet,
                 colors.paper,
             ),
-            _note(mean, f"the mean, the cross-entropy: {fixed(mean, 2)}", colors.accent, colors.paper),
+            _note(mean, f"the mean, the cross-entropy: {loss_text(mean)[0]}", colors.accent, colors.paper),
         ],
     }
     if unchanged is None:
         return figure([bars], layout, mode, height=330)
     was = float(ghosts.mean())
     at = {"x": 0, "xanchor": "left", "yanchor": "top" if was < mean else "bottom"}
-    said = _note(was, f"unchanged mean: {fixed(was, 2)}", colors.quiet, colors.paper) | at
+    said = _note(was, f"unchanged mean: {loss_text(was)[0]}", colors.quiet, colors.paper) | at
     layout["shapes"] = [*layout["shapes"], across(was, ghost_stroke(mode, 2.5))]
     layout["annotations"] = [*layout["annotations"], said]
     traces = [bars | {"name": CHANGED}, ghost_bars(bars["x"], ghosts, mode, unchanged[1])]

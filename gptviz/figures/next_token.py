@@ -6,10 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from gptviz.digits import significant
+from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_curve
 from gptviz.figures.theme import Mode, Palette, figure, palette
+from gptviz.lessons.loss import perplexity
 
 
 def probability_text(p: float) -> str:
@@ -24,6 +25,17 @@ def probability_text(p: float) -> str:
         nines = min(15, math.floor(-math.log10(max(1 - p, 1e-15))))
         return f"{p:.{max(3, nines + 1)}f}"
     return significant(p)
+
+
+def loss_text(nats: float) -> tuple[str, str]:
+    """A mean loss and its perplexity: four decimals, and the four digits that these still tell.
+
+    So the second is e^(the first), as far as it is written.
+
+    >>> loss_text(7.31784)
+    ('7.3178', '1507')
+    """
+    return fixed(nats, 4), significant(perplexity(nats), 4)
 
 
 def mixed(low: str, high: str, share: float) -> str:

@@ -25,7 +25,7 @@ def test_bars_lines_and_the_selected_one():
     ]
     assert [shape.y0 for shape in fig.layout.shapes] == [9.01, 4.5]
     assert fig.layout.yaxis.range[1] > 11 and fig.layout.xaxis.ticktext[2] == "·&lt;2&gt;"
-    assert "8,192" in fig.layout.annotations[0].text and "4.50" in fig.layout.annotations[1].text
+    assert "8,192" in fig.layout.annotations[0].text and "4.5000" in fig.layout.annotations[1].text
     assert bars.marker.color[1] != bars.marker.color[2]  # the deeper the dearer
 
 

@@ -43,9 +43,28 @@ def test_the_bars_and_the_sentence_are_torchs_cross_entropy(run_page, expected, 
     assert np.allclose(chart["data"][0]["y"], expected, atol=1e-4)
     lines = [shape["y0"] for shape in chart["layout"]["shapes"]]
     assert lines == pytest.approx([math.log(mini.config.vocab_size), expected.mean().item()], abs=1e-4)
-    assert f"**{fixed(expected.mean().item(), 2)} nats**" in said(at)
+    assert f"**{fixed(expected.mean().item(), 4)} nats**" in said(at)
     assert f"**{fixed(expected[2].item(), 4)}** nats" in said(at)
     assert f"**{fixed(expected.mean().item(), 4)}**, the cross-entropy" in said(at)
+
+
+@pytest.mark.parametrize("edits", ["", "mlp_out.0=zero"])
+def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, edits):
+    """Of a text that costs much, where three digits of the perplexity would be another whole number."""
+    text = "umbrella quark 77 ; Zoe } of of moon"
+    lm, query = (mini.edited(edits), {"edits": edits}) if edits else (mini, {})
+    logits = lm.trace(text, keep=["final"])["final"] @ mini.model.out_head.weight.detach().T
+    mean = F.cross_entropy(logits[:-1].double(), torch.tensor(mini.encode(text)[1:])).item()
+    loss, perplexity = f"{mean:.4f}", f"{math.exp(mean):.0f}"
+    assert len(perplexity) == 4 and perplexity == f"{math.exp(float(loss)):.0f}"
+    at = run_page("loss", text=text, **query)
+    found = re.findall(r"(?:e\^[\d.]+ = \**|among )([\d.]+)", said(at))
+    assert found == [perplexity] * 3
+    assert loss in charts(at)[0]["layout"]["annotations"][1]["text"] and f"**{loss}**" in said(at)
+    surprise = said(run_page("next_token", text=text, **query)).split("On average")[1]
+    assert f"({loss} nats)" in surprise and f"as between {perplexity} equally" in surprise
+    assert f"{mean / math.log(2):.4f} bits" in surprise
+    assert f"goes from {loss} to" in said(run_page("positions", text=text, **query))
 
 
 def test_a_transformers_model_with_labels_says_the_same(run_page, mini, tmp_path):
@@ -141,7 +160,7 @@ def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected, caps
 
 
 def test_a_model_that_knows_nothing_is_no_better_than_a_guess():
-    said = words.sentence(9.5, math.exp(9.5), math.log(8192), 8192, "x", 3)
+    said = words.sentence(9.5, math.log(8192), 8192, "x", 3)
     assert "no better" in said and "ln 8,192" in said
 
 
@@ -160,7 +179,7 @@ def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
     assert lines == pytest.approx([now.mean().item(), was.mean().item()], abs=1e-4)
     assert [fixed(math.exp(-x[21]), 3) for x in (now, was)] == ["0.184", "0.906"]
     for x in (now, was):
-        assert f"**{fixed(x.mean().item(), 2)} nats**" in said(at) and fixed(x[21].item(), 4) in said(at)
+        assert f"**{fixed(x.mean().item(), 4)} nats**" in said(at) and fixed(x[21].item(), 4) in said(at)
     dearest = int((now - was).abs().argmax())
     label = show_token(mini.tokens(ids.tolist())[dearest + 1].raw)
     assert f"`{label}`" in said(at).split("Moved most were")[1].split(";")[0]

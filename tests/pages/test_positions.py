@@ -79,6 +79,24 @@ def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     assert set(losses["edit"]) == {edit}
 
 
+@pytest.mark.parametrize("edits", ["", "z.2.1=zero"])
+def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_rows(run_page, mini, edits):
+    """Each by its own definition, over positions 1 on: no share can fall by more than goes elsewhere."""
+    at = run_page("positions", text=TEXT, block=4, head=3, **({"edits": edits} if edits else {}))
+    lm = mini.edited(edits) if edits else mini
+    own, other = (
+        lm.trace(TEXT, edits=changes)["attn", 4][3].numpy().astype(float)
+        for changes in ([], [Edit.parse("pos_emb=shuffle1")])
+    )
+    rows = range(1, len(own))
+    moved = np.mean([np.maximum(own[q] - other[q], 0).sum() for q in rows])
+    shares = [np.mean([weights[q, q - 1] for q in rows]) for weights in (other, own)]
+    (said,) = [m.value for m in at.markdown if "goes elsewhere" in m.value]
+    numbers = re.search(r"\*\*(\d+) %\*\*.*? (\d+) % of it, and had (\d+) %", said)
+    assert [int(n) for n in numbers.groups()] == [round(100 * x) for x in (moved, *shares)]
+    assert moved >= shares[1] - shares[0] > 0.1
+
+
 @pytest.mark.parametrize("text", ["a", "once upon a time " * 100, "🙂 中"])
 def test_one_token_a_full_context_and_what_is_no_english(run_page, text):
     for scheme in ("learned", "none"):

@@ -1,6 +1,7 @@
 """The Data windows page's sentences, with the numbers of this text's windows in them."""
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed
+from gptviz.figures.next_token import loss_text
 from gptviz.lessons.windows import Windows
 
 
@@ -103,9 +104,9 @@ def why_so_many(number: int, length: int, loss: float | None, unchanged: float |
     )
     if loss is None:
         return text
-    which, mean = "", f"**{significant(loss)}**"
+    which, mean = "", f"**{loss_text(loss)[0]}**"
     if unchanged is not None:
-        which, mean = ", unchanged → changed", f"{significant(unchanged)} → {mean}"
+        which, mean = ", unchanged → changed", f"{loss_text(unchanged)[0]} → {mean}"
     return text + (
         f"How probable this model thinks each target now stands beside it{which}; −ln of that is the loss, "
         f"and their mean, {mean}, is the loss of this window."

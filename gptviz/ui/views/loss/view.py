@@ -18,7 +18,6 @@ from gptviz.lessons.loss import (
     NOTEBOOK_LOSS,
     SLIDE_LOSSES,
     loss_steps,
-    perplexity,
     uniform_loss,
 )
 from gptviz.model import GPTModel
@@ -34,7 +33,7 @@ from gptviz.ui.views.both import caption
 from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.loss import tables, words
 from gptviz.ui.views.loss.snippet import losses
-from gptviz.ui.views.next_token.derived import logits_at, prompt_surprises
+from gptviz.ui.views.next_token.derived import logits_at, mean_loss, prompt_surprises
 from gptviz.ui.words import show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
@@ -51,8 +50,8 @@ def draw(scene: Scene) -> None:
         st.markdown(words.no_target(label[0], uniform_loss(size), size))
     else:
         unchanged = None if scene.other is None else prompt_surprises(scene.other)
-        was = None if unchanged is None else _mean(unchanged)
-        said = words.sentence(*_mean(found), uniform_loss(size), size, label[-1], len(label) - 1, was)
+        was = None if scene.other is None else mean_loss(scene.other)
+        said = words.sentence(mean_loss(scene.run), uniform_loss(size), size, label[-1], len(label) - 1, was)
         prose(said, "perplexity", "token")
         _bars(scene)
         if scene.other is not None:
@@ -63,12 +62,6 @@ def draw(scene: Scene) -> None:
     example_row(*EXAMPLES)
     _seeds()
     _details(scene, found)
-
-
-def _mean(found: pd.DataFrame) -> tuple[float, float]:
-    """Of a table of surprises: the cross-entropy, and the perplexity."""
-    mean = float(found["nats"].mean())
-    return mean, perplexity(mean)
 
 
 # ---- the picture ----
@@ -89,7 +82,7 @@ def bars(run: Run, position: int, mode: Mode, other: Run | None = None) -> Figur
     lm = runs.model(run)
     values, says, shown = _losses(run)
     size, chosen = lm.config.vocab_size, position if position < len(values) else None
-    mean, guess = float(values.mean()), uniform_loss(size)
+    mean, guess = mean_loss(run), uniform_loss(size)
     ghosts = None
     if other is not None:
         was, sentences, _ = _losses(other)
@@ -185,7 +178,7 @@ def _steps(scene: Scene, found: pd.DataFrame, unchanged: pd.DataFrame | None) ->
     loss = float(row["nats"])
     logit, log_sum, probability = (float(row[name]) for name in ("logit", "log_sum", "probability"))
     lines = words.steps(logit, log_sum, probability, loss, scene.lm.config.vocab_size)
-    lines.append(words.mean_line(found["nats"].iloc[1:].tolist(), *_mean(found)))
+    lines.append(words.mean_line(found["nats"].iloc[1:].tolist(), mean_loss(scene.run)))
     before = None
     if unchanged is not None and scene.other is not None:
         was = unchanged.iloc[position + 1]

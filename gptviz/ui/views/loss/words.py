@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.next_token import probability_text
+from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.ui.words import as_code
 
 
@@ -22,17 +22,17 @@ def nats(loss: float) -> str:
 
 def sentence(
     mean: float,
-    perplexity: float,
     uniform: float,
     vocabulary: int,
     last: str,
     position: int,
-    was: tuple[float, float] | None = None,
+    was: float | None = None,
 ) -> str:
     """What reading this text costs the model, and where there is no target.
 
-    `was` are the mean and the perplexity of the unchanged model.
+    `was` is the mean of the unchanged model.
     """
+    loss, perplexity = loss_text(mean)
     guess = f"ln {vocabulary:,} = {nats(uniform)}"
     if mean < uniform:
         against = f"A guess that gives all {vocabulary:,} tokens the same would cost {guess}."
@@ -41,11 +41,10 @@ def sentence(
     model, before = "model", ""
     if was is not None:
         model = "changed model"
-        before = f"Unchanged, it is **{nats(was[0])} nats**, a perplexity of {significant(was[1])}. "
+        before = "Unchanged, it is **{} nats**, a perplexity of {}. ".format(*loss_text(was))
     return (
-        f"The loss of this text is **{nats(mean)} nats** a token: a perplexity of "
-        f"{significant(perplexity)}, as if the "
-        f"{model} chose among {significant(perplexity)} equally likely tokens each time. {before}{against} "
+        f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss} = {perplexity}, as if "
+        f"the {model} chose among {perplexity} equally likely tokens each time. {before}{against} "
         "The last token, "
         f"{place(last, position)}, has no target: what comes next is not in the text."
     )
@@ -134,16 +133,16 @@ def unchanged_line(probability: float, loss: float) -> str:
     )
 
 
-def mean_line(losses: Sequence[float], mean: float, perplexity: float) -> str:
+def mean_line(losses: Sequence[float], mean: float) -> str:
     """The mean over all positions, and the perplexity."""
+    loss, perplexity = loss_text(mean)
     some = " + ".join(nats(loss) for loss in losses[:3]) + (" + …" if len(losses) > 3 else "")
     top = f"({some})" if len(losses) > 1 else some
     return (
         f"**mean** over the {len(losses):,} position{'s' * (len(losses) != 1)} with a target: {top} ÷ "
         f"{len(losses):,} = "
-        f"**{fixed(mean, 4)}**, the cross-entropy. e^{fixed(mean, 4)} = **{significant(perplexity, 4)}**, "
-        "the perplexity; "
-        f"in bits it is {fixed(mean, 4)} ÷ ln 2 = {fixed(mean / math.log(2), 4)}."
+        f"**{loss}**, the cross-entropy. e^{loss} = **{perplexity}**, the perplexity; in bits it is {loss} ÷ "
+        f"ln 2 = {fixed(mean / math.log(2), 4)}."
     )
 
 

@@ -65,6 +65,11 @@ def prompt_surprises(run: Run) -> pd.DataFrame:
         return surprises(trace["final"], head, run.ids)
 
 
+def mean_loss(run: Run) -> float:
+    """Return the mean of `prompt_surprises` over all tokens but the first, in nats: NaN for one token."""
+    return float(prompt_surprises(run)["nats"].mean())
+
+
 @per_run
 def surprise_drawn(
     run: Run, mode: Mode, other: Run | None = None

@@ -1,6 +1,5 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
-import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.next_token import Candidates
@@ -27,6 +26,7 @@ from gptviz.ui.views.next_token.derived import (
     chosen,
     expected,
     logits_at,
+    mean_loss,
     own_probability,
     prompt_surprises,
     surprise_drawn,
@@ -133,8 +133,8 @@ def _surprise(scene: Scene) -> None:
     unchanged = None if scene.other is None else prompt_surprises(scene.other)
     chips, legend = surprise_drawn(scene.run, scene.mode, scene.other)
     st.markdown("#### Surprise along the prompt")
-    was = None if unchanged is None else means(unchanged)
-    prose(words.along_the_prompt(len(surprise), *means(surprise), was), "surprise")
+    was = None if scene.other is None else mean_loss(scene.other)
+    prose(words.along_the_prompt(len(surprise), mean_loss(scene.run), was), "surprise")
     raws = [token.raw for token in scene.tokens]
     saved = scene.saved("surprise", "How surprising each token was, in bits")
     surprise_chips(chips, scene.position + 1, legend, scene.mode, scene.select, raws=raws, saved=saved)
@@ -144,11 +144,6 @@ def _surprise(scene: Scene) -> None:
         caption(words.SURPRISES, scene.other),
         "the surprise",
     )
-
-
-def means(surprise: pd.DataFrame) -> tuple[float, float]:
-    """Of a table of surprises, over all tokens but the first: bits and nats a token."""
-    return float(surprise["bits"].mean()), float(surprise["nats"].mean())
 
 
 def _vocabulary(scene: Scene, found: Candidates, sampling: Sampling, count: int) -> None:

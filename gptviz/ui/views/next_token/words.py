@@ -1,8 +1,10 @@
 """The Next token page's sentences: numbers in, Markdown out. Tokens come as the screen shows them."""
 
+import math
+
 from gptviz.analysis.next_token import Entropy
 from gptviz.digits import fixed, significant
-from gptviz.figures.next_token import probability_text
+from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.ui.words import as_code
 
 
@@ -106,23 +108,28 @@ def look_for(
     )
 
 
-def along_the_prompt(tokens: int, bits: float, nats: float, was: tuple[float, float] | None = None) -> str:
-    """What the surprises of a prompt come to: their means over all its tokens but the first.
+def along_the_prompt(tokens: int, mean: float, was: float | None = None) -> str:
+    """What the surprises of a prompt come to: their mean in nats over all its tokens but the first.
 
-    `was` are the unchanged model's bits and nats.
+    `was` is the unchanged model's.
     """
     if tokens < 2:
         return "The prompt has one token, and nothing stands before it that could have let one expect it."
+    nats, perplexity = loss_text(mean)
     said = (
         "Each token with the bits of surprise at which it came: −log₂ of the probability it had. On average "
-        f"{fixed(bits, 2)} bits ({fixed(nats, 2)} nats) a token, over all but the first: reading this text, "
-        f"the {'' if was is None else 'changed '}model was as unsure as between {significant(2**bits)} "
-        "equally likely tokens each time."
+        f"{bits(mean)} ({nats} nats) per token, over all but the first: reading this text, the "
+        f"{'' if was is None else 'changed '}model was as unsure as between {perplexity} equally likely "
+        "tokens each time."
     )
     if was is None:
         return said
-    before = f"{fixed(was[0], 2)} bits ({fixed(was[1], 2)} nats), as between {significant(2 ** was[0])}"
-    return f"{said} Unchanged: {before}."
+    nats, perplexity = loss_text(was)
+    return f"{said} Unchanged: {bits(was)} ({nats} nats), as between {perplexity}."
+
+
+def bits(nats: float) -> str:
+    return f"{fixed(nats / math.log(2), 4)} bits"
 
 
 def drew(seed: int, token: str, probability: float) -> str:

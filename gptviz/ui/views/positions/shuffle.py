@@ -14,6 +14,7 @@ import torch
 
 from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.moved import pattern_moved
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui import runs
@@ -27,7 +28,7 @@ from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import heads
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
-from gptviz.ui.views.next_token.derived import prompt_surprises
+from gptviz.ui.views.next_token.derived import mean_loss, prompt_surprises
 from gptviz.ui.views.positions import tables, words
 from gptviz.ui.views.same import alike
 from gptviz.ui.words import show_id
@@ -135,14 +136,13 @@ def _attention(run: Run, seen: Head) -> torch.Tensor:
 
 def _say(scene: Scene, changed: Run, seen: Head, attns: list[torch.Tensor]) -> None:
     several = len(scene.tokens) > 1
-    moved = float((attns[0] - attns[1]).abs().sum(-1).mean()) / 2
+    moved = pattern_moved(attns[0], attns[1])  # of the rows that have a token just before them, as `shares`
     shares = [float(attn.diagonal(-1).mean()) if several else None for attn in attns]
     own, now = (following(run, scene.position) for run in (scene.run, changed))
     best = int(own.argmax())
     loss = None
     if 1 < len(scene.tokens) <= LOSS_TOKENS:
-        before, after = (float(prompt_surprises(run)["nats"].mean()) for run in (scene.run, changed))
-        loss = before, after
+        loss = mean_loss(scene.run), mean_loss(changed)
     if scene.other is not None:
         _say_on_top(scene, scene.other, own, best)
     prose(

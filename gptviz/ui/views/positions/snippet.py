@@ -3,6 +3,7 @@
 import torch
 
 import gptviz
+from gptviz.analysis.moved import pattern_moved
 from gptviz.lessons.positions import even_part, rotations, sinusoidal
 
 
@@ -33,10 +34,13 @@ def position_rows(
     passes = [("as it is", lm, []), (edit, lm, [gptviz.Edit.parse(edit)])]
     if lm.edits:  # which both have
         passes.insert(0, ("unchanged", lm.plain, []))
+    patterns = []
     for named, model, edits in passes:
         t = model.trace(ids, keep=[("attn", block)], edits=edits)
-        before = t["attn", block][head].diagonal(-1)  # what each token gives the one before it
+        patterns.append(t["attn", block][head])
+        before = patterns[-1].diagonal(-1)  # what each token gives the one before it
         first = t.next_tokens(k=1, position=position).iloc[0]
-        print(f"{named}, previous token: {before.tolist()}, next: {first['token']}, {first['probability']}")
+        print(f"{named}, previous token: {before.mean():.4f}, next: {first['token']}, {first['probability']}")
+    print(f"goes elsewhere: {pattern_moved(*patterns[-2:]):.4f}")  # on average over all tokens but the first
 
     return rows

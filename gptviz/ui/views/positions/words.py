@@ -1,7 +1,7 @@
 """The Positions page's sentences, with this model's and this text's numbers in them."""
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.next_token import probability_text
+from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.ui.words import as_code
 
 
@@ -112,13 +112,16 @@ def what_if(value: str) -> str:
 
 
 def attention_moved(block: int, head: int, before: float | None, after: float | None, moved: float) -> str:
-    """What became of a head's attention: its share for the previous token, and how much went elsewhere."""
-    text = f"In block {block}, **{fixed(100 * moved, 0)} %** of the attention of head {head} goes elsewhere"
+    """What became of a head's attention: how much went elsewhere, and its share for the previous token.
+
+    All three are means over the rows from position 1 on; None where there is no such row.
+    """
     if before is None or after is None:
-        return text + "."
+        return "The only token can look at nothing but itself, whatever its position."
     return (
-        f"{text}: the token just before gets {fixed(100 * after, 0)} % of it, and had "
-        f"{fixed(100 * before, 0)} %."
+        f"In block {block}, **{fixed(100 * moved, 0)} %** of the attention of head {head} goes elsewhere, on "
+        f"average over all tokens but the first: the token just before gets {fixed(100 * after, 0)} % of it, "
+        f"and had {fixed(100 * before, 0)} %."
     )
 
 
@@ -134,8 +137,8 @@ def prediction(
     if loss is None:
         return text + "."
     return (
-        f"{text}. Over the whole text the mean loss goes from {significant(loss[0])} to "
-        f"**{significant(loss[1])}**."
+        f"{text}. Over the whole text the mean loss goes from {loss_text(loss[0])[0]} to "
+        f"**{loss_text(loss[1])[0]}**."
     )
 
 
