@@ -177,6 +177,8 @@ def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None
 def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     """A vocabulary by an encoding's name, or from a file or folder. Raises ValueError."""
     path = Path(tokenizer)
+    if str(tokenizer) in encoding_names():
+        return of_encoding(get_encoding(str(tokenizer)))
     if path.is_dir():
         found = read_folder(path)
         if found is None:
@@ -191,12 +193,9 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
         if path.suffix not in readers:
             raise ValueError(f"{path} is no tokenizer file; those end in {', '.join(readers)}")
         return readers[path.suffix](path)
-    if str(tokenizer) not in encoding_names():
-        raise ValueError(
-            f"there is no tokenizer {str(tokenizer)!r}: "
-            f"it is no file and none of {', '.join(encoding_names())}"
-        )
-    return of_encoding(get_encoding(str(tokenizer)))
+    raise ValueError(
+        f"there is no tokenizer {str(tokenizer)!r}: it is no file and none of {', '.join(encoding_names())}"
+    )
 
 
 def _mini_untrained(config: GPTConfig, dtype: torch.dtype) -> GPTModel:

@@ -12,7 +12,8 @@ from tests.pages.conftest import run_page
 TEXTS = ("", " ", "a", "one two three", "東京 🙂", "<|endoftext|>", "\x00\ufeff\u202e", "x = [\n\t1]\n")
 
 NUMBERS = (
-    "0", "1", "5", "-1", "007", "999999", "9" * 30, "0.5", "-0.0", "1e9", "1e999", "nan", "inf", "١٢", "½",
+    "0", "1", "5", "-1", "007", "999999", "9" * 30, "00000000" + "9" * 5000, "0" * 5000, "0.5", "-0.0", "1e9",
+    "1e999", "nan", "inf", "١٢", "½", "²", "20_" + "9" * 5000, "²." + "a" * 32, "9" * 5000 + ".a",
 )  # fmt: skip
 WORDS = (
     "on", "off", "true", "None", "mini", "mini-untrained", "upload:1", "float64", "bfloat16", "cuda", "gpt2",

@@ -154,9 +154,26 @@ def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monk
     assert "read only when the server allows it" in said(at)
 
 
-@pytest.mark.parametrize("path", ["/no/such/folder", "x" * 900, "a\0b", ""])
+@pytest.mark.parametrize("path", ["/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + "x" * 300])
 def test_a_path_that_is_none_is_said_to_be_none(run_page, paths, path):
     at = run_page("tokens", text=TEXT, model=f"path:{path}")
+    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and at.text_area[0].value == TEXT
+
+
+def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("gptviz.loading.recognise", lambda path, n_heads: denied(path))  # as /proc/1/cwd is
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
+    assert "cannot be loaded: Permission denied. What you see is mini." in said(at)
+
+
+@pytest.mark.parametrize("tokenizer", ["x" * 300, "a\0b", "/no/such"])
+def test_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, tokenizer):
+    truth = makers.hf_model(vocab_size=8192, n_embd=12, n_head=3, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}", n_heads=3, tokenizer=tokenizer)
     assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and at.text_area[0].value == TEXT
 
 

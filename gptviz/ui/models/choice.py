@@ -43,14 +43,18 @@ def is_a_name(name: str) -> bool:
 
 
 def choice_from(params: Mapping[str, str]) -> Choice:
-    """Read ?model, ?n_heads, ?tokenizer, ?dtype and ?device; nonsense is as if it were not there."""
+    """Read ?model, ?n_heads, ?tokenizer, ?dtype and ?device; nonsense is as if it were not there.
+
+    So is what the model cannot need: only files may have to be told their heads and their tokenizer.
+    """
     name = params.get("model", DEFAULT_MODEL)
-    heads = params.get("n_heads", "")
+    own = name.startswith((UPLOAD, PATH))
+    heads = params.get("n_heads", "") if own else ""
     dtype, device = params.get("dtype", ""), params.get("device", "")
     return Choice(
         name=name if is_a_name(name) else DEFAULT_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
-        tokenizer=params.get("tokenizer") or None,
+        tokenizer=(params.get("tokenizer") or None) if own else None,
         dtype=dtype if dtype in DTYPES else "float32",
         device=device if device in devices() else None,  # a link from a machine that has another
     )

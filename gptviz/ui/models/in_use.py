@@ -11,6 +11,7 @@ from gptviz import LanguageModel
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
+from gptviz.tokenizer import encoding_names
 from gptviz.ui.models.browsers import find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
@@ -73,10 +74,11 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
             return key, model_cache().get(key, lambda: plan_of(choice))
     except NotOnDisk:
         raise  # seen at once, and over when somebody downloads it
-    except ValueError as error:
+    except (ValueError, OSError) as problem:
+        error = problem if isinstance(problem, ValueError) else CheckpointError(problem.strerror)
         error.args = (without_folder(str(error), choice),)
         st.session_state[_FAILED] = (key, error)
-        raise
+        raise error from None
 
 
 def without_folder(said: str, choice: Choice) -> str:
@@ -121,10 +123,17 @@ def check_right(choice: Choice) -> None:
     """Whether this session may look into that model. Raises CheckpointError."""
     if choice.name.startswith(UPLOAD):
         upload_of(choice)
-    if choice.name.startswith(PATH) and not paths_allowed():
+    if paths_allowed():
+        return
+    if choice.name.startswith(PATH):
         raise CheckpointError(
             "a path on the server is read only when the server allows it: "
             f"start it with {ALLOW_PATHS}=1, or upload the file"
+        )
+    if choice.tokenizer is not None and choice.tokenizer not in encoding_names():
+        raise CheckpointError(
+            f"{choice.tokenizer[:80]!r} is no tokenizer's name; those are "
+            f"{', '.join(encoding_names())}. A tokenizer's file is uploaded together with the model's"
         )
 
 
@@ -157,7 +166,8 @@ def plan_of(choice: Choice) -> Plan:
 
 
 def _path_of(choice: Choice) -> Path:
-    return Path(choice.name.removeprefix(PATH)).expanduser().resolve()
+    # where Path's own ways raise for a home or a link that is not there, these leave it as it is
+    return Path(os.path.realpath(os.path.expanduser(choice.name.removeprefix(PATH))))
 
 
 def is_from_hub(name: str) -> bool:

@@ -131,8 +131,12 @@ def in_link(params: Iterable[Param[Any]], values: Mapping[str, Any] | None = Non
     return {param.name: param.written(value) for param, value in held.items() if value != param.default}
 
 
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and int(text[:8]) < LARGEST else None
+def whole(text: str, largest: int = LARGEST) -> int | None:
+    """A whole number of an address, below `largest`; None for everything else, however long."""
+    # before `int`, which raises for more than 4,300 digits, zeros included
+    digits = text.lstrip("0") or text[:1]
+    short = digits.isascii() and digits.isdigit() and len(digits) <= len(str(largest))
+    return int(digits) if short and int(digits) < largest else None
 
 
 def _number(text: str) -> float | None:
@@ -146,7 +150,7 @@ def _switch(text: str) -> bool | None:
 
 
 _PARSERS: dict[Any, Callable[[str], Any]] = {
-    int: _whole,
+    int: whole,
     float: _number,
     str: lambda text: text or None,
     bool: _switch,

@@ -130,6 +130,8 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
 
 
 def _typed(key: str) -> None:
+    if key not in st.session_state:  # Run came without its box, which a newer one has replaced
+        return
     text = st.session_state[key] or ""
     st.session_state[_SHOWN] = text
     state.change(text=text)

@@ -109,9 +109,9 @@ def change(**changes: Any) -> Prompt:
 
 def lost_characters() -> int | None:
     """How long the text of this link was, where the server no longer has more of it than the link."""
-    length, _, name = (KEPT.value or "").partition(".")
-    lost = name and length.isdigit() and len(TEXT.value) < int(length)
-    return int(length) if lost else None
+    said, _, name = (KEPT.value or "").partition(".")
+    length = params.whole(said, 10**9)
+    return length if name and length is not None and len(TEXT.value) < length else None
 
 
 def link() -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 import pytest
 
+from gptviz.checkpoints import CheckpointError
 from gptviz.loading import HUB_MODELS
 from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import Choice
+from gptviz.ui.models.choice import Choice, choice_from
 
 
 def test_what_is_computed_differently_is_another_model(tmp_path):
@@ -24,6 +25,23 @@ def test_what_is_computed_differently_is_another_model(tmp_path):
     before = models.key_of(choice)
     (tmp_path / "model.safetensors").write_bytes(b"1")
     assert models.key_of(choice) != before  # a file that is written anew is another model
+
+
+def test_an_address_tells_only_files_their_heads_and_tokenizer():
+    said = {"n_heads": "2", "tokenizer": "gpt2"}
+    assert choice_from({"model": "mini", **said}) == Choice()  # else each number is one more copy in memory
+    assert choice_from({"model": "upload:1", **said}) == Choice("upload:1", 2, "gpt2")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "/tmp", "/no/such", "/proc/1/cwd", "mini ", "a\0", "~root"])
+def test_an_address_never_has_a_file_of_the_server_read(monkeypatch, name):
+    """The same sentence for a file, a folder and nothing at all, and nothing is looked at."""
+    monkeypatch.delenv(models.ALLOW_PATHS, raising=False)
+    monkeypatch.setattr(models, "upload_of", lambda choice: None)  # which there is
+    monkeypatch.setattr(models, "plan_of", lambda choice: pytest.fail(f"{choice} was read"))
+    with pytest.raises(CheckpointError, match=r"is no tokenizer's name; those are mini, gpt2, "):
+        models.load(Choice("upload:1", tokenizer=name))
+    models.check_right(Choice("upload:1", tokenizer="gpt2"))
 
 
 def test_the_device_of_the_server(monkeypatch):

@@ -37,6 +37,10 @@ def test_nonsense_is_as_if_it_were_not_there(kind, text):
         ("1e3", int, None),
         ("٣", int, None),  # a digit to str.isdigit, but no address of ours
         ("99999999", int, None),
+        ("0" * 5000 + "7", int, 7),
+        ("00000000" + "9" * 5000, int, None),  # more digits than `int` reads
+        ("0000000000000000", int, 0),
+        ("9" * 5000 + ".5", float, None),
         ("final", str, "final"),
         ("", str, None),
         ("0.75", float, 0.75),

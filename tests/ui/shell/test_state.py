@@ -18,15 +18,18 @@ from gptviz.ui.shell.state import (
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+COMPUTED = {
+    "dtype": st.sampled_from(["float32", "bfloat16"]),
+    "device": st.sampled_from([None, "cpu"]),
+}
 CHOICES = st.builds(
+    Choice, name=st.sampled_from([*KNOWN_MODELS, *HUB_MODELS, "owner/name"]), **COMPUTED
+) | st.builds(
     Choice,
-    name=st.sampled_from(
-        [*KNOWN_MODELS, *HUB_MODELS, "owner/name", "upload:0123", "path:/a folder/model.pth"]
-    ),
+    name=st.sampled_from(["upload:0123", "path:/a folder/model.pth"]),
     n_heads=st.none() | st.integers(1, 99),
     tokenizer=st.sampled_from([None, "gpt2", "cl100k_base"]),
-    dtype=st.sampled_from(["float32", "bfloat16"]),
-    device=st.sampled_from([None, "cpu"]),
+    **COMPUTED,
 )
 PROMPTS = st.builds(
     Prompt,

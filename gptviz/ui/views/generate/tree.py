@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gptviz.ui.shell.params import whole
+
 LONGEST = 256  # tokens of a branch
 MOST = 16  # branches
 
@@ -96,10 +98,10 @@ def parse(text: str, name: str, vocabulary: int) -> Tree:
         if not first <= at < branches[parent].length:
             return empty
         branches.append(Branch(size, parent, at, token))
-    branch = int(parts[1]) if len(parts) > 1 and parts[1].isascii() and parts[1].isdigit() else 0
+    branch = whole(parts[1]) or 0 if len(parts) > 1 else 0
     if branch >= len(branches):
         return empty
-    step = int(parts[2]) if len(parts) > 2 and parts[2].isascii() and parts[2].isdigit() else None
+    step = whole(parts[2]) if len(parts) > 2 else None
     return Tree(tuple(branches), branch, step, name)
 
 
@@ -160,6 +162,6 @@ def _long(tree: Tree, branch: int, length: int, step: int) -> Tree:
 
 
 def _numbers(text: str) -> list[int] | None:
-    parts = text.split(".")
-    numbers = all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts)
-    return [int(part) for part in parts] if numbers else None
+    found = [whole(part) for part in text.split(".")]
+    numbers = [number for number in found if number is not None]
+    return numbers if len(numbers) == len(found) else None

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from gptviz.figures.lens import MEASURES
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
 from gptviz.ui.views.logit_lens.derived import token_names
@@ -25,9 +25,8 @@ class Tokens(Param[list[int]]):
     """Ids of tokens: in the address as "512.733", in the session as the list that a widget has."""
 
     def parse(self, text: str) -> list[int]:
-        parts = text.split(".")[:MOST]
-        whole = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 8]
-        return list(dict.fromkeys(whole))
+        numbers = [whole(part) for part in text.split(".")[:MOST]]
+        return list(dict.fromkeys(number for number in numbers if number is not None))
 
     def written(self, value: list[int]) -> str:
         return ".".join(map(str, value))
