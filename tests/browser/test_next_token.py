@@ -34,7 +34,7 @@ def check(page, mini, text, position=-1, **options):
     assert sum(float(row["probability"]) for row in rows) + rest == pytest.approx(1)
 
 
-def test_a_link_opens_what_its_sender_saw(open_page, mini):
+def test_a_link_opens_what_its_sender_saw(open_page, settled, mini):
     options = {"temperature": 0.7, "top_k": 8, "top_p": 0.9}
     page = open_page("next_token", text=TEXT, token=6, **options)
     check(page, mini, TEXT, 6, **options)
@@ -45,6 +45,12 @@ def test_a_link_opens_what_its_sender_saw(open_page, mini):
     first = page.get_by_test_id("candidate").first
     share = first.locator(".fill").bounding_box()["width"] / first.locator(".bar").bounding_box()["width"]
     assert share == pytest.approx(float(bars(page)[0]["probability"]) / scale, abs=0.02)
+    said = address(page)  # and another page that samples opens with the same choices, in widgets and address
+    page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Generate", exact=True).click()
+    settled(page)
+    assert page.get_by_role("slider", name="Temperature").get_attribute("aria-valuetext") == "0.70"
+    assert page.get_by_role("spinbutton", name="Top-k").input_value() == "8"
+    assert urlsplit(page.url).path == "/generate" and address(page) == said
 
 
 def test_moving_a_slider_changes_bars_and_address(open_page, settled, mini):

@@ -1,12 +1,17 @@
-"""However wrong an address is, its page says so in a sentence: never a stack trace, never nothing at all."""
+"""However wrong an address is, its page says so in a sentence: never a stack trace, never nothing at all.
+
+And what an address says rightly is so on every page, in whatever order they are opened.
+"""
 
 from functools import cache
+from itertools import permutations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
-from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from tests.pages.conftest import run_page
 
 TEXTS = ("", " ", "a", "one two three", "東京 🙂", "<|endoftext|>", "\x00\ufeff\u202e", "x = [\n\t1]\n")
@@ -42,3 +47,43 @@ def test_any_address_is_answered(page, data):
     query["text"] = data.draw(st.sampled_from(TEXTS))
     at = run_page(page, **query)  # which fails if the page raised
     assert at.markdown or at.info or at.warning or at.error
+
+
+# a choice that is not the default for what more than one page draws, and for one or more of each page
+CHOSEN = {
+    "text": "one two three one two", "token": "2", "block": "1", "head": "2", "special": "on",
+    "edits": "z.1.2=zero", "shown": "unchanged", "target": "40", "against": "41",
+    "temperature": "0.7", "top_k": "50", "top_p": "0.9", "seed": "7", "next_rows": "20", "stop": "end",
+    "pattern": "unchanged", "average": "on", "ln_norm": "block 1 · norm2", "ln_quantity": "mean",
+    "ff_unit": "3", "lens_colour": "entropy", "mute": "on", "across": "marks", "null": "mean",
+    "measure": "logit", "patch_way": "noising", "patch_site": "mlp_out", "others": "zero", "forwards": "off",
+    "vs": "text", "vs_text": "one two", "dw_length": "3", "pos_scheme": "rope", "pos_at": "9",
+    "hand_way": "weights", "sc_d": "8", "sc_p": "0.3", "base_step": "5", "tr_steps": "50",
+}  # fmt: skip
+
+
+def test_no_choice_changes_when_a_page_is_turned():
+    """In one visit through all pages, and then from each to each that draws a widget of the same choice: to
+    Streamlit it is another one there, and after a page's first run it holds a choice otherwise than later."""
+    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240)
+    for name, value in CHOSEN.items():
+        at.query_params[name] = value
+    drawn = {}
+
+    def turn(name):
+        at.switch_page(str(PAGES_DIR / f"{name}.py")).run()
+        assert not at.exception, (name, at.exception[0].message)
+        said = {
+            key: value[-1] if isinstance(value, list) else value for key, value in at.query_params.items()
+        }
+        assert said == CHOSEN, f"on {name}, after {list(drawn)}"
+        by = at.session_state["gptviz_drawn"]  # the page that drew each last
+        drawn[name] = {choice for choice, page in by.items() if page == by["special"]} - {"special"}
+
+    for name in PAGES:
+        turn(name)
+    assert {"temperature", "top_k", "seed"} <= drawn["next_token"] & drawn["generate"]
+    for one, other in permutations(PAGES, 2):
+        if drawn[one] & drawn[other]:
+            turn(one)
+            turn(other)

@@ -21,6 +21,12 @@ def is_fragment_run() -> bool:
     return context is not None and bool(context.fragment_ids_this_run)
 
 
+def page() -> str:
+    """The page that runs, as Streamlit tells it from the others in the names that it gives to widgets."""
+    context = get_script_run_ctx()
+    return context.page_script_hash if context is not None else ""
+
+
 def ask_for_the_page() -> None:
     """For callbacks: the whole page is to run again, whatever fragment the click is in.
 

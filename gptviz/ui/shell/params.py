@@ -24,6 +24,7 @@ from gptviz.ui.shell import address
 T = TypeVar("T")
 
 _OF_THE_PAGE = "gptviz_params"  # in the session: the params of the page that was drawn last
+_DRAWN = "gptviz_drawn"  # and of each param's widget, the page that drew it last
 
 LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
 
@@ -92,13 +93,23 @@ class Param(Generic[T]):
 
     def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""
-        if st.session_state.get(self.name) is None:
-            st.session_state[self.name] = self.default
-        chosen = draw(label, key=self.name, persist_state="session", **options)
+        chosen = self.drawn(draw, label, **options)
         # a part of the page that runs alone says all that its callbacks changed, at once: each time that
         # the address is written is a step of the browser's history
         store([self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())])
-        return cast(T, chosen)
+        return chosen
+
+    def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
+        """Draw the widget with this choice in it; the address is left to somebody else.
+
+        To Streamlit a key is another widget on another page. There it begins with its own default, the least
+        of a slider, where the run before had set the choice in the session: so a new page is told it again.
+        """
+        seen, page = st.session_state.setdefault(_DRAWN, {}), address.page()
+        if seen.get(self.name) != page or st.session_state.get(self.name) is None:
+            st.session_state[self.name] = self.value
+            seen[self.name] = page
+        return cast(T, draw(label, key=self.name, persist_state="session", **options))
 
 
 def load(params: Iterable[Param[Any]]) -> None:

@@ -104,11 +104,9 @@ def box() -> None:
 
 def special_switch() -> None:
     """The switch for special tokens, in the sidebar."""
-    st.session_state.setdefault(state.SPECIAL.name, state.SPECIAL.default)
-    st.toggle(  # not by SPECIAL.widget: the address is written when the tokens are known
+    state.SPECIAL.drawn(  # the address is written when the tokens are known
+        st.toggle,
         "Special tokens",
-        key=state.SPECIAL.name,
-        persist_state="session",
         help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
     )
 
