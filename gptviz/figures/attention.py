@@ -62,6 +62,8 @@ def softmax_row(
         bars.append(_bars(values, marked, says) | {"name": name, "yaxis": y})
         top = 1 - (number - 1) * 0.37
         layout[y_axis] = {"nticks": 4, "domain": [max(0, top - 0.26), top]}
+        if values is weights:
+            layout[y_axis] |= {"range": [0, 1]}
         layout["shapes"].append(_zero(mode, y))
         layout["annotations"].append(heading(f"<b>{name}</b>", 0, top))
     return figure(bars, layout, mode, height=380)

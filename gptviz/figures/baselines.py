@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats
-from gptviz.figures.marks import across, frame, line, upright
+from gptviz.figures.marks import SHARES, across, frame, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 DEEPEST = 0.5  # the probability that has the last colour: few pairs have more
@@ -139,7 +139,7 @@ def next_bars(labels: Sequence[str], counted: Floats, learnt: Floats, mode: Mode
         "bargap": 0.25,
         "xaxis": {"type": "category", "labelalias": dict(zip(places, shown, strict=True)), "tickangle": 0}
         | {"tickmode": "linear", "fixedrange": True, "title": {"text": "the next character"}},
-        "yaxis": {"title": {"text": "probability"}, "rangemode": "tozero", "fixedrange": True},
+        "yaxis": SHARES | {"title": {"text": "probability"}},
     }
     return figure(traces, layout, mode, height=330)
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.figures.figure import Figure
+from gptviz.figures.marks import SHARES
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode, figure, palette
 
@@ -37,10 +38,9 @@ def before_after(
             "hoverinfo": "text",
         }
 
-    largest = float(max(before.max(), after.max()))
     layout = {
         "barmode": "overlay",
-        "xaxis": {"title": {"text": "probability"}, "range": [0, min(1.18, 1.25 * largest)], "nticks": 5},
+        "xaxis": SHARES | {"title": {"text": "probability"}},
         "yaxis": {
             "tickvals": rows,
             "ticktext": [f"{escape(token, quote=False)}  " for token in tokens],

@@ -20,6 +20,7 @@ from gptviz.figures.theme import Mode, figure, palette
 NAMED = 40  # columns whose tokens can be read along the axis
 ROUNDING = 1e-6  # of a cosine of two float32 streams: less has no colour
 LETTERS, LINES = 20, 3  # of a side's name: on a phone there is no room for more
+WHOLE = 1.3  # a side's width, as a probability: beyond 1 is room for the number at a bar's end
 MIDDLE = (0.4, 0.6)  # of the width: between these stand the tokens
 
 
@@ -35,19 +36,18 @@ class Row:
 def back_to_back(rows: Sequence[Row], sides: tuple[str, str], mode: Mode) -> Figure:
     """The probabilities of the same tokens: to the left those of the left side, to the right the other's.
 
-    On one scale, the tokens in between. `sides` are the two sides' names.
+    From 0 to 1 on either side, the tokens in between. `sides` are the two sides' names.
     """
     colors = palette(mode)
     places = np.arange(len(rows), dtype=np.int32)
     left, right = (_wrapped(side) for side in sides)
     above = 18 * max(left.count("<br>"), right.count("<br>"))  # pixels of their further lines
     names = [escape(row.shown, quote=False) for row in rows]
-    largest = max((p for row in rows for p in (row.left, row.right) if p is not None), default=1.0)
     plain = {"showgrid": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
     y_axis = plain | {"range": [len(rows) - 0.5, -0.5]}
     layout: dict[str, Any] = {
-        "xaxis": plain | {"domain": [0, MIDDLE[0]], "range": [1.3 * largest, 0], "anchor": "y"},
-        "xaxis2": plain | {"domain": [MIDDLE[1], 1], "range": [0, 1.3 * largest], "anchor": "y2"},
+        "xaxis": plain | {"domain": [0, MIDDLE[0]], "range": [WHOLE, 0], "anchor": "y"},
+        "xaxis2": plain | {"domain": [MIDDLE[1], 1], "range": [0, WHOLE], "anchor": "y2"},
         "yaxis": y_axis | {"anchor": "x"},
         "yaxis2": y_axis | {"anchor": "x2"},
         "bargap": 0.3,

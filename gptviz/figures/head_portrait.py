@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
+from gptviz.figures.marks import SHARES
 from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
@@ -41,7 +42,7 @@ def distances(shares: Floats, mode: Mode) -> Figure:
             "fixedrange": True,
             "showgrid": False,
         },
-        "yaxis": {"title": {"text": "share of its attention"}, "fixedrange": True, "rangemode": "tozero"},
+        "yaxis": SHARES | {"title": {"text": "share of its attention"}},
         "bargap": 0.15,
     }
     return figure([bars], layout, mode, height=260)
@@ -66,6 +67,6 @@ def entropies(counts: NDArray[np.integer], most: float, mode: Mode) -> Figure:
     }
     layout = {
         "xaxis": {"title": {"text": "entropy of a row, in nats"}, "fixedrange": True, "showgrid": False},
-        "yaxis": {"title": {"text": "share of its rows"}, "fixedrange": True, "rangemode": "tozero"},
+        "yaxis": SHARES | {"title": {"text": "share of its rows"}},
     }
     return figure([bars], layout, mode, height=260)

@@ -16,7 +16,7 @@ from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_curve
 from gptviz.figures.heatmaps import Floats, axis_names
-from gptviz.figures.marks import heading, line, upright
+from gptviz.figures.marks import SHARES, heading, line, upright
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode, Palette, Scale, figure, palette
 
@@ -90,7 +90,6 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
     """
     colors = palette(mode)
     rows = np.arange(len(bars))
-    most = max(max(bar.here, bar.final, *(bar.was or ())) for bar in bars) * 1.18 or 1.0
     names = [html.escape(bar.shown, quote=False) for bar in bars]
     ids = np.array([bar.id for bar in bars], dtype=np.int32)
     traces: list[dict[str, Any]] = []
@@ -131,10 +130,14 @@ def beside_the_end(bars: Sequence[Bar], row_name: str, last: bool, mode: Mode) -
             said = [f"`{bar.shown}`: {probability_text(p)} {where}, unchanged" for bar, p in pairs]
             on = {"xaxis": x[0], "yaxis": y[0], "customdata": ids, "showlegend": number == 1}
             traces.append(ghost_bars(was, rows, mode, said, orientation="h", **on))
-        layout[x[1]] = {"domain": list(domain), "range": [0, most], "anchor": y[0], "fixedrange": True} | {
-            "showgrid": False,
-            "showticklabels": False,
-        }
+        layout[x[1]] = (
+            SHARES
+            | {"domain": list(domain), "anchor": y[0]}
+            | {
+                "showgrid": False,
+                "showticklabels": False,
+            }
+        )
         layout[y[1]] = {"range": [len(bars) - 0.5, -0.5], "anchor": x[0], "fixedrange": True} | {
             "tickvals": rows,
             "ticktext": names,

@@ -4,6 +4,10 @@ from typing import Any
 
 Axes = tuple[str, str]  # as traces call them: ("x2", "y2")
 
+# The axis of bars of probabilities and of other shares of 1, on every page: one length is one share, whatever
+# else is drawn. Beyond 1 is room for the number at a bar's end.
+SHARES: dict[str, Any] = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1], "fixedrange": True}
+
 
 def line(color: str, width: float, dash: str | None = None) -> dict[str, Any]:
     return {"color": color, "width": width} | ({"dash": dash} if dash else {})

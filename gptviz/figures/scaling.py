@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.marks import line, upright
+from gptviz.figures.ghosts import UNCHANGED, ghost_bars
+from gptviz.figures.marks import SHARES, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
@@ -48,9 +49,18 @@ def by_size(table: pd.DataFrame, column: str, title: str, d: int, mode: Mode, lo
 
 
 def pairs_of_bars(
-    values: Sequence[Floats], names: tuple[str, str], keys: Sequence[str], title: str, mode: Mode
+    values: Sequence[Floats],
+    names: tuple[str, str],
+    keys: Sequence[str],
+    title: str,
+    mode: Mode,
+    unchanged: Sequence[Floats] | None = None,
+    shares: bool = True,
 ) -> Figure:
-    """Two bars a key, side by side: what is undivided (or as it was) orange, the other purple."""
+    """Two bars a key, side by side: what is undivided (or as it was) orange, the other purple.
+
+    `unchanged` are the same two of the model without its changes: ghosts. `shares`: all lie from 0 to 1.
+    """
     colors = palette(mode)
     traces: list[dict[str, Any]] = [
         {
@@ -63,13 +73,18 @@ def pairs_of_bars(
             "textposition": "outside",
             "cliponaxis": False,
             "hovertemplate": f"%{{x}}, {name}: %{{y:.4g}}<extra></extra>",
+            "offsetgroup": name,
         }
         for row, name, color in zip(values, names, (colors.positive, colors.output), strict=True)
     ]
+    for row, name in zip(unchanged or (), names, strict=False):
+        says = [f"{key}, {name}, {UNCHANGED}: {value:.4g}" for key, value in zip(keys, row, strict=True)]
+        place = {"x": list(keys), "offsetgroup": name, "showlegend": name == names[0]}
+        traces.append(ghost_bars(row, row, mode, says) | place)
     layout = {
         "barmode": "group",
         "xaxis": {"showgrid": False, "type": "category"},
-        "yaxis": {"title": {"text": title}, "nticks": 5},
+        "yaxis": (SHARES if shares else {"nticks": 5}) | {"title": {"text": title}},
         "showlegend": True,
         "legend": LEGEND,
         "uniformtext": {"minsize": 9, "mode": "hide"},

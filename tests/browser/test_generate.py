@@ -38,6 +38,11 @@ def test_it_plays_pauses_and_goes_back(open_page, settled, mini):
     point = float(page.get_by_test_id("point").get_attribute("data-at"))
     segment = page.locator("[data-testid=segment].drawn")
     assert float(segment.get_attribute("data-start")) <= point < float(segment.get_attribute("data-stop"))
+    drawn = page.get_by_test_id("draw-row").evaluate_all(
+        "(rows) => rows.map((row) => [Number(row.dataset.probability),"
+        " row.querySelector('.fill').clientWidth / row.querySelector('.track').clientWidth])"
+    )
+    assert all(abs(width - p) < 0.015 for p, width in drawn) and len(drawn) > 5
     page.reload()
     await_tokens(page, len(ids))
     settled(page)

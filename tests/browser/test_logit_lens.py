@@ -38,7 +38,11 @@ def test_a_cell_says_its_ten_and_a_click_sets_it_beside_the_end(open_page, settl
     assert page.get_by_test_id("lens-cell").count() == 13 * len(trace)
     p = torch.softmax(logit_lens(trace, mini.model, 14), dim=-1)
     cell(page, 11, 14).hover()
-    tops = page.get_by_test_id("lens-top").evaluate_all("(rows) => rows.map((row) => ({...row.dataset}))")
+    tops = page.get_by_test_id("lens-top").evaluate_all(
+        "(rows) => rows.map((row) => ({...row.dataset,"
+        " width: row.querySelector('i').clientWidth / row.querySelector('.bar').clientWidth}))"
+    )
+    assert all(abs(top["width"] - float(top["probability"])) < 0.02 for top in tops)
     assert [int(top["id"]) for top in tops] == p[11].topk(10).indices.tolist()
     assert np.allclose([float(top["probability"]) for top in tops], p[11].topk(10).values, atol=1e-5)
     numbers = page.get_by_test_id("lens-numbers").locator("span")

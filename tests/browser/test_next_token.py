@@ -39,12 +39,11 @@ def test_a_link_opens_what_its_sender_saw(open_page, settled, mini):
     page = open_page("next_token", text=TEXT, token=6, **options)
     check(page, mini, TEXT, 6, **options)
     assert [row["filter"] for row in bars(page)].count("kept") < 8
-    # the widths of the bars are the probabilities, to the scale that stands above them
-    scale = float(page.get_by_test_id("candidates").get_attribute("data-scale"))
+    # the widths of the bars are the probabilities, from 0 to 1
     page.wait_for_function("() => !document.getAnimations().length")  # bars grow for a moment
     first = page.get_by_test_id("candidate").first
     share = first.locator(".fill").bounding_box()["width"] / first.locator(".bar").bounding_box()["width"]
-    assert share == pytest.approx(float(bars(page)[0]["probability"]) / scale, abs=0.02)
+    assert share == pytest.approx(float(bars(page)[0]["probability"]), abs=0.02)
     said = address(page)  # and another page that samples opens with the same choices, in widgets and address
     page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Generate", exact=True).click()
     settled(page)
@@ -158,10 +157,10 @@ def test_a_changed_bar_stands_in_the_outline_of_the_unchanged_one(open_page, min
     page.wait_for_function("() => !document.getAnimations().length")
     first, row = page.get_by_test_id("candidate").first, bars(page)[0]
     assert [f"{float(row[name]):.3f}" for name in ("ghost", "probability")] == ["0.906", "0.184"]
-    whole, scale = first.locator(".bar").bounding_box()["width"], 1.0
+    whole = first.locator(".bar").bounding_box()["width"]
     for part, name in ((".ghost", "ghost"), (".fill", "probability")):
         share = first.locator(part).bounding_box()["width"] / whole
-        assert share == pytest.approx(float(row[name]) / scale, abs=0.02)
+        assert share == pytest.approx(float(row[name]), abs=0.02)
     assert first.locator(".before").inner_text() == "0.906" and first.locator(".p").inner_text() == "0.184"
     chips = page.get_by_test_id("surprise-chip").evaluate_all("chips => chips.map(c => ({...c.dataset}))")
     assert "ghost" not in chips[0]

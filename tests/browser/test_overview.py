@@ -36,6 +36,9 @@ def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
         assert [int(bar.get_attribute("data-id")) for bar in bars] == expected["id"].tolist()
         shown = [float(bar.get_attribute("data-probability")) for bar in bars]
         assert shown == pytest.approx(expected["probability"].tolist(), rel=1e-4)
+        widths = "(bars) => bars.map((bar) => bar.querySelector('.fill').clientWidth / bar.clientWidth)"
+        drawn = page.get_by_test_id("door-bar").evaluate_all(widths)  # of a whole one, on every text
+        assert drawn == pytest.approx(shown, abs=0.015)
 
 
 def test_the_pictures_are_drawn(open_page):

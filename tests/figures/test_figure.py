@@ -10,7 +10,14 @@ import pytest
 from plotly.io import to_json
 
 from gptviz.figures import Figure
+from gptviz.figures.attention import softmax_row
+from gptviz.figures.baselines import next_bars
+from gptviz.figures.before_after import before_after
+from gptviz.figures.compare import Row, back_to_back
 from gptviz.figures.figure import packed
+from gptviz.figures.head_portrait import distances, entropies
+from gptviz.figures.lens import Bar, beside_the_end
+from gptviz.figures.scaling import pairs_of_bars
 from gptviz.figures.theme import figure, palette
 from tests.specs import decoded
 
@@ -98,3 +105,31 @@ def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
     assert large.layout.xaxis.range == (0, 3) and list(large.data[0].y) == BAR["y"].tolist()
     assert fig.layout.height == 200 and fig.data[0].textfont.size == 12  # the first is as it was
     assert large.larger(0.8).layout.height == 200
+
+
+PAIR = np.array([1.0, 0.0])
+OF_SHARES = {  # a figure whose largest bar is the share p
+    "softmax": lambda p: softmax_row(PAIR, PAIR, np.array([p, 0]), ["a", "b"], "q", 0, "light"),
+    "baselines": lambda p: next_bars(["a", "b"], p * PAIR, p * PAIR, "light"),
+    "before and after": lambda p: before_after(["a", "b"], p * PAIR, p * PAIR, "light"),
+    "compare": lambda p: back_to_back([Row("a", p, p)], ("left", "right"), "light"),
+    "how far back": lambda p: distances(p * PAIR, "light"),
+    "entropies": lambda p: entropies(np.array([round(1000 * p), 1000 - round(1000 * p)]), 1.0, "light"),
+    "lens": lambda p: beside_the_end([Bar(3, "a", p, 1, p, 1, (p, p))], "embedding", False, "light"),
+    "scaling": lambda p: pairs_of_bars([p * PAIR] * 2, ("a", "b"), "xy", "w", "light", [p * PAIR] * 2),
+}
+
+
+@pytest.mark.parametrize("draw", OF_SHARES.values(), ids=OF_SHARES)
+def test_one_length_of_a_bar_is_one_share_whatever_is_drawn(draw):
+    """All bars of probabilities, weights and shares: .025 must not look as .91 does."""
+    small, large = draw(0.025), draw(0.91)
+    ranges = []
+    for fig in (small, large):
+        traces = [trace for trace in fig.data if "score" not in (trace.name or "")]
+        across = {trace.xaxis or "x" for trace in traces if trace.orientation == "h"}
+        upright = {trace.yaxis or "y" for trace in traces if trace.orientation != "h"}
+        names = sorted({*(f"xaxis{x[1:]}" for x in across), *(f"yaxis{y[1:]}" for y in upright)})
+        ranges.append([sorted(fig.layout[name].range) for name in names])
+    assert ranges[0] == ranges[1] and ranges[0]
+    assert all(low == 0 and 1 <= high <= 1.3 for low, high in ranges[0])

@@ -9,7 +9,6 @@ import torch
 
 from gptviz.edits import Edit
 from gptviz.sampling import Sampling, distribution, draw
-from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.views.next_token import words
@@ -235,12 +234,6 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, position):
     p[order[(ordered.cumsum(0) - ordered) >= 0.95]] = 0
     assert np.allclose(picture[:10], (p / p.sum()).sort(descending=True).values[:10], atol=1e-5)
     assert "bits" in capsys.readouterr().out
-
-
-def test_a_full_bar_is_a_round_number():
-    assert bar_scale([0.004]) == 0.01
-    assert bar_scale([0.1, 0.05]) == 0.1
-    assert bar_scale([0.51]) == bar_scale([1.0]) == 1.0
 
 
 EDITS = ("z.4.3=zero", "z.5.0+3+4+5+7=zero", "attn.0=uniform,mlp_out.2=mean")

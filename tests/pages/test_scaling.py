@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz.digits import significant
 from gptviz.lessons import cost as cost_lesson
 from gptviz.lessons import scaling as lesson
 from gptviz.ui.views.scaling.snippet import sizes
@@ -50,6 +51,39 @@ def test_this_models_heads(run_page, mini):
     found, _ = drawn(run_page("scaling", text=TEXT, block=3))
     attn = mini.trace(TEXT)["attn", 3]
     assert np.allclose(found["heads"]["data"][1]["y"], attn[:, 1:].max(-1).values.mean(-1), atol=1e-5)
+
+
+def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini):
+    """Both from their own scores: softmax of q · k, divided and not; and where nothing can differ, why."""
+    edits = ["mlp_out.0=zero", "attn.3.2=uniform"]
+    at = run_page("scaling", text=TEXT, block=3, edits=",".join(edits))
+    found, _ = drawn(at)
+    bars = found["heads"]["data"]
+    assert [bar["name"] for bar in bars[2:]] == ["unchanged"] * 2
+    places = [bar["offsetgroup"] for bar in bars]
+    assert places[:2] == places[2:] and places[0] != places[1]
+    means = []
+    for lm, (raw, divided) in ((mini.edited(*edits), bars[:2]), (mini, bars[2:])):
+        t = lm.trace(TEXT)
+        scores = (t["q", 3] @ t["k", 3].mT).double()
+        hidden = torch.ones_like(scores).triu(1).bool()
+        for drawn_bars, values in ((raw, scores), (divided, scores / math.sqrt(32))):
+            weights = values.masked_fill(hidden, -torch.inf).softmax(-1)
+            expected = weights[:, 1:].max(-1).values.mean(-1)
+            assert np.allclose(drawn_bars["y"], expected, atol=1e-5)
+            means.append(expected.mean().item())
+    (said,) = [m.value for m in at.markdown if "A query's largest weight" in m.value]
+    now_raw, now, was_raw, was = (significant(mean, 2) for mean in means)
+    assert f"is {now} (unchanged {was})" in said and f"would be {now_raw} (unchanged {was_raw})" in said
+    assert any("The weights of head 2 are replaced" in m.value for m in at.markdown)
+    at.session_state["numbers_scaling_heads"] = True
+    at.run()
+    table = at.dataframe[0].value
+    for name, bar in (("largest_scaled", bars[1]), ("unchanged largest_scaled", bars[3])):
+        assert np.allclose(table[name], bar["y"])
+    at = run_page("scaling", text=TEXT, block=3, edits="z.3.2=zero", sc_weights="text")
+    assert any("cannot matter for the scores of block 3" in m.value for m in at.markdown)
+    assert any("of the changed model" in caption.value for caption in at.caption)
 
 
 @pytest.mark.parametrize(

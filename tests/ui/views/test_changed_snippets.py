@@ -7,6 +7,7 @@ from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.layernorm.snippet import before_and_after
 from gptviz.ui.views.positions.snippet import position_rows
 from gptviz.ui.views.residual_stream.snippet import ladder
+from gptviz.ui.views.scaling.snippet import sizes
 from gptviz.ui.views.why.snippet import shares
 
 TEXT = "Seven green parrots sang"
@@ -17,6 +18,7 @@ PROGRAMS = {
     "layernorm": lambda lm: before_and_after(lm, TEXT, "block 4 · norm2", 2),
     "positions": lambda lm: position_rows(lm, TEXT),
     "residual_stream": lambda lm: ladder(lm, TEXT, 2),
+    "scaling": lambda lm: sizes(lm, TEXT, block=5),
     "why": lambda lm: shares(lm, TEXT, 3, 300, block=4, head=3),
 }
 

@@ -13,8 +13,16 @@ def test_every_sentence():
             "what to see": words.what_to_see(row),
             "what is left": words.what_is_left(),
             "one query": words.one_query(3, 64, 0.9987, 0.4312),
-            "in this model": words.in_this_model(2, 32, (41.2, 1.29), (0.92, 0.45)),
-            "in this model: one token": words.in_this_model(0, 32, (0.0, 0.0), None),
+            "in this model": words.in_this_model(
+                2, 32, [(41.2, None), (1.29, None), (0.92, None), (0.45, None)]
+            ),
+            "in this model: one token": words.in_this_model(0, 32, [(0.0, None), (0.0, None)]),
+            "in this model: changed": words.in_this_model(
+                2, 32, [(41.2, 40.1), (1.29, 1.25), (0.92, 0.9), (0.45, 0.46)]
+            ),
+            "outlines": words.OUTLINES + words.given([3]),
+            "given": words.scores_of(2) + words.given([0, 5]),
+            "whose": words.whose(2, 6, False) + " " + words.whose(2, 6, True),
             "sharper": words.sharper(10, 0.2979, 0.93515),
             "dropout": words.dropout(0.5, 15, 21, None),
             "dropout: attention": words.dropout(0.1, 3, 18, (0.62, 1.11)),

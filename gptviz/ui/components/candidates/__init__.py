@@ -32,11 +32,9 @@ def candidate_bars(
     `rows` and `rest` are those of `figures.next_token.candidate_rows`, `heads` its column titles, and
     `action` the words on the buttons.
     """
-    shares = ("probability", "model_probability", "ghost")
-    scale = bar_scale([row[name] for row in rows for name in shares if row[name] is not None])
     sent = _component(
         key,
-        {"rows": list(rows), "rest": rest, "heads": heads, "action": action, "scale": scale},
+        {"rows": list(rows), "rest": rest, "heads": heads, "action": action},
         mode=mode,
         saved=saved or Saved(stem("next-token")),
         limits={"candidates": {int(row["id"]) for row in rows if row["whole"]}},
@@ -44,12 +42,6 @@ def candidate_bars(
     )
     if sent:
         st.rerun()  # the prompt belongs to the whole page, not to the fragment that this may be in
-
-
-def bar_scale(probabilities: Sequence[float]) -> float:
-    """The probability of a full bar: a round number, so that bars keep their scale while a slider moves."""
-    largest = max(probabilities, default=1.0)
-    return next(scale for scale in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if largest <= scale or scale == 1.0)
 
 
 def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:

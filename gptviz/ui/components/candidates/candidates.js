@@ -12,17 +12,16 @@ const columns = ({ heads }) => COLUMNS.filter((name) => name !== 'before' || hea
 const swatch = (kind) => gv.h('i', { class: `swatch ${kind}`, 'aria-hidden': true });
 
 function head(data) {
-  const { heads, scale } = data, marks = heads.before ? { before: swatch('ghost'), p: swatch('fill') } : {};
+  const { heads } = data, marks = heads.before ? { before: swatch('ghost'), p: swatch('fill') } : {};
   return gv.h('div', { class: 'line head' }, columns(data).map((name) => gv.h('span', { class: name + (NUMBERS.includes(name) ? ' num' : '') },
-    name === 'bar' ? [gv.h('span', null, '0'), gv.h('span', null, scale)] : [marks[name], heads[name]])));
+    name === 'bar' ? [gv.h('span', null, '0'), gv.h('span', null, '1')] : [marks[name], heads[name]])));
 }
 
-function bar(row, scale) {
-  const whole = row.rest ? 1 : scale;                   // the rest's bar is all there is
+function bar(row) {
   return [
-    gv.h('i', { key: 'fill', class: 'fill', style: width(row.probability / whole) }),
+    gv.h('i', { key: 'fill', class: 'fill', style: width(row.probability) }),
     row.rest ? gv.h('i', { key: 'above', class: 'above', style: width(1 - row.probability) }) : null,
-    row.ghost === null ? null : gv.h('i', { key: 'ghost', class: 'ghost', style: width(row.ghost / whole) })];
+    row.ghost === null ? null : gv.h('i', { key: 'ghost', class: 'ghost', style: width(row.ghost) })];
 }
 
 function line(view, row, index) {
@@ -47,7 +46,7 @@ function line(view, row, index) {
   gv.h('span', { class: 'token' }, row.token, row.came ? gv.h('span', { class: 'tag' }, 'came next') : null,
     row.was_first ? gv.h('span', { class: 'tag' }, 'was first') : null),
   gv.h('span', { class: 'logit num' }, row.logit_text), gv.h('span', { class: 'scaled num' }, row.scaled_text),
-  gv.h('span', { class: 'filter' }, row.filter_text), gv.h('span', { class: 'bar' }, bar(row, data.scale)),
+  gv.h('span', { class: 'filter' }, row.filter_text), gv.h('span', { class: 'bar' }, bar(row)),
   data.heads.before ? gv.h('span', { key: 'before', class: 'before num' }, row.ghost_text) : null,
   gv.h('span', { class: 'p num' }, row.p_text),
   row.whole ? gv.h('button', {
@@ -70,7 +69,7 @@ export default gv.component((view) => {
   const lines = data.rows.flatMap((row, i) => [
     i && row.rank > data.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
   if (data.rest) lines.push(gv.h('div', { key: 'gap', class: 'gap' }), line(view, data.rest, data.rows.length));
-  return gv.h('div', { class: `candidates ${data.heads.before ? 'compared' : ''}`, data: { testid: 'candidates', scale: data.scale } },
+  return gv.h('div', { class: `candidates ${data.heads.before ? 'compared' : ''}`, data: { testid: 'candidates' } },
     gv.h('div', { class: 'rows' }, head(data), lines),
     gv.h('div', { class: 'foot' },
       gv.reserving(all(data).map(said),

@@ -19,7 +19,7 @@ const pictures = {
     return gv.h('div', { class: 'lines', title: alt }, picture);
   },
   bars: ({ bars }) => {
-    const longest = Math.max(...bars.flatMap(({ probability, ghost }) => [probability, ghost ?? 0])), wide = (p) => ({ width: `${(100 * p) / longest}%` });
+    const wide = (p) => ({ width: `${100 * p}%` });      // from 0 to 1, as on every page
     return bars.map(({ id, shown, probability, percent, title, ghost }) => gv.h('div', {
       class: 'bar', title, data: { testid: 'door-bar', id, probability, ghost } },
     gv.h('span', { class: 'name' }, shown), gv.h('span', { class: 'value' }, percent),

@@ -18,7 +18,6 @@ def draws(
     rows: Sequence[Mapping[str, Any]],
     segments: Sequence[Mapping[str, Any]],
     point: Mapping[str, Any] | None,
-    scale: float,
     mode: Mode,
     on_branch: Callable[[int], Any],
     *,
@@ -30,9 +29,9 @@ def draws(
 ) -> None:
     """Draw `figures.draws.draw_rows` and its `segments`; `on_branch(id)` runs before the rerun of a click.
 
-    `point` is {"at", "text"}: the random number; None where nothing is drawn. `scale` is the probability of
-    a full bar. A row that is "drawn" stands in the text, and has no button; the others have one if it
-    `can_branch`. `compared` are the two words for what the rows' ghosts and bars are, where both are shown.
+    `point` is {"at", "text"}: the random number; None where nothing is drawn. A row that is "drawn" stands in
+    the text, and has no button; the others have one if it `can_branch`. `compared` are the two words for what
+    the rows' ghosts and bars are, where both are shown.
     """
     others = {int(row["id"]) for row in rows if not row["drawn"]} if can_branch else set()
     _component(
@@ -41,7 +40,6 @@ def draws(
             "rows": [dict(row) for row in rows],
             "segments": [dict(segment) for segment in segments],
             "point": None if point is None else dict(point),
-            "scale": scale,
             "rest": None if rest is None else dict(rest),
             "branch": can_branch,
             "compared": compared,
@@ -87,7 +85,6 @@ def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
         rows,
         segments,
         {"at": 0.45, "text": "0.450"},
-        0.5,
         mode,
         lambda i: sent("branch", i),
         rest={"shown": "8,189 others", "probability": 0.3, "p_text": "0.30", "place": "0.70 to 1"}

@@ -44,8 +44,8 @@ function row(view, one, index) {
   },
   gv.h('span', { class: 'rank' }, rank.toLocaleString('en-US')),
   gv.h('span', { class: 'shown' }, shown),
-  gv.h('span', { class: 'track' }, gv.h('i', { class: 'fill', style: { width: percent(probability / data.scale) } }),
-    absent(ghost) ? null : gv.h('i', { class: 'ghost', style: { width: percent(ghost / data.scale) } })),
+  gv.h('span', { class: 'track' }, gv.h('i', { class: 'fill', style: { width: percent(probability) } }),
+    absent(ghost) ? null : gv.h('i', { class: 'ghost', style: { width: percent(ghost) } })),
   before(data, one), gv.h('span', { class: 'p' }, p), gv.h('span', { class: 'place' }, place),
   drawn ? gv.h('span', { class: 'mark', data: { testid: 'drawn' } }, standing)
     : data.branch ? gv.h('button', {
@@ -56,7 +56,7 @@ function row(view, one, index) {
 
 export default gv.component((view) => {
   const { data, root } = view, { rows, rest } = data;
-  return gv.h('div', { class: `draws ${data.compared ? 'compared' : ''}`, data: { testid: 'draws', scale: data.scale } },
+  return gv.h('div', { class: `draws ${data.compared ? 'compared' : ''}`, data: { testid: 'draws' } },
     bar(view), key(data),
     gv.h('div', { class: 'rows' }, rows.map((one, i) => [
       i && one.rank > rows[i - 1].rank + 1 ? gv.h('div', { key: 'gap', class: 'gap' }) : null, row(view, one, i)]),

@@ -150,12 +150,11 @@ function tops({ data, state }, at) {
   const head = [gv.h('div', { class: 'title' }, name),
     gv.h('div', { class: 'under' }, 'what comes after ', gv.h('code', null, data.tokens[at.position]), ` (position ${at.position})`)];
   if (!found) return [...head, gv.h('p', { data: { testid: 'lens-says' } }, 'Nobody has read this column yet: click it, or read all.')];
-  const most = found.tops[0].probability || 1;
   const { ghost } = found;
   if (ghost) head.push(gv.h('div', { class: 'under', data: { testid: 'lens-ghost', id: ghost.id, probability: ghost.probability } },
     'unchanged: ', gv.h('code', null, ghost.shown), ` ${percent(ghost.probability)}`));
   return [...head, found.tops.map((top, i) => gv.h('div', { class: 'top', data: { testid: 'lens-top', id: top.id, probability: top.probability, rank: i + 1 } },
-    gv.h('span', { class: 'name' }, top.shown), gv.h('span', { class: 'bar' }, gv.h('i', { style: { width: `${(100 * top.probability) / most}%` } })),
+    gv.h('span', { class: 'name' }, top.shown), gv.h('span', { class: 'bar' }, gv.h('i', { style: { width: `${100 * top.probability}%` } })),
     gv.h('span', { class: 'share' }, percent(top.probability)))),
   gv.h('div', { class: 'numbers', data: { testid: 'lens-numbers' } }, found.numbers.map((number) => gv.h('span', { data: { value: number.value } }, `${number.label} ${written(number)}`)))];
 }

@@ -13,7 +13,6 @@ from gptviz.sampling import Sampling, distribution
 from gptviz.sampling import draw as draw_one
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import runs
-from gptviz.ui.components.candidates import bar_scale
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
 from gptviz.ui.shell import address
@@ -175,13 +174,10 @@ def _text(scene: Scene, sampling: Sampling, tree: Tree, written: Written, ended:
 def _bar(
     scene: Scene, sampling: Sampling, tree: Tree, written: Written, drawn: Draw, step: WrittenStep
 ) -> None:
-    names = ("probability", "model_probability", "ghost")
-    shares = [row[name] for row in drawn.rows for name in names if row[name] is not None]
     draws(
         drawn.rows,
         drawn.segments,
         None if step.point is None else {"at": step.point, "text": fixed(step.point, 3)},
-        bar_scale(shares),
         scene.mode,
         lambda token: play.branch_off(scene, sampling, token),
         rest=drawn.rest,

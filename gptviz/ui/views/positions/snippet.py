@@ -31,7 +31,7 @@ def position_rows(
     print(f"{distance} apart: {apart.mean():.4f} on average, {apart.min():.4f} to {apart.max():.4f}")
 
     ids = lm.encode(text, special_tokens)[:n]
-    passes = [("as it is", lm, []), (edit, lm, [gptviz.Edit.parse(edit)])]
+    passes = [("changed" if lm.edits else "as it is", lm, []), (edit, lm, [gptviz.Edit.parse(edit)])]
     if lm.edits:  # which both have
         passes.insert(0, ("unchanged", lm.plain, []))
     patterns = []
@@ -41,6 +41,8 @@ def position_rows(
         before = patterns[-1].diagonal(-1)  # what each token gives the one before it
         first = t.next_tokens(k=1, position=position).iloc[0]
         print(f"{named}, previous token: {before.mean():.4f}, next: {first['token']}, {first['probability']}")
-    print(f"goes elsewhere: {pattern_moved(*patterns[-2:]):.4f}")  # on average over all tokens but the first
+    print(
+        f"{edit}, goes elsewhere: {pattern_moved(*patterns[-2:]):.4f}"
+    )  # on average over all tokens but the first
 
     return rows

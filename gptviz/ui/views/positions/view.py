@@ -16,6 +16,7 @@ from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE
+from gptviz.ui.views.both import caption
 from gptviz.ui.views.positions import schemes, shuffle, tables, words
 from gptviz.ui.views.positions.schemes import SCHEMES
 from gptviz.ui.views.positions.snippet import position_rows
@@ -180,7 +181,7 @@ def _details(scene: Scene, seen: shuffle.Head) -> None:
     in_numbers(
         lambda: shuffle.losses(scene),
         "position_losses.csv",
-        "Each token's loss, −ln of its probability, as the model is and with its positions changed.",
+        caption(words.LOSSES, scene.other),
         "the changed pass",
         missing="nothing before it",
     )

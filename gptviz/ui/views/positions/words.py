@@ -173,6 +173,8 @@ def same_site(value: str) -> str:
     )
 
 
+LOSSES = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
+
 NOTHING_MORE = "With other positions the prediction is the same as without them."
 
 KEEP_IT = "Change it on every page"

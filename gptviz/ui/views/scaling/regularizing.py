@@ -61,7 +61,10 @@ def draw(scene: Scene) -> None:
                 which=(f"p{P.value:g}", f"seed{SEED.value}"),
                 alt=f"Dropout with p = {P.value:g}, seed {SEED.value}: {title.lower()}",
             )
-    shown = words.first_tokens(len(labels), len(scene.tokens)) if WEIGHTS.value == "text" else ""
+    shown = ""
+    if WEIGHTS.value == "text":
+        whose = words.whose(BLOCK.value or 0, HEAD.value or 0, scene.other is not None)
+        shown = f"{whose} {words.first_tokens(len(labels), len(scene.tokens))}"
     st.caption(f"{words.dropout_source(WEIGHTS.value, P.value, SEED.value)} {shown}")
 
 

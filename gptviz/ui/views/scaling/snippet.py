@@ -19,8 +19,9 @@ def sizes(
 ) -> pd.DataFrame:
     """A row for each d, 1 to 1,024: what is drawn at the top of the page."""
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
-    t = lm.trace(ids, keep=[("q", block), ("k", block)])
-    print(undivided(t["q", block], t["k", block]))  # the model's own heads, with and without the division
+    for model in (lm, lm.plain) if lm.edits else (lm,):  # of a changed model also the unchanged one's
+        t = model.trace(ids, keep=[("q", block), ("k", block)])
+        print(undivided(t["q", block], t["k", block]))  # its own heads, with and without the division
 
     print(sharpened(1), sharpened(factor), sep="\n")
 

@@ -17,6 +17,9 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.views.both import both, caption
+from gptviz.ui.views.heads import changed_in
+from gptviz.ui.views.same import alike, why_same
 from gptviz.ui.views.scaling import measuring, regularizing, words
 from gptviz.ui.views.scaling.snippet import sizes
 
@@ -94,7 +97,7 @@ def _one_query(scene: Scene) -> None:
     ):
         with column:
             scene.chart(
-                figures.pairs_of_bars(rows, names, keys, title, scene.mode),
+                figures.pairs_of_bars(rows, names, keys, title, scene.mode, shares=key == "weights"),
                 key=f"scaling_{key}",
                 which=(f"d{d}", f"query{number}"),
                 alt=f"Query {number}, d = {d}: the {title}s of its {len(keys)} keys, undivided and divided",
@@ -110,20 +113,25 @@ def _own_heads(scene: Scene) -> int:
     HEAD.within(config.n_heads)
     block = BLOCK.value or 0
     found = heads_of(scene.run, block)
-    variance, largest = (
-        (float(found[name].mean()), float(found[f"{name}_scaled"].mean())) for name in ("variance", "largest")
-    )
+    old = None if scene.other is None else heads_of(scene.other, block)
     d = config.emb_dim // config.n_heads
-    prose(
-        words.in_this_model(block, d, variance, largest if len(scene.tokens) > 1 else None), "block", "head"
-    )
+    pairs = [("variance", "variance_scaled"), ("largest", "largest_scaled")][: len(scene.tokens)]
+    means = [
+        (float(found[name].mean()), None if old is None else float(old[name].mean()))
+        for pair in pairs
+        for name in pair
+    ]
+    prose(words.in_this_model(block, d, means), "block", "head")
+    if old is not None:
+        prose(_changed(scene, block, alike(found.to_numpy(), old.to_numpy())))
     scene.chart(
         figures.pairs_of_bars(
             [found["largest"].to_numpy(), found["largest_scaled"].to_numpy()],
-            ("if it did not divide", "as it is"),
+            (f"not divided by √{d}", f"divided by √{d}"),
             [f"head {i}" for i in found["head"].astype(int)],
             "largest weight",
             scene.mode,
+            None if old is None else [old["largest"].to_numpy(), old["largest_scaled"].to_numpy()],
         ),
         key="scaling_heads",
         which=(f"block{block}",),
@@ -132,6 +140,14 @@ def _own_heads(scene: Scene) -> int:
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, HEAD.value or 0)
     return block
+
+
+def _changed(scene: Scene, block: int, same: bool) -> str:
+    """What the changes are to these numbers: nothing, and why; or what the outlines are."""
+    said = why_same(scene, words.scores_of(block), [("q", block), ("k", block)]) if same else words.OUTLINES
+    heads = range(scene.lm.config.n_heads)
+    given = [h for h in heads if any(edit.site == "attn" for edit in changed_in(scene.run, block, h))]
+    return said + (words.given(given) if given else "")
 
 
 def _sharper(scene: Scene) -> None:
@@ -162,12 +178,20 @@ def _sharper(scene: Scene) -> None:
         )
 
 
+def _heads_table(scene: Scene, block: int) -> pd.DataFrame:
+    found, old = heads_of(scene.run, block), None if scene.other is None else heads_of(scene.other, block)
+    return both(found, old, list(found.columns[1:]))
+
+
 def _details(scene: Scene, table: pd.DataFrame, block: int) -> None:
     in_numbers(table, "scaling.csv", "A row for each d; _scaled is after the division by √d.", "for every d")
     in_numbers(
-        lambda: heads_of(scene.run, block),
+        lambda: _heads_table(scene, block),
         "scaling_heads.csv",
-        f"The heads of block {block} on this text: variance of the scores, mean largest weight.",
+        caption(
+            f"The heads of block {block} on this text: variance of the scores, mean largest weight.",
+            scene.other,
+        ),
         "this model's heads",
         missing="one key only",
     )

@@ -1,6 +1,6 @@
 """The Scaling page's sentences, with the numbers of its pictures in them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gptviz.digits import fixed, significant
 from gptviz.lessons.scaling import KEYS, PRINTED, QUERIES
@@ -39,21 +39,44 @@ def one_query(number: int, d: int, best: float, best_scaled: float) -> str:
     )
 
 
-def in_this_model(
-    block: int, d: int, variance: tuple[float, float], largest: tuple[float, float] | None
-) -> str:
-    """The heads of one block on this prompt; (undivided, divided) means over its heads."""
+def in_this_model(block: int, d: int, means: Sequence[tuple[float, float | None]]) -> str:
+    """The heads of one block on this prompt: means over its heads, the unchanged model's beside each or None.
+
+    `means` are the scores' variance, undivided and divided, and the largest weight, so too; without the
+    latter where each query has one key.
+    """
+    raw, divided = (_both(*pair, 3) for pair in means[:2])
     text = (
         f"The queries and keys of this model are learned, not random, and have d = {d} numbers. In block "
-        f"{block}, on this text, the scores of a head have a variance of {significant(variance[0])} on "
-        f"average, and {significant(variance[1])} after the division by √{d} = {significant(d**0.5)}."
+        f"{block}, on this text, the scores of a head have a variance of {raw} on average, and {divided} "
+        f"after the division by √{d} = {significant(d**0.5)}."
     )
-    if largest is None:
+    if len(means) < 4:
         return text
+    undivided, own = (_both(*pair, 2) for pair in means[2:])
     return (
-        f"{text} A query's largest weight is {significant(largest[1], 2)} on average; if this block did not "
-        f"divide, it would be {significant(largest[0], 2)}."
+        f"{text} A query's largest weight is {own} on average; if this block did not divide, it would be "
+        f"{undivided}."
     )
+
+
+def _both(now: float, was: float | None, digits: int) -> str:
+    """A number and, where something is changed, the unchanged model's."""
+    return significant(now, digits) + ("" if was is None else f" (unchanged {significant(was, digits)})")
+
+
+OUTLINES = "The bars are of the changed model; the outlines are of the unchanged one."
+
+
+def scores_of(block: int) -> str:
+    return f"the scores of block {block}"
+
+
+def given(heads: Sequence[int]) -> str:
+    """Heads whose weights are replaced by what is changed, and so are not worked out from scores."""
+    listed = ", ".join(map(str, heads))
+    whose = f"head {listed} are" if len(heads) == 1 else f"heads {listed} are"
+    return f" The weights of {whose} replaced: what stands here is what their queries and keys would give."
 
 
 def sharper(factor: int, before: float, after: float) -> str:
@@ -88,6 +111,11 @@ def dropout_source(weights: str, p: float, seed: int) -> str:
     if weights != "text" and (p, seed) == (0.5, 123):
         return f"{call} The book prints them in its section 3.5.2."
     return call
+
+
+def whose(block: int, head: int, changed: bool) -> str:
+    """Of which head the weights are, before anything is dropped."""
+    return f"The weights are those of block {block}, head {head}, of the {'changed ' * changed}model."
 
 
 def first_tokens(shown: int, whole: int) -> str:
