@@ -76,7 +76,7 @@ def change_prompt(page: Page, wire: Wire, text: str) -> tuple[float, int]:
     return measure(
         page,
         wire,
-        lambda: box.press("Control+Enter"),
+        lambda: box.press("Enter"),
         lambda: page.wait_for_function(f"decodeURIComponent(location.search).includes({text.split()[-1]!r})"),
     )
 
@@ -107,7 +107,7 @@ def run(url: str, text: str, rounds: int) -> dict[tuple[str, str], tuple[float, 
                 page = context.new_page()
                 wire = Wire(page)
                 samples["load"].append(first_load(page, wire, f"{url}/{name}?{urlencode({'text': text})}"))
-                if not page.get_by_role("textbox", name="Prompt").count():
+                if not page.locator(".st-key-prompt").count():
                     context.close()
                     continue
                 samples["chip"].append(click_chip(page, wire, 2))

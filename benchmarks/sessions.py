@@ -16,6 +16,7 @@ compared with the start (one visit, models loaded) and what the caches may hold 
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import resource
@@ -59,7 +60,7 @@ class Visitor:
         self._page = "" if page == "overview" else page
         self._query = urlencode(query)
         self._socket: ClientConnection | None = None
-        self._hash = self._box = self._form = self._button = ""
+        self._hash = self._box = ""
         self.faults: list[str] = []
         self.bytes = 0
 
@@ -69,18 +70,15 @@ class Visitor:
         message.rerun_script.query_string = self._query
         message.rerun_script.page_name = self._page
         await self._run(message)
-        if not (self._box and self._button):
+        if not self._box:
             raise RuntimeError(f"the page {self._page!r} shows no prompt: {self.faults}")
 
     async def press_run(self, text: str) -> float:
         """Seconds from the press until the last piece of the page has come."""
         message = self._rerun()
-        for widget, value in ((self._box, text), (self._button, True)):
-            state = message.rerun_script.widget_states.widgets.add(id=widget)
-            if value is True:
-                state.trigger_value = True
-            else:
-                state.string_value = value
+        state = message.rerun_script.widget_states.widgets.add()
+        state.id = f"$$STREAMLIT_INTERNAL_KEY_{self._box}__events"  # as a component sends what it does
+        state.json_trigger_value = json.dumps([{"event": "run", "value": text}])
         return await self._run(message)
 
     async def turn_to(self, page: str) -> float:
@@ -121,10 +119,8 @@ class Visitor:
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             element = message.delta.new_element
             shown = element.WhichOneof("type")
-            if shown == "text_area" and element.text_area.label == "Prompt":
-                self._box = element.text_area.id
-            elif shown == "button" and element.button.label == "Run":
-                self._button = element.button.id
+            if shown == "bidi_component" and element.bidi_component.component_name == "gptviz.prompt":
+                self._box = element.bidi_component.id
             elif shown == "exception":
                 self.faults.append(f"{element.exception.type}: {element.exception.message}")
         if kind != "script_finished":

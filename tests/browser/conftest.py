@@ -180,8 +180,9 @@ def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iter
         page.set_default_timeout(90_000)
         page.goto(f"{base or server}/{path}" + (f"?{urlencode(query)}" if query else ""))
         settled(page)
-        if page.get_by_role("textbox", name="Prompt").count():  # not every page reads one
+        if page.locator(".st-key-prompt").count():  # not every page reads one
             # A component's JavaScript may come after the first run is over.
+            page.get_by_role("textbox", name="Prompt").wait_for()
             page.get_by_test_id("chips").or_(page.get_by_test_id("stAlert")).first.wait_for()
         return settled(page)
 
@@ -222,7 +223,7 @@ def type_prompt(page: Any, text: str) -> Any:
     """Replace the prompt and run it."""
     box = page.get_by_role("textbox", name="Prompt")
     box.fill(text)
-    box.press("Control+Enter")
+    box.press("Enter")
     return settled(page)
 
 

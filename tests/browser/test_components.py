@@ -120,6 +120,7 @@ ACTIONS = {
     "surprise": [
         (lambda page: part(page, "surprise", by("surprise-chip", position=3)).click(), ["position", 2])
     ],
+    "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
     "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
     "token_cards": [
         (lambda page: part(page, "token_cards", by("token-card", position=4)).click(), ["position", 4])

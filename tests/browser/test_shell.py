@@ -50,7 +50,7 @@ def test_deep_links_on_a_fresh_server(browser, open_page, settled, tmp_path):
                 page.goto(f"{base}/{path}?{urlencode({'text': FIVE, 'token': 1})}")
                 settled(page)
             assert title(page) == PAGES[name][0]
-            assert page.get_by_role("textbox", name="Prompt").count() == (name not in WITHOUT_TEXT)
+            assert page.locator(".st-key-prompt").count() == (name not in WITHOUT_TEXT)
             if name not in WITHOUT_TEXT:
                 chips(page).first.wait_for()
                 assert selected(page) == 1
@@ -127,12 +127,73 @@ def test_a_chip_says_what_it_is(open_page, mini):
     assert chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
 
 
-def test_half_typed_text_survives_a_click(open_page, settled):
+def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, settled):
     page = open_page(text=FIVE)
-    page.get_by_role("textbox", name="Prompt").fill("half typ")
+    box, draft = page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("prompt-hint")
+    box.fill("half typ")
     chips(page).nth(1).click()
+    for _ in ("a click", "a reload"):
+        settled(page)
+        box.wait_for()
+        assert prompt(page) == "half typ" and draft.get_attribute("data-draft") == ""
+        assert address(page) == {"text": FIVE, "token": "1"}
+        page.reload()
     settled(page)
-    assert prompt(page) == "half typ" and address(page)["text"] == FIVE
+    for name in ("Tokens", "Loss"):
+        box.fill(f"typed for {name}")
+        page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True).click()
+        settled(page)
+        assert title(page) == name and prompt(page) == address(page)["text"] == f"typed for {name}"
+        assert draft.get_attribute("data-draft") is None
+    box.fill("never run")
+    page.get_by_test_id("stSidebarUserContent").get_by_role(
+        "link", name="Anatomy"
+    ).click()  # it reads no text
+    settled(page)
+    page.go_back()  # where this was typed over
+    settled(page)
+    assert prompt(page) == "never run" and address(page)["text"] == "typed for Loss"
+    for _ in range(2):
+        page.go_back()  # the address wins
+        settled(page)
+    assert prompt(page) == address(page)["text"] == "typed for Tokens"
+
+
+def test_enter_runs_and_only_that(open_page, settled):
+    page = open_page("tokens", text="one")
+    box = page.get_by_role("textbox", name="Prompt")
+    box.press("End")
+    page.keyboard.insert_text(" two\nthree")  # as a paste does
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("rc")  # to Streamlit, outside of a box, "run again" and "clear the cache"
+    # Enter that ends a composition, as browsers say it and as Safari does
+    box.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+    box.dispatch_event("keydown", {"key": "Enter", "keyCode": 229})
+    settled(page)
+    assert prompt(page) == "one two\nthree\nrc" and address(page)["text"] == "one"
+    page.keyboard.press("Enter")
+    settled(page)
+    assert address(page)["text"] == prompt(page) == "one two\nthree\nrc"
+    page.keyboard.type("!")  # the keyboard is still there
+    page.get_by_role("button", name="Run", exact=True).click()
+    settled(page)
+    assert address(page)["text"] == "one two\nthree\nrc!"
+    for _ in range(12):
+        box.press("Control+z")  # what has been run can still be undone
+    assert prompt(page) == "one"
+
+
+def test_where_a_finger_types_enter_is_a_line_break(open_page, settled):
+    page = open_page("tokens", viewport=(390, 844), touch=True, text="one")
+    box = page.get_by_role("textbox", name="Prompt")
+    box.press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("two")
+    settled(page)
+    assert prompt(page) == "one\ntwo" and address(page)["text"] == "one"
+    page.keyboard.press("Control+Enter")  # a keyboard that was plugged in
+    settled(page)
+    assert address(page)["text"] == "one\ntwo"
 
 
 def test_a_shorter_text_moves_the_selected_token(open_page, type_prompt):

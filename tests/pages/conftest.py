@@ -1,5 +1,6 @@
 """Pages through Streamlit's AppTest: no browser, no server, the page file alone."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def run_page(name: str, **query: object) -> AppTest:
     at.run()
     assert not at.exception, [error.message for error in at.exception]
     return at
+
+
+def prompt_of(at: AppTest) -> str:
+    """What stands in the prompt's box."""
+    data = [json.loads(box.proto.json) for box in at.get("bidi_component") if box.key == "prompt"]
+    return str(data[0]["text"])
 
 
 @pytest.fixture(name="run_page")

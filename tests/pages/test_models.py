@@ -17,6 +17,7 @@ from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
+from tests.pages.conftest import prompt_of
 
 TEXT = "Seven green parrots sang"
 
@@ -62,7 +63,7 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     assert [token.raw for token in before] == [b"S", b"even", b" par", b"r", b"ots"]
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
     assert not at.exception
-    assert at.text_area[0].value == "Seven parrots"
+    assert prompt_of(at) == "Seven parrots"
     (notice,) = [c.value for c in at.caption if "What changed" in c.value]
     assert "mini cut this text into 5 tokens, gpt2-untrained into 3." in notice
     assert "`S` `even` → `Seven`" in notice and "`·par` `r` `ots` → `·par` `rots`" not in notice
@@ -91,7 +92,7 @@ def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empt
         in said(at)
     )
     assert "you see **mini**" in at.sidebar.caption[0].value
-    assert at.text_area[0].value == TEXT and any("was built" in m.value for m in at.markdown)
+    assert prompt_of(at) == TEXT and any("was built" in m.value for m in at.markdown)
     assert models.downloads().last("gpt2") is None  # a link downloads nothing by itself
     button(at, "Stay with mini").click().run()
     assert "not on this machine" not in said(at) and at.query_params["model"] == "mini"
@@ -154,10 +155,12 @@ def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monk
     assert "read only when the server allows it" in said(at)
 
 
-@pytest.mark.parametrize("path", ["/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + "x" * 300])
+@pytest.mark.parametrize(
+    "path", ["/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + "x" * 300]
+)
 def test_a_path_that_is_none_is_said_to_be_none(run_page, paths, path):
     at = run_page("tokens", text=TEXT, model=f"path:{path}")
-    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and at.text_area[0].value == TEXT
+    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
 
 
 def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
@@ -174,7 +177,7 @@ def test_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, 
     truth = makers.hf_model(vocab_size=8192, n_embd=12, n_head=3, n_layer=1)
     torch.save(makers.book_state(truth), tmp_path / "model.pth")
     at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}", n_heads=3, tokenizer=tokenizer)
-    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and at.text_area[0].value == TEXT
+    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
 
 
 def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
@@ -188,7 +191,7 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     heads.select(3).run()
     button(at, "Load").click().run()
     assert "1 blocks × 3 heads, 12 wide" in at.sidebar.caption[0].value
-    assert at.query_params["n_heads"] == "3" and at.text_area[0].value == TEXT
+    assert at.query_params["n_heads"] == "3" and prompt_of(at) == TEXT
     assert "model.pth', n_heads=3)" in python_of(at)
 
 
@@ -210,7 +213,7 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
     at.run()
     assert re.search(r"cannot be loaded: .*is not a whole safetensors file", said(at))
     assert "What you see is gpt2-untrained." in said(at)
-    assert at.text_area[0].value == TEXT
+    assert prompt_of(at) == TEXT
     truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
     makers.save_hf(truth, tmp_path)
     button(at, "Try again").click().run()
@@ -222,7 +225,7 @@ def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):
     at = run_page("tokens", text=TEXT)
     (error,) = at.error
     assert error.value == "No model can be loaded: GPTVIZ_DEVICE is 'abacus'; this machine has cpu"
-    assert at.text_area[0].value == TEXT
+    assert prompt_of(at) == TEXT
 
 
 def test_a_link_to_somebody_elses_upload(run_page):
@@ -238,7 +241,7 @@ def test_a_character_model_names_the_character_that_it_does_not_know(run_page, t
     makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
     at = run_page("tokens", text="a Ω b", model=f"path:{tmp_path}")
     assert "knows only the 61 tokens it was trained on, and" in said(at) and "'Ω'" in said(at)
-    assert at.text_area[0].value == "a Ω b"
+    assert prompt_of(at) == "a Ω b"
 
 
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):
@@ -319,7 +322,7 @@ def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
         name = f"upload:{upload.number}"
     at = run_page("tokens", text=TEXT, model=name, n_heads=1)
     (error,) = at.error
-    assert "cannot be loaded" in error.value and at.text_area[0].value == TEXT
+    assert "cannot be loaded" in error.value and prompt_of(at) == TEXT
     if way == "upload":
         assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
     assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]

@@ -13,6 +13,7 @@ from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview.doors import DOORS
+from tests.pages.conftest import prompt_of
 
 
 def doors(at):
@@ -35,7 +36,7 @@ def test_every_page_has_its_file():
 
 def test_a_first_visitor_sees_something(run_page):
     at = run_page("overview")
-    assert at.text_area[0].value == DEFAULT_TEXT
+    assert prompt_of(at) == DEFAULT_TEXT
     assert tuple(door["page"] for door in component(at, "doors")["doors"]) == DOORS
 
 
@@ -121,13 +122,13 @@ def test_a_change_that_a_door_does_not_see_gives_it_no_ghosts(run_page):
 def test_an_empty_prompt_is_a_sentence(run_page):
     at = run_page("overview", text="")
     assert "The prompt is empty" in at.info[0].value
-    assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch"]  # it draws nothing
+    assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
 
 
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
     text = "word " * 300
     at = run_page("overview", text=text)
-    assert at.text_area[0].value == text
+    assert prompt_of(at) == text
     assert "reads at most 256" in at.warning[0].value
     strip = component(at, "chips")
     assert len(strip["tokens"]) == 256 and strip["next"] is None
@@ -151,17 +152,9 @@ def test_an_example_is_one_click_away(run_page, number):
     at = run_page("overview", text="Hi", token=0)
     at.button(key=f"example_{number}").click().run()
     assert not at.exception
-    assert at.text_area[0].value == EXAMPLES[number].text
+    assert prompt_of(at) == EXAMPLES[number].text
     assert any(EXAMPLES[number].watch in note.value for note in at.markdown)
     assert at.query_params["text"] == EXAMPLES[number].text
-
-
-def test_a_typed_text_is_in_the_address(run_page):
-    at = run_page("overview")
-    at.text_area[0].set_value("Hello you")
-    at.button(key="prompt_run").click().run()
-    assert not at.exception
-    assert at.query_params["text"] == "Hello you"
 
 
 @pytest.mark.parametrize("name", PAGES)

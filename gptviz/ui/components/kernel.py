@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 from gptviz.figures.theme import Mode
+from gptviz.tokenizer import well_formed
 from gptviz.ui.components.code import javascript, stylesheet
 from gptviz.ui.components.saved import Saved, stem
 
@@ -31,6 +32,17 @@ def among(name: str) -> Check:
         if isinstance(value, bool) or not isinstance(value, int | str) or value not in limits[name]:
             raise Refused(f"{value!r} is not among the {name}")
         return value
+
+    return check
+
+
+def text(longest: int | None = None) -> Check:
+    """A text, of so many characters at most; half a surrogate pair, which none can hold, becomes U+FFFD."""
+
+    def check(value: Any, limits: Limits) -> str:
+        if not isinstance(value, str) or (longest is not None and len(value) > longest):
+            raise Refused(f"{value!r} is no text of at most {longest} characters")
+        return well_formed(value)
 
     return check
 
@@ -109,7 +121,8 @@ class Component:
         self, key: str, event: str, limits: Limits, run: Callable[[Any], Any] | None
     ) -> Callable[[], None]:
         def changed() -> None:
-            value = self.checked(event, getattr(st.session_state[key], event), limits)
+            sent = st.session_state.get(key)  # None: it came late, when the page had been turned
+            value = self.checked(event, getattr(sent, event, None), limits)
             if run is not None and value is not None:
                 run(value)
 

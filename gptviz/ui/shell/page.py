@@ -17,7 +17,7 @@ from gptviz.figures.theme import Mode, palette
 from gptviz.reduction import Reduction
 from gptviz.trace import Token
 from gptviz.ui import glossary, runs
-from gptviz.ui.components.theme_watch import follow_theme
+from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
@@ -96,7 +96,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
     )
     ensure_navigation()
-    mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
+    mode = mode_shown()
     own = tuple(own)
     state.load(own)
     _style(mode)
@@ -202,7 +202,7 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
         st.warning(reading.refusal)
         st.stop()
     if not reading.ids:
-        st.info("The prompt is empty. Type a text, and press Run or Ctrl+Enter.")
+        st.info("The prompt is empty. Type a text, and press Enter.")
         st.stop()
 
 

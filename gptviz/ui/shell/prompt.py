@@ -7,11 +7,10 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.tokenizer import well_formed
 from gptviz.trace import Token
-from gptviz.ui.shell import state
+from gptviz.ui.components.prompt import prompt
+from gptviz.ui.components.theme_watch import mode_shown
+from gptviz.ui.shell import address, state
 from gptviz.ui.words import is_named, nameless, show_id
-
-# the text that the box was last given, and the number of that box
-_SHOWN, _NUMBER = "prompt_shown", "prompt_number"
 
 # Tokenizing is quick, but not for a whole library pasted in: what comes after is not even counted.
 READ_CHARACTERS = 100_000
@@ -73,33 +72,8 @@ def lost() -> str | None:
 
 
 def box() -> None:
-    """The text area. Only the button, or Ctrl+Enter, sends it: half-typed text runs no model."""
-    text = state.TEXT.value
-    if st.session_state.get(_SHOWN) != text:
-        # The text changed elsewhere (an example, the address): a new box, that starts with it.
-        st.session_state[_SHOWN] = text
-        st.session_state[_NUMBER] = st.session_state.get(_NUMBER, 0) + 1
-    key = f"prompt_box_{st.session_state[_NUMBER]}"
-    with (
-        st.form("prompt", border=False),
-        st.container(key="gv_prompt", horizontal=True, vertical_alignment="bottom", gap="small"),
-    ):
-        st.text_area(
-            "Prompt",
-            value=text,
-            key=key,
-            height=72,
-            placeholder="Type any text …",
-            label_visibility="collapsed",
-        )
-        st.form_submit_button(
-            "Run",
-            on_click=_typed,
-            args=(key,),
-            help="Ctrl+Enter does the same",
-            key="prompt_run",
-            type="primary",
-        )
+    """The box with the prompt in it. Only what is run is read: half-typed text runs no model."""
+    prompt(state.TEXT.value, address.page(), address.is_history_navigation(), mode_shown(), _run)
 
 
 def special_switch() -> None:
@@ -119,17 +93,12 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]
     text = lm.decode(ids)
-    prompt = state.current()
-    special = prompt.special or lm.tokenizer.is_special_token(token_id)
+    special = state.SPECIAL.value or lm.tokenizer.is_special_token(token_id)
     if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
         return "This token is only part of a character, which a text cannot hold; nothing was appended."
     state.change(text=text, token=None, special=special)
     return None
 
 
-def _typed(key: str) -> None:
-    if key not in st.session_state:  # Run came without its box, which a newer one has replaced
-        return
-    text = st.session_state[key] or ""
-    st.session_state[_SHOWN] = text
+def _run(text: str) -> None:
     state.change(text=text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.ui.components.kernel import Component, Refused, among, exactly, record
+from gptviz.ui.components.kernel import Component, Refused, among, exactly, record, text
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.text(max_size=4),
@@ -34,6 +34,8 @@ class Renderer:
         (CELL, {"row": 3, "column": 4}),
         (CELL, {"row": 3}),
         (exactly(True), True),
+        (text(), "a\n🙂 \x00" * 9999),
+        (text(3), "abc"),
     ],
 )
 def test_what_fits_comes_through_as_it_is(check, value):
@@ -57,6 +59,8 @@ def test_what_fits_comes_through_as_it_is(check, value):
         (CELL, [3, 4]),
         (exactly(True), 1),
         (exactly(True), "true"),
+        (text(), 3),
+        (text(3), "abcd"),
     ],
 )
 def test_what_does_not_fit_is_refused(check, value):
@@ -97,6 +101,8 @@ def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
     for value in ({"row": 1}, {"row": 99}, None, "row", {"row": 2, "column": 3}):
         state["key"].cell = value
         renderer.given["on_cell_change"]()
+    state.clear()  # it came late: Streamlit has forgotten the component of the page before
+    renderer.given["on_cell_change"]()
     assert got == [{"row": 1}, {"row": 2, "column": 3}]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell import state
 from gptviz.ui.shell.prompt import READ_CHARACTERS, append, read
 from tests.conftest import random_lm
 
@@ -13,12 +13,6 @@ def test_what_no_text_can_hold_is_not_appended(monkeypatch):
     monkeypatch.setattr(state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}"))
     lm = random_lm(vocab_size=8192 + 64)
     assert "`<id 8200>`" in append(lm, lm.tokens(lm.encode("The cat")), 8200)
-
-
-def test_run_that_comes_without_its_box_changes_nothing(monkeypatch):
-    monkeypatch.setattr(state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}"))
-    monkeypatch.setattr(prompt.st, "session_state", {})
-    prompt._typed("prompt_box_1")
 
 
 def test_half_a_surrogate_pair_is_read_as_the_replacement_character(lm):

@@ -7,10 +7,17 @@ and be unreadable. This invisible component sees its background's colour change,
 from collections.abc import Callable
 from typing import Any
 
+import streamlit as st
+
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import component, exactly
 
 _component = component("theme_watch", changed=exactly(True))
+
+
+def mode_shown() -> Mode:
+    """Light or dark, as the browser shows the page."""
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def follow_theme(mode: Mode = "light", key: str = "gptviz_theme_watch") -> None:

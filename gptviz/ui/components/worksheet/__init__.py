@@ -10,22 +10,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import Limits, Refused, among, component, record
+from gptviz.ui.components.kernel import among, component, record, text
 from gptviz.ui.components.saved import Saved, stem
 
 LONGEST = 60  # characters of what may be typed into a cell
 
 
-def _typed(value: Any, _limits: Limits) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise Refused(f"{value!r} is no text of at most {LONGEST} characters")
-    return value
-
-
 _component = component(
     "worksheet",
-    number=record(sheet=among("editable"), row=among("rows"), column=among("columns"), text=_typed),
-    word=record(row=among("words"), text=_typed),
+    number=record(sheet=among("editable"), row=among("rows"), column=among("columns"), text=text(LONGEST)),
+    word=record(row=among("words"), text=text(LONGEST)),
     row=among("picked"),
 )
 
