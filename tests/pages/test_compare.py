@@ -49,6 +49,39 @@ def test_before_and_after_a_change(run_page, mini):
     assert np.abs(streams[:5]).max() < 1e-6 < streams[5:].max()
 
 
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        ({}, "own"),  # with and without the change, where nothing else is asked
+        ({"vs": "edits", "vs_edits": "z.5.0=zero"}, "z.5.0=zero"),
+        ({"vs": "model"}, "untrained"),  # a side that an address names stays
+        ({"vs_model": "mini-untrained"}, "untrained"),
+        ({"edits_off": "on"}, "untrained"),  # nothing is changed then
+    ],
+)
+def test_under_a_change_the_right_side_is_the_model_without_it(run_page, mini, query, right):
+    at = run_page("compare", edits="z.4.3=zero", **query)
+    lm = gptviz.load("mini-untrained") if right == "untrained" else mini
+    expected = lm.trace(DEFAULT_TEXT, edits=[right] if "=" in right else [])
+    left = mini.trace(DEFAULT_TEXT, edits=[] if "edits_off" in query else ["z.4.3=zero"])
+    shown = bars(at)
+    for side, trace in zip(shown, (left, expected), strict=True):
+        assert side.max() == pytest.approx(distribution(trace).max().item(), rel=1e-5)
+    assert at.query_params.get("vs") == query.get("vs")  # the address does not say what nobody chose
+
+
+def test_a_choice_of_sides_stays_when_the_change_is_taken_back(run_page):
+    at = run_page("compare", edits="z.4.3=zero")
+    switch = next(group for group in at.button_group if group.key == "compare_differs")
+    assert switch.value == "edits"
+    switch.set_value("text").run()
+    for edits in ("z.4.3=zero", ""):
+        at.session_state["edits"] = edits
+        at.run()
+        assert not at.exception and at.query_params["vs"] == "text"
+        assert "the other text" in prose_of(at)
+
+
 def test_another_text_is_paired_from_its_end(run_page, mini):
     at = run_page("compare", vs="text", vs_text="A mill. Seven green parrots sang behind the old")
     other = mini.trace("A mill. Seven green parrots sang behind the old")

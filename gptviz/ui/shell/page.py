@@ -144,8 +144,7 @@ def _present_switch(compares: bool) -> None:
                 page_target(COMPARE),
                 label="Compare with …",
                 icon=":material/compare:",
-                query_params=state.link()
-                | ({"vs": "edits"} if state.EDITS.value and not state.EDITS_OFF.value else {}),
+                query_params=state.link(),
                 help="This text and model beside another text, another model, or the unchanged model.",
             )
         st.button(

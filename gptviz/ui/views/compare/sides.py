@@ -1,6 +1,7 @@
 """The right side of the comparison: what it differs in from the left one, which is what the app has in hand.
 
-?vs=text, model or edits, with ?vs_text, ?vs_model or ?vs_edits; ?vs_block and ?vs_head where the two models'
+?vs=text, model or edits, with ?vs_text, ?vs_model or ?vs_edits; without it the model, or in a changed model
+the changes; ?vs_block and ?vs_head where the two models'
 heads are not the same ones; ?vs_all=on where many passes were asked for.
 """
 
@@ -28,9 +29,10 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.compare import words
 
 TEXT, MODEL, EDITS = "text", "model", "edits"
+_CHOICE = "compare_differs"  # the widget's key
 DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
 
-VS: Param[str] = Param("vs", str, MODEL, if_there)
+VS: Param[str | None] = Param("vs", str, None, if_there)  # None: as `asked` has it
 VS_TEXT: Param[str | None] = Param("vs_text", str, None)
 VS_MODEL: Param[str | None] = Param("vs_model", str, None)
 VS_EDITS: Param[str | None] = Param("vs_edits", str, None)
@@ -92,16 +94,30 @@ class Right:
     name: str
 
 
-def differs() -> str:
+def differs(scene: Scene) -> str:
     """Draw the choice what the two sides differ in."""
-    VS.within(DIFFERS)
-    return VS.widget(
-        st.segmented_control,
+    st.session_state[_CHOICE] = asked(scene)
+    st.segmented_control(
         "The right side differs in",
+        key=_CHOICE,
         options=list(DIFFERS),
         format_func=DIFFERS.__getitem__,
         required=True,
+        on_change=lambda: VS.set(st.session_state[_CHOICE]),
     )
+    return asked(scene)
+
+
+def asked(scene: Scene) -> str:
+    """Return what was chosen; where nothing was, a changed model is set beside the unchanged one.
+
+    What an address says of another model or text is a choice, too: so it was before there were changes.
+    """
+    chosen = VS.within(DIFFERS)
+    if chosen is not None:
+        return chosen
+    others = any(param.value is not None for param in (VS_TEXT, VS_MODEL, VS_BLOCK, VS_HEAD))
+    return MODEL if scene.other is None or others else EDITS
 
 
 def right(scene: Scene, kind: str) -> Right | None:

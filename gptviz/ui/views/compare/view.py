@@ -34,7 +34,7 @@ RANKED = 10  # of the heads that differ most, as buttons
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare_sides"):
-        kind = sides.differs()
+        kind = sides.differs(scene)
         other = sides.right(scene, kind)
     if other is None:
         return
