@@ -15,7 +15,7 @@ from gptviz import Edit
 from gptviz.edit_values import FOR_WEIGHTS, NAMES, shuffled
 from gptviz.sites import SITES
 
-PARROTS = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 NUMBERS = st.integers(0, 10**9 - 1)
@@ -175,11 +175,11 @@ def test_uniform_attention_is_each_rows_even_share(lm):
 
 @pytest.mark.parametrize(
     ("edits", "probability"),
-    [((), 0.906), (("z.4.3=zero",), 0.184), (("z.5.0+3+4+5+7=zero",), 0.0002)],
+    [((), 0.952), (("z.4.3=zero",), 0.183), (("z.5.0+3+4+5+7=zero",), 0.0004)],
 )
 def test_a_head_without_which_the_bundled_model_does_not_repeat_itself(mini, edits, probability):
     """Measured by hand outside of this code: which heads carry ` mill` from the first sentence."""
-    trace = mini.trace(PARROTS, keep=(), edits=[Edit.parse(text) for text in edits])
+    trace = mini.trace(STORY, keep=(), edits=[Edit.parse(text) for text in edits])
     (mill,) = mini.encode(" mill")
     found = torch.softmax(trace.logits().double(), dim=0)[mill].item()
     assert found == pytest.approx(probability, abs=5e-4 if probability > 0.01 else 5e-5)

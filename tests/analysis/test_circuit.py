@@ -157,7 +157,7 @@ def test_the_sets_of_a_large_circuit():
 
 
 def test_the_bundled_model_needs_its_induction_heads(mini):
-    """Of 48 heads 16 are enough; among them the previous-token head and two induction heads."""
+    """Of 48 heads 16 are enough; none of three heads of block 5 can be left out."""
     heads = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
     passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
     chosen = parse(heads, mini)
@@ -165,8 +165,8 @@ def test_the_bundled_model_needs_its_induction_heads(mini):
     assert value == pytest.approx(
         by_edits(mini, DEFAULT_TEXT, mini.encode(" mill")[0], chosen, "sample"), abs=1e-5
     )
-    assert value > goal(passes.whole) and passes.whole == pytest.approx(0.906, abs=0.0005)
-    for head in ((4, 3), (5, 0), (5, 3)):
+    assert value > goal(passes.whole) and passes.whole == pytest.approx(0.952, abs=0.0005)
+    for head in ((5, 0), (5, 3), (5, 6)):
         assert passes.of([set(chosen) - {head}])[0] < goal(passes.whole)
 
 

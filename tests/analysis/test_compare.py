@@ -15,7 +15,7 @@ from gptviz.analysis.compare import Alignment, align, grouped, heads_apart, stre
 from gptviz.edits import Edit
 from gptviz.trace import Token
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 def tokens(*pieces):

@@ -73,9 +73,9 @@ def test_the_bundled_models_pair(mini):
     stream, attention = (
         table[table["site"] == site]["effect"].to_numpy().reshape(6, -1) for site in ("resid_pre", "attn_out")
     )
-    assert stream.argmax(axis=1).tolist() == [10] * 6 and stream[:, 10].min() > 0.9
-    assert stream[:, :10].any() == False  # noqa: E712  (before the token that differs nothing is another)
-    assert attention[5].argmax() == 21 and attention[5, 21] > 0.9
+    assert stream.argmax(axis=1).tolist() == [7] * 6 and stream[:, 7].min() > 0.9
+    assert stream[:, :7].any() == False  # noqa: E712  (before the token that differs nothing is another)
+    assert attention[5].argmax() == 15 and attention[5, 15] > 0.9
     ids = [mini.encode(text) for text in (pair.text, pair.other)]
     barn, mill = (mini.encode(word)[0] for word in (" barn", " mill"))
     for row in table.iloc[np.argsort(-table["effect"].abs().to_numpy())[:8]].to_dict("records"):
@@ -290,7 +290,7 @@ def test_without_a_target_it_is_what_both_texts_say_first(mini):
 def test_bfloat16():
     lm = gptviz.load("mini", dtype="bfloat16")
     table = patching(lm, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "z"])
-    assert table["effect"].to_numpy()[:132].reshape(6, 22)[:, 10].min() > 0.85
+    assert table["effect"].to_numpy()[:96].reshape(6, 16)[:, 7].min() > 0.85
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
 
 
 def test_a_head_is_clicked_out_and_the_link_holds_the_circuit(open_page, settled, mini):
-    page = open_page("circuit", circuit=SIXTEEN, score="0.8697")
+    page = open_page("circuit", circuit=SIXTEEN, score="0.9764")
     passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
     heads = parse(SIXTEEN, mini)
     brings = values(page, "circuit_sheet", 0, "z")

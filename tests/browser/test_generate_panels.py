@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.browser.plots import values
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 def open_box(page, settled, name):

@@ -10,7 +10,7 @@ import torch
 from gptviz.analysis import logit_lens
 from tests.browser.plots import click, values
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 LONG = "Once upon a time a cat sat on the mat, and nobody knew why the cat sat there. " * 12
 
 
@@ -113,7 +113,7 @@ def test_a_phone_needs_no_scrolling_sideways(open_page):
     page = open_page("logit_lens", viewport=(390, 844), color_scheme="dark", text=TEXT)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     _, last, count = seen(page)
-    assert count == 22 and last == 21 and cell(page, 12, last).inner_text() == "·mill"
+    assert count == 16 and last == 15 and cell(page, 12, last).inner_text() == "·mill"
     box = page.get_by_test_id("lens").bounding_box()
     assert box["x"] + box["width"] <= 390
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.browser.plots import values
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 TURNED = """(at) => Math.abs(document.querySelector('.st-key-position_dials_0 .js-plotly-plot')
   ._fullData[3].x[1] - Math.cos(at)) < 1e-6"""

@@ -6,7 +6,7 @@ from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.paths import paths
 from tests.browser.plots import hover, values
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 def open_box(page, settled, key):

@@ -43,11 +43,11 @@ def test_at_first_all_heads_are_in(run_page, mini):
 
 
 def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
-    at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.8697")
+    at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.9764")
     size, value, brings = here(at)
     heads, mill = parse(SIXTEEN, mini), mini.encode(" mill")[0]
     assert size == 16 and value == pytest.approx(by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5)
-    assert f"{value:.4f}" == "0.8697" and len(at.success) == 1 and not at.warning
+    assert f"{value:.4f}" == "0.9764" and len(at.success) == 1 and not at.warning
     assert brings[4, 3] == pytest.approx(
         value - by_edits(mini, DEFAULT_TEXT, set(heads) - {(4, 3)}, mill), abs=1e-5
     )
@@ -55,10 +55,10 @@ def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
         by_edits(mini, DEFAULT_TEXT, {*heads, (2, 2)}, mill) - value, abs=1e-5
     )
     link = next(block.value for block in at.code if "score=" in block.value)
-    assert f"circuit={SIXTEEN}&score=0.8697" in link
+    assert f"circuit={SIXTEEN}&score=0.9764" in link
     for wrong in ("0.9423", "nan", "much"):
         at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score=wrong)
-        assert "0.8697" in at.warning[0].value and wrong in at.warning[0].value and not at.success
+        assert "0.9764" in at.warning[0].value and wrong in at.warning[0].value and not at.success
 
 
 def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):

@@ -248,7 +248,7 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
     assert np.allclose(picture[:, 1], p.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
 
 
-STORY = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
 INDUCTION = "z.5.0+3+4+5+7=zero"
 
 
@@ -329,7 +329,7 @@ def test_beams_of_a_changed_model_are_its_own(run_page, mini):
 
 
 def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):
-    at = run_page("generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@20=zero,z.5.0=zero")
+    at = run_page("generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@12=zero,z.5.0=zero")
     new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), [Edit.parse("z.5.0=zero")])
     assert ids_of(at) == new
-    assert any("z.4.3@20=zero" in caption.value for caption in at.caption)
+    assert any("z.4.3@12=zero" in caption.value for caption in at.caption)

@@ -23,7 +23,7 @@ from tests.pages.test_next_token import given
 from tests.specs import charts
 from tests.ui.views.test_snippets import saved
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ALL = ("looked", "saves", "surgery", "loops")
 
 

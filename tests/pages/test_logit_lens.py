@@ -17,7 +17,7 @@ from gptviz.ui.views.logit_lens.choice import MOST, PINNED
 from gptviz.ui.views.logit_lens.snippet import says_next
 from tests.specs import charts
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ROWS = 13
 
 
@@ -65,7 +65,7 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
     found = grid(run_page("logit_lens", text=TEXT, lens_colour=measure, target=target))
     p = lens.exp()
     top = p.topk(10, dim=-1)
-    assert found["ids"].shape == (ROWS, 22, 10) and len(found["tokens"]) == 22
+    assert found["ids"].shape == (ROWS, 16, 10) and len(found["tokens"]) == 16
     assert (found["ids"] == top.indices.numpy()).mean() > 0.999  # two almost equal may change places
     assert np.allclose(found["probabilities"], top.values, atol=1e-5)
     entropy = -(p * lens).sum(-1) / math.log(2)
@@ -94,9 +94,9 @@ def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT)
     top = lens[:, -1].argmax(-1).tolist()
     settled = max(i for i, token in enumerate(top) if token != top[-1]) + 1
-    assert grid(at)["row"] == settled - 1 and grid(at)["position"] == 21
+    assert grid(at)["row"] == settled - 1 and grid(at)["position"] == 15
     said = at.markdown[1].value
-    for shown in (show(mini, top[-1]), show(mini, top[settled - 1]), "position 21"):
+    for shown in (show(mini, top[-1]), show(mini, top[settled - 1]), "position 15"):
         assert shown in said
     assert f"{100 * lens[-1, -1].exp().max():.0f} %" in said
     other = run_page("logit_lens", text=TEXT, token=5, lens_row=2)
@@ -182,7 +182,7 @@ def test_the_rest_is_read_when_somebody_asks(run_page, little, mini):
     known = grid(at)["ids"].copy()
     at.button(key="lens_all").click().run()
     assert not at.exception
-    assert grid(at)["cells"]["known"] == [[0, 22]] and "lens_all" not in [b.key for b in at.button]
+    assert grid(at)["cells"]["known"] == [[0, 16]] and "lens_all" not in [b.key for b in at.button]
     assert (grid(at)["ids"][:, [0, 1, 2, 3, 8, 9, 10, 11]] == known).all()
     whole = grid(run_page("logit_lens", text=TEXT, token=10))["ids"]
     assert whole.shape == (ROWS, 4, 10)  # another person's page reads what that person looks at
@@ -218,8 +218,8 @@ def test_in_numbers_has_every_number(run_page, mini, lens):
     assert np.allclose(cell["probability"], p[6][cell["id"].tolist()], atol=1e-6)
     assert np.allclose(cell["final_probability"], p[-1][cell["id"].tolist()], atol=1e-6)
     assert np.allclose(curves["probability"][:ROWS], p[:, mill], atol=1e-6)
-    assert len(whole) == ROWS * 22
-    one = whole[(whole["position"] == 21) & (whole["depth"] == 11)].iloc[0]
+    assert len(whole) == ROWS * 16
+    one = whole[(whole["position"] == 15) & (whole["depth"] == 11)].iloc[0]
     assert one["id"] == p[11].argmax().item()
     assert one["probability of ·mill"] == pytest.approx(p[11, mill].item(), abs=1e-5)
 
@@ -227,7 +227,7 @@ def test_in_numbers_has_every_number(run_page, mini, lens):
 @pytest.mark.parametrize("start, stop", [(0, None), (3, 9)])
 def test_in_code_is_the_same_picture(mini, lens, capsys, start, stop):
     mill = mini.encode(" mill")[0]
-    picture = says_next(mini, TEXT, 21, 10, start, stop, [mill])
+    picture = says_next(mini, TEXT, 15, 10, start, stop, [mill])
     assert (picture == lens[:, start:stop].argmax(-1).numpy()).all()
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 2 * ROWS + 12
@@ -243,8 +243,8 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT, edits="z.4.3=zero", target=target, lens_row=12)
     found, p = grid(at), lens.exp()
     ghosts = found["cells"]["ghosts"]
-    was = np.frombuffer(base64.b64decode(ghosts["ids"]), "<u4").reshape(ROWS, 22)
-    share = np.frombuffer(base64.b64decode(ghosts["probabilities"]), "<f4").reshape(ROWS, 22)
+    was = np.frombuffer(base64.b64decode(ghosts["ids"]), "<u4").reshape(ROWS, 16)
+    share = np.frombuffer(base64.b64decode(ghosts["probabilities"]), "<f4").reshape(ROWS, 16)
     assert (was == p.argmax(-1).numpy()).mean() > 0.99
     assert np.allclose(share, p.max(-1).values, atol=1e-5)
     moved = was != found["ids"][..., 0]
@@ -263,7 +263,7 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
         at.session_state[name] = True
     at.run()
     column, followed, cells = (frame.value for frame in at.dataframe)
-    assert f"{column['probability'].iloc[-1]:.3f}" == "0.184"
-    assert f"{column['unchanged probability'].iloc[-1]:.3f}" == "0.906"
+    assert f"{column['probability'].iloc[-1]:.3f}" == "0.183"
+    assert f"{column['unchanged probability'].iloc[-1]:.3f}" == "0.952"
     assert np.allclose(followed["unchanged probability"][:ROWS], p[:, -1, target], atol=1e-5)
     assert np.allclose(cells["unchanged probability"], p.max(-1).values.T.reshape(-1), atol=1e-5)

@@ -166,8 +166,8 @@ def test_a_model_that_knows_nothing_is_no_better_than_a_guess():
 
 def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
     """Head 3 of block 4, off: each position's two losses, and their means, against torch."""
-    text = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old mill"
-    at = run_page("loss", text=text, token=21, edits="z.4.3=zero")
+    text = "The little birds sang beside the red mill. The little birds sang beside the red mill"
+    at = run_page("loss", text=text, token=15, edits="z.4.3=zero")
     ids = torch.tensor(mini.encode(text))
     head = mini.model.out_head.weight.detach()
     traces = [mini.trace(text, keep=["final"], edits=e) for e in ([Edit("z", 4, heads=[3])], [])]
@@ -177,14 +177,14 @@ def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
     assert np.allclose(chart["data"][1]["y"], was, atol=1e-4)
     lines = [shape["y0"] for shape in chart["layout"]["shapes"]][1:]
     assert lines == pytest.approx([now.mean().item(), was.mean().item()], abs=1e-4)
-    assert [fixed(math.exp(-x[21]), 3) for x in (now, was)] == ["0.184", "0.906"]
+    assert [fixed(math.exp(-x[15]), 3) for x in (now, was)] == ["0.183", "0.952"]
     for x in (now, was):
-        assert f"**{fixed(x.mean().item(), 4)} nats**" in said(at) and fixed(x[21].item(), 4) in said(at)
+        assert f"**{fixed(x.mean().item(), 4)} nats**" in said(at) and fixed(x[15].item(), 4) in said(at)
     dearest = int((now - was).abs().argmax())
     label = show_token(mini.tokens(ids.tolist())[dearest + 1].raw)
     assert f"`{label}`" in said(at).split("Moved most were")[1].split(";")[0]
     (rows,) = [row for row in table(at, "position") if "the target" in row[0]]
-    assert rows[3:5] == ["0.906", "0.184"]
+    assert rows[3:5] == ["0.952", "0.183"]
     at.session_state["numbers_loss"] = True
     at.run()
     frame = at.dataframe[0].value

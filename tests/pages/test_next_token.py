@@ -237,7 +237,7 @@ def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, position):
 
 
 EDITS = ("z.4.3=zero", "z.5.0+3+4+5+7=zero", "attn.0=uniform,mlp_out.2=mean")
-STORY = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 @pytest.mark.parametrize(
@@ -282,19 +282,19 @@ def test_the_tables_of_a_changed_model_have_both_columns(run_page, mini):
         tables[key] for key in (("rank", "token"), ("", "unchanged bits"), ("position", "token"))
     )
     row = candidates.iloc[0]
-    assert [f"{row[c]:.3f}" for c in ("unchanged probability", "probability")] == ["0.906", "0.184"]
+    assert [f"{row[c]:.3f}" for c in ("unchanged probability", "probability")] == ["0.952", "0.183"]
     assert candidates[["unchanged probability", "probability"]].sum().tolist() == pytest.approx([1, 1])
-    assert [f"{unsure[c][0]:.2f}" for c in ("unchanged bits", "bits")] == ["1.26", "8.26"]
+    assert [f"{unsure[c][0]:.2f}" for c in ("unchanged bits", "bits")] == ["0.63", "7.55"]
     assert surprise["unchanged bits"].iloc[-1] == pytest.approx(surprise["unchanged bits"].iloc[1:-1].mean())
     assert surprise["bits"].iloc[-1] > surprise["unchanged bits"].iloc[-1]
 
 
 def test_the_program_of_a_changed_model_gives_both(mini, capsys):
-    picture = bars(mini.edited(EDITS[0]), STORY, 21, also=(300,))
+    picture = bars(mini.edited(EDITS[0]), STORY, 15, also=(300,))
     assert picture.shape == (2, 12)
-    assert [f"{p:.3f}" for p in picture[:, 0]] == ["0.184", "0.906"]
+    assert [f"{p:.3f}" for p in picture[:, 0]] == ["0.183", "0.952"]
     shown = mini.trace(STORY, keep=[], edits=EDITS[:1]).logits().topk(10).indices
     assert np.allclose(picture[1, :10], mini.trace(STORY, keep=[]).logits().softmax(0)[shown], atol=1e-6)
     said = capsys.readouterr().out
-    assert "changed: 8192 of 8192 tokens kept, entropy 8.26 bits" in said
-    assert "unchanged: 8192 of 8192 tokens kept, entropy 1.26 bits" in said
+    assert "changed: 8192 of 8192 tokens kept, entropy 7.55 bits" in said
+    assert "unchanged: 8192 of 8192 tokens kept, entropy 0.63 bits" in said

@@ -12,7 +12,7 @@ from gptviz.lessons import positions as lesson
 from gptviz.ui.views.positions.snippet import position_rows
 from tests.specs import charts
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 def table(at, name):

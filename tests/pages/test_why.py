@@ -80,10 +80,10 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
 def test_the_story_of_mill_against_town_is_said(run_page):
     at = run_page("why", text=DEFAULT_TEXT, against=TOWN)
     parts, total, own, _ = sum_on_screen(at)
-    assert (round(total, 4), round(own, 4)) == (5.3284, 5.3284) and parts == 63
+    assert (round(total, 4), round(own, 4)) == (8.9311, 8.9311) and parts == 63
     sentence = next(element.value for element in at.markdown if "logit" in element.value)
-    assert "**5.33** above that of `·town`" in sentence
-    assert "4.87 from the" in sentence and "3.92 of it read from `·mill` (position 10)" in sentence
+    assert "**8.93** above that of `·town`" in sentence
+    assert "5.17 from the" in sentence and "4.16 of it read from `·mill` (position 7)" in sentence
 
 
 def test_another_target_and_head_run_no_model(run_page):
@@ -209,7 +209,7 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     assert np.allclose(grid["data"][0]["z"], new - old, atol=1e-5)
     before = source_tokens(mini.trace(DEFAULT_TEXT), mini.model, MILL)[5, 3]
     assert np.allclose(sources["data"][0]["z"][3], -before, atol=1e-5)  # off: nothing is left
-    assert any("**Unchanged,** the logit is 12.1" in element.value for element in at.markdown)
+    assert any("**Unchanged,** the logit is 13.5" in element.value for element in at.markdown)
     at.session_state["numbers_why"] = True
     at.run()
     frame = at.dataframe[0].value

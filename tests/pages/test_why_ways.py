@@ -18,7 +18,7 @@ from tests.pages.conftest import ROOT, AppTest
 from tests.specs import charts
 from tests.ui.views.test_snippets import saved
 
-TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 BOXES = {"paths": "why_paths_box", "flow": "why_flow_box", "agreement": "why_agreement_box"}
 OWN = 3  # charts of the page without its panels
 
@@ -48,7 +48,7 @@ def test_closed_they_draw_nothing_and_open_what_is_found(mini):
     drawn, above = found.above(0.005, 32), found.above(0.005)
     assert fig["data"][0]["customdata"][:, 0].sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
     said = words_on(at)
-    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in said and "5.33" in said
+    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in said and "8.93" in said
     assert len(charts(open_panels(text=TEXT, against=1647))) == len(charts(at)) - 1
 
 
@@ -131,10 +131,10 @@ def test_asked_for_it_is_done_a_few_at_a_time(monkeypatch):
 def test_in_code_is_the_same_picture(mini, capsys):
     trace = mini.trace(TEXT)
     token = int(trace.next_tokens(1)["id"].iloc[0])
-    got = edges(mini, TEXT, token, 1647, position=21)
+    got = edges(mini, TEXT, token, 1647, position=15)
     assert got.equals(paths(trace, mini.model, token, 1647).above(0.005, 32))
-    assert torch.equal(shares(mini, TEXT, 21), token_flow(trace, mini.model)[0])
-    assert torch.equal(shares(mini, TEXT, 21, "Attention rollout"), rollout(trace))
+    assert torch.equal(shares(mini, TEXT, 15), token_flow(trace, mini.model)[0])
+    assert torch.equal(shares(mini, TEXT, 15, "Attention rollout"), rollout(trace))
     found = side_by_side(mini, TEXT, token, position=9)
     assert len(found) == 9 and list(found)[-1] == "muting"
     assert "contribution" in capsys.readouterr().out

@@ -18,7 +18,7 @@ from gptviz.ui.models.choice import Choice, choice_from, params_of
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, at_most_last
 
-DEFAULT_TEXT = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+DEFAULT_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 # A longer address is refused by the server: 64 KiB, and a character takes up to 12 bytes there.
 LINK_CHARACTERS = 5000

@@ -97,7 +97,7 @@ def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
 
 
 CHANGED = {
-    "next_token": ("unchanged: 8192 of 8192 tokens kept, entropy 1.26 bits", "entropy 8.26 bits"),
+    "next_token": ("unchanged: 8192 of 8192 tokens kept, entropy 0.63 bits", "entropy 7.55 bits"),
     "loss": ("unchanged:", "changed:"),
     "logit_lens": ("unchanged:", "changed:"),
     "generate": ("unchanged p 1, rank 1", "unchanged:"),
@@ -106,7 +106,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_the_program_of_a_changed_model_gives_both(name, tmp_path, capsys):
-    text = "Seven green parrots sang behind the old mill. Seven green parrots sang behind the old"
+    text = "The little birds sang beside the red mill. The little birds sang beside the red"
     query = {"edits": "z.4.3=zero", "written": 1, "temperature": 0} if name == "generate" else {}
     at = run_page(name, text=text, **({"edits": "z.4.3=zero"} | query))
     at.session_state["in_code"] = True
