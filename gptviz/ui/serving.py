@@ -1,13 +1,19 @@
-"""What our server does beside Streamlit's: it compresses JavaScript and CSS, and has the components' code.
+"""What our server does beside Streamlit's: it compresses JavaScript and CSS, has the components' code, and
+bounds what is sent to it.
 
 A first visit takes 3 to 8 MB of them, a third of that as gzip. Streamlit leaves its `/static/` alone
 because Starlette's middleware would compress every file anew for every visitor; here a file is
 compressed once a process and kept, so that a class that opens the app at once costs no more than one.
-`app.py` hands `MIDDLEWARE` and `ROUTES` to `st.App`; what else is served Streamlit compresses itself.
+`app.py` hands `MIDDLEWARE`, `ROUTES` and `lifespan` to `st.App`; what else is served Streamlit compresses
+itself.
 """
 
+import asyncio
 import gzip
+import os
 from asyncio import Lock
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from anyio.to_thread import run_sync
 from cachetools import LRUCache
@@ -17,13 +23,21 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import runtime
 
 from gptviz.ui.components.code import PATH, served
+from gptviz.ui.models.room import absent, end, room
+from gptviz.ui.root import TRAININGS, UPLOADS, sweep
 
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
 SMALL = 1000  # bytes from which it pays
 TYPES = ("text/javascript", "application/javascript", "text/css", "application/json", "image/svg+xml")
+
+METRICS, METRICS_SETTING = "/_stcore/metrics", "GPTVIZ_METRICS"
+SENT_TO = "/_stcore/upload_file/"  # then the session, and the file's name for it
+# Streamlit keeps a session that broke off for 120 s; after that nothing can end it, and what it sent stays
+LEFT_SECONDS = 100.0
 
 # A part of a file, or the question whether it has changed, is answered by who has the file.
 _NOT_PLAIN = ("range", "if-none-match", "if-modified-since")
@@ -78,6 +92,61 @@ class CompressedStatic:
         return Headers(raw=headers.raw), body
 
 
+class Doors:
+    """ASGI middleware: what is sent must fit in the server's room, and goes soon after who sent it.
+
+    Streamlit's numbers about memory and visitors (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, app = scope.get("path", ""), self._app
+        if scope["type"] == "websocket":
+            try:
+                await app(scope, receive, send)
+            finally:
+                _look_again(absent())
+        elif path.rstrip("/").endswith(METRICS) and os.environ.get(METRICS_SETTING) != "1":
+            said = f"The numbers of this server are not public; {METRICS_SETTING}=1 makes them so."
+            await PlainTextResponse(said, 404)(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "PUT" and SENT_TO in path:
+            await self._receive(path.partition(SENT_TO)[2].partition("/")[0], scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    async def _receive(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A file, if there is room for it. Streamlit itself refuses who is no session of its own."""
+        length, this = Headers(scope=scope).get("content-length", ""), object()
+        if not (length.isascii() and length.isdigit() and len(length) < 16):
+            await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(scope, receive, send)
+            return
+        if runtime.get_instance().is_active_session(session):
+            why = room().receive(session, this, int(length))
+            if why is not None:
+                await PlainTextResponse(f"The file was not taken: {why}.", 413)(scope, receive, send)
+                return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            room().give(this)  # now Streamlit has it, and it is counted there
+            _look_again(absent())  # who sent it may have left meanwhile
+
+
+def _look_again(sessions: list[str]) -> None:
+    if sessions:
+        asyncio.get_running_loop().call_later(LEFT_SECONDS, end, sessions)
+
+
+@asynccontextmanager
+async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
+    """A server begins with removing what killed ones have left."""
+    for prefix in (TRAININGS, UPLOADS):
+        await run_sync(sweep, prefix)
+    yield {}
+
+
 def _wants_gzip(scope: Scope) -> bool:
     if scope["type"] != "http" or scope["method"] != "GET" or not any(f in scope["path"] for f in FOLDERS):
         return False
@@ -98,5 +167,5 @@ async def _component_code(request: Request) -> Response:
     return Response(text, media_type="text/javascript", headers=for_ever)
 
 
-MIDDLEWARE = [Middleware(CompressedStatic)]
+MIDDLEWARE = [Middleware(Doors), Middleware(CompressedStatic)]
 ROUTES = [Route(f"/{{base:path}}{PATH}/{{file}}", _component_code)]

@@ -2,10 +2,13 @@
 
 import gzip
 import re
+import time
 import urllib.error
 import urllib.request
 
 import pytest
+
+from tests.browser.conftest import ROOT, start_server, stop_server
 
 COUNT = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
   .map(entry => [new URL(entry.name).pathname, entry.encodedBodySize, entry.decodedBodySize])"""
@@ -24,6 +27,68 @@ def test_the_first_visit_is_compressed(open_page):
         assert sent < whole or whole < 1000, path
     assert sum(sent for _, sent, _ in loaded) < 1_500_000
     assert not any("plotly" in path for path, _, _ in loaded)  # Overview has no chart that needs it
+
+
+def test_a_servers_numbers_are_its_own(server):
+    for path in ("/_stcore/metrics", "/_stcore/metrics/", "/_stcore/%6detrics"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(server + path)
+
+
+APP = """
+import streamlit as st
+
+from gptviz.ui import serving
+
+serving.LEFT_SECONDS = 0.1
+app = st.App({script!r}, middleware=serving.MIDDLEWARE, routes=serving.ROUTES, lifespan=serving.lifespan)
+"""
+
+
+def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(browser, tmp_path):
+    """In memory, before anybody presses Load. The server's numbers, which this one shows, say how much."""
+    (tmp_path / "app.py").write_text(APP.format(script=str(ROOT / "app.py")))
+    killed = tmp_path / "gptviz-upload-killed"
+    killed.mkdir()
+    (killed / "server.lock").touch()  # which nobody holds
+    settings = {"GPTVIZ_METRICS": "1", "GPTVIZ_UPLOADS_MB": "3", "TMPDIR": str(tmp_path)}
+    process, url = start_server(
+        tmp_path, "--server.headless", "true", app=str(tmp_path / "app.py"), **settings
+    )
+    try:
+        assert not killed.exists()
+        page = browser.new_page()  # a refused file is an error in the browser's own log
+        page.goto(f"{url}/tokens?text=one")
+        held = re.compile(r'cache_memory_bytes{[^}]*"UploadedFileManager"[^}]*} (\d+)')
+
+        def in_memory():
+            found = held.search(urllib.request.urlopen(f"{url}/_stcore/metrics").read().decode())
+            return int(found[1]) if found else 0
+
+        def until(size):
+            for _ in range(600):
+                if in_memory() == size:
+                    return
+                time.sleep(0.1)
+            raise AssertionError(f"{in_memory()} bytes are held, not {size}")
+
+        page.get_by_role("button", name="More models").click()
+        files = page.get_by_role("dialog").locator("input[type=file]")
+        for name in ("first.pth", "second.pth"):
+            (tmp_path / name).write_bytes(bytes(2_000_000))
+        files.set_input_files(tmp_path / "first.pth")
+        until(2_000_000)
+        files.set_input_files(tmp_path / "second.pth")
+        page.get_by_text("The last file was not taken: this server takes at most").wait_for()
+        assert in_memory() == 2_000_000
+        page.close()
+        until(0)
+        session = "00000000-0000-4000-8000-000000000000"
+        request = urllib.request.Request(f"{url}/_stcore/upload_file/{session}/1", b"1", method="PUT")
+        with pytest.raises(urllib.error.HTTPError, match=r"40[03]"):  # Streamlit's: who is no session
+            urllib.request.urlopen(request)
+    finally:
+        stop_server(process)
 
 
 @pytest.mark.parametrize("way", ["gzip", "whole", "part"])

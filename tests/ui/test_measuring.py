@@ -37,6 +37,22 @@ def queue() -> Jobs:
     return Jobs(10**6, rest=lambda _: None)
 
 
+def test_so_many_wait_and_one_more_is_refused_until_there_is_room() -> None:
+    queue, work = Jobs(10**6, rest=lambda _: None, most_waiting=2), Steps()
+    queue.get("works", work)
+    assert work.at.acquire(timeout=WAIT)
+    waiting = [queue.get(name, work) for name in ("one", "two")]
+    refused = queue.get("three", work)
+    assert refused.state == "failed" and "2 measurements" in str(refused.error)
+    assert "GPTVIZ_MEASUREMENTS_WAITING" in str(refused.error) and queue.find("three") is None
+    waiting[0].stop()
+    assert queue.get("three", work).state == "waiting"
+    for number in range(2 * jobs.MOST_IDLE):
+        queue.get(number, work)  # refused, each of them, and none is kept
+    assert len(queue._jobs) == 4
+    work.go()
+
+
 def test_two_who_ask_at_once_get_one_job(queue: Jobs) -> None:
     work, got = Steps(), []
     threads = [threading.Thread(target=lambda: got.append(queue.get("a", work))) for _ in range(8)]

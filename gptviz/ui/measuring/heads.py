@@ -10,17 +10,18 @@ from gptviz.analysis.head_portrait import Portrait, portrait
 from gptviz.analysis.head_trial import Trial, trial
 from gptviz.progress import Progress
 from gptviz.ui import runs
-from gptviz.ui.measuring.jobs import Job, Jobs
+from gptviz.ui.measuring.jobs import WAITING, Job, Jobs
 from gptviz.ui.models.cache import model_cache
-from gptviz.ui.settings import cache_bytes
+from gptviz.ui.settings import cache_bytes, count
 
 SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
+MOST_WAITING = 32  # each is seconds of work with the bundled model, and minutes with a large one
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def jobs() -> Jobs:
     """The process's jobs; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
-    made = Jobs(cache_bytes(SETTING, DEFAULT_MEGABYTES))
+    made = Jobs(cache_bytes(SETTING, DEFAULT_MEGABYTES), most_waiting=count(WAITING, MOST_WAITING))
     atexit.register(made.close)
     model_cache().when_dropped(lambda model: made.forget(lambda key: _model_of(key) == model))
     return made

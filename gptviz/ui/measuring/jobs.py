@@ -16,6 +16,8 @@ from gptviz.sizes import nbytes_of
 R = TypeVar("R")
 
 LONGEST_REST = 1.0  # seconds
+WAITING = "GPTVIZ_MEASUREMENTS_WAITING"  # the setting for `most_waiting`
+MOST_IDLE = 100  # jobs that are remembered though they gave nothing
 GONE = 100.0  # seconds without a look: a tab in the background still looks once a minute
 
 
@@ -76,7 +78,8 @@ class Job(Generic[R]):
 class Jobs:
     """The process's jobs: those that wait, in the order in which they were asked for, and the last results.
 
-    At most `max_bytes` of results are kept, the ones that were not asked for the longest go first.
+    At most `max_bytes` of results are kept, the ones that were not asked for the longest go first. At most
+    `most_waiting` wait: one more fails at once, with a sentence, and is forgotten.
     """
 
     def __init__(
@@ -84,8 +87,9 @@ class Jobs:
         max_bytes: int,
         rest: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic,
+        most_waiting: int = 32,
     ):
-        self.max_bytes = max_bytes
+        self.max_bytes, self.most_waiting = max_bytes, most_waiting
         self._rest, self.now = rest, now
         self._jobs: dict[Hashable, Job[Any]] = {}  # the least recently asked for first
         self._waiting: list[Job[Any]] = []
@@ -103,6 +107,9 @@ class Jobs:
             if job is None:
                 job = Job(key, work, self)
             self._jobs[key] = job  # asked for just now
+            idle = [name for name, other in self._jobs.items() if other.state in ("failed", "stopped")]
+            for name in idle[:-MOST_IDLE]:  # each holds its model
+                del self._jobs[name]
         if new:
             self.start(job)
         return job
@@ -118,6 +125,14 @@ class Jobs:
                 return
             job._go.set()
             if job.state == "working":  # it was told to stop, and has not yet: it goes on, or `_do` queues it
+                return
+            if len(self._waiting) >= self.most_waiting:
+                job.state = "failed"
+                job.error = (
+                    f"{len(self._waiting)} measurements of this server's visitors wait already, and no more "
+                    f"may. Try again in a few minutes; whoever runs it can raise {WAITING}"
+                )
+                self._jobs.pop(job.key, None)  # whoever asks again gets another one
                 return
             self._queue(job)
             if self._thread is None:

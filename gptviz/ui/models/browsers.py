@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import UPLOAD
+from gptviz.ui.models.room import room
 from gptviz.ui.models.uploads import Sent, Upload, Uploads
 
 COOKIE = "_streamlit_xsrf"
@@ -154,8 +155,8 @@ def _visit(session: str, browser: str) -> str:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def browsers() -> Browsers:
     """The process's browsers."""
-    cache, limit = model_cache(), int(st.get_option("server.maxUploadSize")) * 2**20
+    cache = model_cache()
     return Browsers(
-        lambda: Uploads(limit, lambda number: cache.drop_all(f"{UPLOAD}{number}|")),
+        lambda: Uploads(room().of_one, lambda number: cache.drop_all(f"{UPLOAD}{number}|"), room()),
         lambda session: runtime.exists() and runtime.get_instance().is_active_session(session),
     )

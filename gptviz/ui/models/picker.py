@@ -17,6 +17,7 @@ from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.models.notice import Choose
+from gptviz.ui.models.room import let_go, refused
 from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
 from gptviz.ui.words import duration, escaped
 
@@ -24,6 +25,7 @@ MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
 # how often files were brought, the sentence why not, and that they were taken
 _TURN, _REFUSED, _BROUGHT = "gptviz_files_turn", "gptviz_files_refused", "gptviz_files_brought"
+EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
     "float32 is what the book uses. bfloat16 takes half the memory and keeps about three digits: "
@@ -52,6 +54,8 @@ def picker(model: InUse, choose: Choose) -> None:
     st.caption(facts(model))
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         st.session_state.pop(_REFUSED, None)
+        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+        let_go()  # the uploader is a new one
         window(asked, choose)
 
 
@@ -142,12 +146,20 @@ def _own_files(asked: Choice, choose: Choose) -> None:
     )
     if _REFUSED in st.session_state:
         st.error(st.session_state[_REFUSED])
+    _not_taken()
     if st.session_state.pop(_BROUGHT, False):
         st.rerun()  # the window closes, the page shows the model
     if models.paths_allowed():
         path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
         if path:
             _take(asked.named(f"{PATH}{path}"), choose)
+
+
+@st.fragment(run_every=EVERY_SECONDS)  # the browser says of a refused file no more than a number
+def _not_taken() -> None:
+    why = refused()
+    if why is not None:
+        st.error(f"The last file was not taken: {why}.")
 
 
 def _kept(upload: Upload, asked: Choice, choose: Choose) -> None:
@@ -180,6 +192,7 @@ def _bring(files: list[UploadedFile], asked: Choice, choose: Choose) -> None:
         st.session_state[_BROUGHT] = True
         choose(asked.named(f"{UPLOAD}{upload.number}"))
         models.retry()
+    let_go()
 
 
 def _repository(asked: Choice, choose: Choose) -> None:

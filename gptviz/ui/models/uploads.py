@@ -1,11 +1,10 @@
 """The checkpoints that people bring: files in a folder that belongs to one browser and goes with it."""
 
 import shutil
-import tempfile
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -13,10 +12,12 @@ from typing import Protocol
 
 from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError
+from gptviz.ui.models.room import Room
 
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
+LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
 class Sent(Protocol):
@@ -59,18 +60,19 @@ class Upload:
 class Uploads:
     """A browser's uploads. When it is cleared, or this object goes, so do its files.
 
-    `gone(number)` is called for each of them then.
+    `gone(number)` is called for each of them then. `room` is that of all browsers.
     """
 
-    def __init__(self, max_bytes: int, gone: Callable[[str], None]):
+    def __init__(self, max_bytes: int, gone: Callable[[str], None], room: Room | None = None):
         self.max_bytes = max_bytes
+        self.room = room or Room(max_bytes, max_bytes)
         self._all: dict[str, Upload] = {}
         self._gone = gone
-        weakref.finalize(self, _remove, self._all, gone)
+        weakref.finalize(self, _remove, self._all, gone, self.room)
 
     def clear(self) -> None:
         """Remove all of them."""
-        _remove(self._all, self._gone)
+        _remove(self._all, self._gone, self.room)
 
     def __iter__(self) -> Iterator[Upload]:
         return iter(list(self._all.values()))
@@ -83,22 +85,44 @@ class Uploads:
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
         self._check(files, list(names.values()), weights)
-        folder = Path(tempfile.mkdtemp(prefix="gptviz-upload-"))  # for this user's eyes only
         number = uuid.uuid4().hex
-        for file, name in names.items():
-            file.seek(0)
-            with (folder / name).open("wb") as copy:
-                shutil.copyfileobj(file, copy, 2**20)
+        self.room.take(number, sum(file.size for file in files))
+        try:
+            folder = self._write(number, names)
+        except BaseException:
+            self.room.give(number)
+            raise
         path = folder / weights[0] if len(files) == 1 else folder
         label = self._label(label or Path(weights[0]).stem)
         self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
         return self._all[number]
 
+    def _write(self, number: str, names: Mapping[Sent, str]) -> Path:
+        """A folder with all of these files. Raises CheckpointError, and then there is none."""
+        folder = None
+        try:
+            folder = self.room.root.path / number
+            folder.mkdir()
+            for file, name in names.items():
+                file.seek(0)
+                with (folder / name).open("wb") as copy:
+                    shutil.copyfileobj(file, copy, 2**20)
+        except BaseException as problem:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(problem, OSError):
+                raise
+            raise CheckpointError(
+                f"your files could not be written to the server's disk: {problem.strerror}. "
+                "Tell whoever runs it, or try again later"
+            ) from None
+        return folder
+
     def remove(self, number: str) -> None:
         """Remove one, if it is here."""
         upload = self._all.pop(number, None)
         if upload is not None:
-            _remove({number: upload}, self._gone)
+            _remove({number: upload}, self._gone, self.room)
 
     def _label(self, stem: str) -> str:
         taken = {upload.label for upload in self._all.values()}
@@ -106,6 +130,12 @@ class Uploads:
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         unknown = [name for name in names if not name.endswith((*WEIGHTS, *BESIDE))]
+        for name in names:
+            if len(name.encode()) > LONGEST_NAME or not name.isprintable():
+                raise CheckpointError(
+                    f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
+                    f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
+                )
         if unknown:
             raise CheckpointError(
                 f"{unknown[0]} is no file of a checkpoint; those end in {', '.join((*WEIGHTS, *BESIDE))}"
@@ -137,8 +167,9 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def _remove(uploads: dict[str, Upload], gone: Callable[[str], None]) -> None:
+def _remove(uploads: dict[str, Upload], gone: Callable[[str], None], room: Room) -> None:
     while uploads:
         _, upload = uploads.popitem()
         gone(upload.number)
         shutil.rmtree(upload.folder, ignore_errors=True)
+        room.give(upload.number)

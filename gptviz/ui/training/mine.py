@@ -9,11 +9,12 @@ from gptviz.training.live import LiveConfig, model_files
 from gptviz.ui.models.browsers import browsers, find_upload, keep_upload, visitor
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.training.queue import Heads, Queue, Training
+from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
 
 ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
 AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
 DEFAULT_MEGABYTES = 4096
+MOST_WAITING = 8  # for each that trains: the last of them waits about as long as eight trainings take
 
 
 def at_once() -> int:
@@ -25,7 +26,10 @@ def at_once() -> int:
 def queue() -> Queue:
     """The process's queue."""
     made = Queue(
-        at_once(), cache_bytes(DISK, DEFAULT_MEGABYTES), alone=max(1, min(ALONE, os.cpu_count() or 1))
+        at_once(),
+        cache_bytes(DISK, DEFAULT_MEGABYTES),
+        alone=max(1, min(ALONE, os.cpu_count() or 1)),
+        most_waiting=count(WAITING, MOST_WAITING * at_once()),
     )
     browsers().when_gone(made.clear)
     return made

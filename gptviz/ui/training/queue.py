@@ -9,7 +9,8 @@ import shutil
 import threading
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from gptviz.catalog import gigabytes
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
-from gptviz.ui.training.root import new_root
+from gptviz.ui.root import TRAININGS, Root
 from gptviz.ui.training.worker import Worker, launch
 
 MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
+WAITING = "GPTVIZ_TRAININGS_WAITING"  # the setting for `most_waiting`
 ACTIVE = ("waiting", "starting", "training")
 
 Heads = tuple[tuple[int, int], ...]
@@ -33,6 +35,7 @@ class Training:
         self.owner, self.number, self.label, self.run = owner, number, label, run
         self.worker: Worker | None = None  # the last one
         self.opened: dict[int, str] = {}  # step -> the upload that it was opened as
+        self.trouble: str | None = None  # a sentence, where it could not even start
         self._queue = queue
 
     @property
@@ -49,6 +52,8 @@ class Training:
         """waiting, starting, training, paused, stopped, done, failed or killed."""
         if self.place is not None:
             return "waiting"
+        if self.trouble is not None:
+            return "failed"
         said = self.run.status.state
         if self.worker is not None and self.worker.running:
             return "starting" if said == "new" else said
@@ -64,7 +69,7 @@ class Training:
         """A sentence on why it is over, where it did not come to its end."""
         status = self.run.status
         if self.state != "killed":
-            return status.said
+            return self.trouble or status.said
         how = "" if self.worker is None else f" ({self.worker.how_it_ended})"
         return (
             f"The training was ended from outside{how} after step {status.step:,} of {status.steps:,}. "
@@ -72,7 +77,10 @@ class Training:
         )
 
     def pause(self) -> None:
-        """Save and end the worker: its turn is the next one's. Nothing where it neither trains nor waits."""
+        """Save and end the worker: its turn is the next one's. Nothing where it neither trains nor waits.
+
+        This, `stop` and `resume` raise ValueError, a sentence, where the disk or the queue is full.
+        """
         self._queue.halt(self, "pause")
 
     def stop(self) -> None:
@@ -90,6 +98,8 @@ class Queue:
 
     A run has one of torch's threads, or `alone` of them if nobody else's trains or waits when it begins.
 
+    At most `most_waiting` wait; whoever comes then is refused.
+
     `close()`, or the end of the program, ends all workers and deletes all folders.
     """
 
@@ -99,10 +109,12 @@ class Queue:
         max_bytes: int,
         launch: Callable[[Path, int], Worker] = launch,
         alone: int = 1,
+        most_waiting: int = 100,
     ):
         self.at_once, self.max_bytes, self.alone = at_once, max_bytes, alone
+        self.most_waiting = most_waiting
         self._launch = launch
-        self._root, self._held = new_root()
+        self._root = Root(TRAININGS)
         self._all: dict[str, Training] = {}
         self._waiting: list[Training] = []
         self._running: dict[str, Worker] = {}
@@ -133,8 +145,19 @@ class Queue:
             self._check_room(owner)
             number = uuid.uuid4().hex[:12]
             label = f"run {1 + max((int(t.label.split()[1]) for t in self.of(owner)), default=0)}"
-            training = self._all[number] = Training(self, owner, number, label, make(self._root / number))
-            self.enter(training)
+            folder = None
+            try:
+                with _on_disk():
+                    folder = self._root.path / number
+                    training = self._all[number] = Training(self, owner, number, label, make(folder))
+                self.enter(training)
+                if training.trouble is not None:
+                    raise ValueError(training.trouble)
+            except BaseException:
+                self._all.pop(number, None)
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
         return training
 
     def _check_room(self, owner: str) -> None:
@@ -179,12 +202,19 @@ class Queue:
             trains = training.number in self._running and training.run.status.state not in ENDED
             if training in self._waiting or trains:
                 return
-            training.run.ask(None)
+            if len(self._waiting) >= self.most_waiting:
+                raise ValueError(
+                    f"{len(self._waiting)} trainings of this server's visitors wait already, which is all "
+                    f"that may: try again in a few minutes. Whoever runs it can raise {WAITING}"
+                )
+            with _on_disk():
+                training.run.ask(None)
+            training.trouble = None
             self._waiting.append(training)
             self._start_next()
 
     def halt(self, training: Training, wish: str) -> None:
-        with self._lock:
+        with self._lock, _on_disk():
             if training.number in self._running:
                 training.run.ask(wish)
                 return
@@ -199,9 +229,14 @@ class Queue:
         ready = [training for training in self._waiting if training.number not in self._running]
         for training in ready[: max(0, self.at_once - len(self._running))]:
             self._waiting.remove(training)
-            training.run.write_status(replace(training.run.status, state="new", said=None))
-            training.run.use_threads(1 if self._running or self._waiting else self.alone)
-            worker = self._launch(training.run.folder, training.run.config.threads)
+            try:
+                with _on_disk():
+                    training.run.write_status(replace(training.run.status, state="new", said=None))
+                    training.run.use_threads(1 if self._running or self._waiting else self.alone)
+                    worker = self._launch(training.run.folder, training.run.config.threads)
+            except ValueError as error:
+                training.trouble = str(error)
+                continue
             training.worker = self._running[training.number] = worker
             threading.Thread(target=self._wait, args=(training, worker), daemon=True).start()
 
@@ -223,7 +258,19 @@ class Queue:
                         Path(where, name).unlink(missing_ok=True)
 
 
-def _end(root: Path, waiting: list[Training], running: dict[str, Worker], lock: "threading.RLock") -> None:
+@contextmanager
+def _on_disk() -> Iterator[None]:
+    """What the system refuses becomes a ValueError, a sentence."""
+    try:
+        yield
+    except OSError as problem:
+        raise ValueError(
+            f"the server's disk did not take it: {problem.strerror}. Remove a run that you need no more, or "
+            "tell whoever runs the server"
+        ) from None
+
+
+def _end(root: Root, waiting: list[Training], running: dict[str, Worker], lock: "threading.RLock") -> None:
     with lock:
         waiting.clear()
         ending = list(running.values())
@@ -231,4 +278,4 @@ def _end(root: Path, waiting: list[Training], running: dict[str, Worker], lock: 
             worker.kill()
     for worker in ending:
         worker.wait()
-    shutil.rmtree(root, ignore_errors=True)
+    root.clear()

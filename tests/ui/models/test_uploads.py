@@ -10,6 +10,7 @@ import torch
 
 from gptviz.checkpoints import CheckpointError
 from gptviz.loading import plan
+from gptviz.ui.models.room import Room
 from gptviz.ui.models.uploads import Uploads
 from tests.checkpoints import makers
 
@@ -68,7 +69,8 @@ def test_a_real_checkpoint_of_the_book_loads(uploads):
 )
 def test_a_name_is_never_a_path(uploads, name, kept):
     upload = uploads.keep([sent(name)])
-    assert upload.path == upload.folder / kept and upload.folder.parent == Path(tempfile.gettempdir())
+    assert upload.path == upload.folder / kept and upload.folder.parent == uploads.room.root.path
+    assert upload.folder.parent.parent == Path(tempfile.gettempdir())
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,10 @@ def test_a_name_is_never_a_path(uploads, name, kept):
         (["config.json"], "config.json was sent, without weights"),
         ([], "nothing was sent"),
         (["a/model.pth", "b/model.pth"], "model.pth was sent twice"),
+        (["x" * 296 + ".pth"], "has 300 bytes, and at most 200 work"),
+        (["漢" * 90 + ".pth"], "has 274 bytes"),
+        (["a\0b.pth"], r"'a\\x00b.pth' is no name for a file here"),
+        (["model.pth", "a\nb.json"], "is no name for a file here"),
     ],
 )
 def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp_path, monkeypatch):
@@ -85,6 +91,38 @@ def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp
     with pytest.raises(CheckpointError, match=says):
         uploads.keep([sent(name) for name in names])
     assert not list(uploads) and not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(uploads, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(CheckpointError, match="written to the server's disk: No space left on device"):
+        uploads.keep([sent("a.pth")])
+    monkeypatch.undo()
+    assert [path.name for path in uploads.room.root.path.iterdir()] == ["server.lock"] and not list(uploads)
+    assert uploads.keep([sent("a.pth", b"1" * 10_000_000)])  # all of the room is there again
+
+
+def test_all_browsers_together_are_limited_on_the_disk_and_in_memory(gone):
+    waits = {}
+    room = Room(10, 8, lambda: waits)
+    first, second = (Uploads(10, gone.append, room) for _ in range(2))
+    kept = first.keep([sent("a.pth", b"123456")])
+    with pytest.raises(CheckpointError, match=r"from all its visitors together.* GPTVIZ_UPLOADS_MB"):
+        second.keep([sent("b.pth", b"12345")])
+    assert room.receive("session", "file", 4) is None
+    assert "from all its visitors" in room.receive("other", "file 2", 1) == room.refused("other")
+    room.give("file")
+    waits["session"] = 4  # now Streamlit has it
+    with pytest.raises(CheckpointError):
+        second.keep([sent("b.pth", b"1")])
+    first.remove(kept.number)
+    assert room.receive("other", "file 2", 6) is None and room.refused("other") is None
+    room.give("file 2")
+    assert "from one visitor" in room.receive("session", "file 3", 5)
+    assert "from one visitor" in room.refused("session")
 
 
 def test_all_of_a_browser_together_are_limited(gone):

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from gptviz.training.live import begin, train
+from gptviz.ui.root import TRAININGS, UPLOADS, Root, sweep
 from gptviz.ui.training.queue import MOST_OF_ONE, Queue
-from gptviz.ui.training.root import new_root
 from tests.training.live.conftest import tiny
 
 
@@ -147,7 +147,7 @@ def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     train(run.run.folder)
     workers[2].end()
     until(lambda: run.state == "done")
-    straight = train(begin(queue._root / "straight", tiny()).folder)
+    straight = train(begin(queue._root.path / "straight", tiny()).folder)
     assert run.run.measures == straight.measures
 
 
@@ -186,25 +186,77 @@ def test_real_processes_train_pause_go_on_and_can_be_killed():
     run.pause()
     until(lambda: run.state == "paused" and not run.worker.running)
     assert 0 < run.run.status.step < 5000
-    here = train(begin(queue._root / "here", tiny(steps=5000, every=500)).folder, stop_at=1)
+    here = train(begin(queue._root.path / "here", tiny(steps=5000, every=500)).folder, stop_at=1)
     assert run.run.measures[0] == here.measures[0]  # what the page runs is what the library runs
     run.resume()
     until(lambda: run.state == "training")
     os.kill(run.worker.pid, signal.SIGKILL)
     until(lambda: run.state == "killed")
     assert "SIGKILL" in run.said
-    root = queue._root
+    root = queue._root.path
     queue.close()
     assert not root.exists()
 
 
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_server_takes_no_more_than_so_many_that_wait():
+    queue = Queue(1, 10**9, Played, most_waiting=2)
+    runs = [queue.start(f"visitor {i}", tiny()) for i in range(3)]  # each of them new: one without a cookie
+    with pytest.raises(ValueError, match=r"2 trainings .* wait already.* GPTVIZ_TRAININGS_WAITING"):
+        queue.start("visitor 3", tiny())
+    assert queue.of("visitor 3") == () and len(list(queue._root.path.iterdir())) == 3 + 1  # and the lock
+    runs[1].pause()
+    queue.start("visitor 3", tiny())
+    with pytest.raises(ValueError, match="wait already"):
+        runs[1].resume()
+    assert runs[1].state == "paused"
+    queue.close()
+
+
+@pytest.mark.parametrize("at", ["path", "begin", "launch"])
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
+    queue = Queue(1, 10**9, full if at == "launch" else Played)
+    (queue._root.path / "before").mkdir()
+    if at == "path":
+        monkeypatch.setattr(Root, "path", property(full))
+    if at == "begin":
+        monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
+    with pytest.raises(ValueError, match=r"disk did not take it: No space left on device\. Remove a run"):
+        queue.start("visitor", tiny())
+    monkeypatch.undo()
+    assert queue.of("visitor") == ()
+    assert sorted(path.name for path in queue._root.path.iterdir()) == ["before", "server.lock"]
+    queue.close()
+
+
+def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypatch, played):
+    queue, workers = played
+    trains, waits = queue.start("one", tiny()), queue.start("two", tiny())
+    monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
+    with pytest.raises(ValueError, match="No space left on device"):
+        trains.pause()
+    workers[0].end()
+    until(lambda: waits.state == "failed")
+    assert "No space left on device" in waits.said and not waits.active
+
+
 def test_what_a_killed_server_left_is_removed_by_the_next_and_by_nobody_else(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    root, held = new_root()
-    other, _held = new_root()
     (tmp_path / "gptviz-training-not-ours").mkdir()
-    assert root.exists() and other.exists()
-    held.close()  # as the system does for a process that ends
-    third, _also = new_root()
-    assert not root.exists() and other.exists() and third.exists()
+    killed, lives, other = Root(TRAININGS), Root(TRAININGS), Root(UPLOADS)
+    assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]  # a disk may be full
+    for root in (killed, lives, other):
+        (root.path / "something").mkdir()
+    killed._made[1].close()  # as the system does for a process that ends
+    third = Root(TRAININGS)
+    assert third.path.exists() and not killed._made[0].exists() and lives.path.exists()
     assert (tmp_path / "gptviz-training-not-ours").exists()
+    other._made[1].close()
+    sweep(UPLOADS)
+    assert not other._made[0].exists() and lives.path.exists()
+    lives.clear()
+    third.clear()
+    assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]

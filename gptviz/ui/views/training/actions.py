@@ -49,8 +49,13 @@ def _button(label: str, icon: str, action: Callable[..., None], *args: str, disa
 
 def _do(number: str, what: str) -> None:
     training = find_training(number)
-    if training is not None:
+    if training is None:
+        return
+    choice.say(None)
+    try:
         {"pause": training.pause, "stop": training.stop, "resume": training.resume}[what]()
+    except ValueError as error:
+        choice.say(str(error))
 
 
 def _remove(number: str) -> None:

@@ -1,0 +1,121 @@
+"""How much of what visitors bring this server holds, all of them together: on its disk and in its memory.
+
+A file that is sent waits in Streamlit's memory until somebody presses "Load these files"; then it lies on
+the disk. What a session left in memory goes soon after the session.
+"""
+
+import functools
+import gc
+import threading
+from collections.abc import Callable, Hashable, Mapping
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from gptviz.catalog import gigabytes
+from gptviz.checkpoints import CheckpointError
+from gptviz.ui.root import UPLOADS, Root
+from gptviz.ui.settings import cache_bytes
+
+SETTING, DEFAULT_MEGABYTES = "GPTVIZ_UPLOADS_MB", 4096
+
+
+class Room:
+    """At most `max_bytes` of all visitors together, `of_one` of one session in memory.
+
+    `sent()` says how many bytes of each session wait in memory. `root` is where files lie.
+    """
+
+    def __init__(self, max_bytes: int, of_one: int, sent: Callable[[], Mapping[str, int]] = dict):
+        self.max_bytes, self.of_one, self.root = max_bytes, of_one, Root(UPLOADS)
+        self._sent = sent
+        self._taken: dict[Hashable, int] = {}
+        self._refused: dict[str, str] = {}  # session -> the sentence why its last file was not taken
+        self._lock = threading.Lock()
+
+    def take(self, what: Hashable, size: int) -> None:
+        """So many bytes are to come, until `give(what)`. Raises CheckpointError where they are too many."""
+        with self._lock:
+            if sum(self._taken.values()) + sum(self._sent().values()) + size > self.max_bytes:
+                raise CheckpointError(
+                    f"this server takes at most {gigabytes(self.max_bytes)} from all its visitors together, "
+                    f"and {gigabytes(size)} more is too much now: try again when others have left. "
+                    f"Whoever runs it can raise {SETTING}"
+                )
+            self._taken[what] = size
+
+    def give(self, what: Hashable) -> None:
+        """They are gone, or were never there."""
+        with self._lock:
+            self._taken.pop(what, None)
+
+    def receive(self, session: str, what: Hashable, size: int) -> str | None:
+        """`take` for a file that a session sends: None, or why not, which the session is also told."""
+        try:
+            if self._sent().get(session, 0) + size > self.of_one:
+                raise CheckpointError(
+                    f"this server takes at most {gigabytes(self.of_one)} from one visitor: load the files "
+                    "that you have sent, or take them back. Whoever runs it can raise server.maxUploadSize"
+                )
+            self.take(what, size)
+        except CheckpointError as error:
+            self._refused[session] = str(error)
+            return str(error)
+        self._refused.pop(session, None)
+        return None
+
+    def refused(self, session: str) -> str | None:
+        """Why the last file of this session was not taken."""
+        return self._refused.get(session)
+
+    def forget(self, session: str) -> None:
+        """Whatever was said to a session."""
+        self._refused.pop(session, None)
+
+
+def sent() -> dict[str, int]:
+    """Bytes of files that wait in Streamlit's memory, by session."""
+    manager = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    if not isinstance(manager, MemoryUploadedFileManager):
+        return {}
+    files = {session: list(held.values()) for session, held in list(manager.file_storage.items())}
+    return {session: sum(len(file.data) for file in held) for session, held in files.items()}
+
+
+@functools.cache
+def room() -> Room:
+    """The process's room: MB in the environment variable GPTVIZ_UPLOADS_MB."""
+    of_one = int(st.get_option("server.maxUploadSize")) * 2**20
+    return Room(cache_bytes(SETTING, DEFAULT_MEGABYTES), of_one, sent)
+
+
+def let_go() -> None:
+    """Take what this session has sent out of Streamlit's memory: it was loaded, or is wanted no more."""
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_session_files(context.session_id)
+        room().forget(context.session_id)
+
+
+def refused() -> str | None:
+    """Why the last file that this session sent was not taken."""
+    context = get_script_run_ctx()
+    return None if context is None else room().refused(context.session_id)
+
+
+def absent() -> list[str]:
+    """The sessions that are not connected, and have sent files."""
+    return [session for session in sent() if not runtime.get_instance().is_active_session(session)]
+
+
+def end(sessions: list[str]) -> None:
+    """End those of the sessions that have not come back, with all they sent. In the server's event loop."""
+    gone = set(sessions) & set(absent())
+    for session in gone:
+        room().forget(session)
+        runtime.get_instance().close_session(session)  # it holds the files as well
+        runtime.get_instance().uploaded_file_mgr.remove_session_files(session)
+    if gone:
+        gc.collect()  # sessions are full of circles

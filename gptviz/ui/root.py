@@ -1,0 +1,66 @@
+"""The folder that holds what a server keeps for its visitors, and goes with it, however it goes."""
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: there, what a killed server leaves stays until somebody empties the folder
+    fcntl = None  # type: ignore[assignment]
+
+TRAININGS, UPLOADS = "gptviz-training-", "gptviz-upload-"
+LOCK = "server.lock"
+
+
+class Root:
+    """A folder for this user's eyes only, made when something is first put into it: a disk may be full."""
+
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+        self._made: tuple[Path, IO[bytes]] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def path(self) -> Path:
+        """The folder, with a locked file by which others see that we are here. Raises OSError."""
+        with self._lock:
+            if self._made is None:
+                sweep(self._prefix)
+                root = Path(tempfile.mkdtemp(prefix=self._prefix))
+                held = (root / f"{LOCK}.partial").open("wb")  # gets its name when it is locked
+                if fcntl is not None:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.replace(root / f"{LOCK}.partial", root / LOCK)
+                self._made = root, held
+            return self._made[0]
+
+    def clear(self) -> None:
+        """Remove it with all that is in it, and let go of it."""
+        with self._lock:
+            if self._made is not None:
+                shutil.rmtree(self._made[0], ignore_errors=True)
+                self._made[1].close()
+                self._made = None
+
+
+def sweep(prefix: str) -> None:
+    """Remove the folders of servers that are gone, which only a killed one leaves."""
+    for old in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        if _is_left(old / LOCK):
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_left(lock: Path) -> bool:
+    """Whether nobody holds the lock any more: the system lets go of it when a process ends."""
+    if fcntl is None:
+        return False
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody holds it, or it is not there, or not ours to read
+        return False
+    return True
