@@ -41,7 +41,7 @@ UI_FLOORS = [
     {"measuring"},
     {"runs", "training"},
     {"models", "components"},
-    {"words", "tables", "glossary", "settings"},
+    {"words", "tables", "glossary", "settings", "root"},
 ]
 UI_FLOOR = {room: floor for floor, rooms in enumerate(UI_FLOORS) for room in rooms}
 
