@@ -1,9 +1,11 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
 import io
+import itertools
 import logging
 import random
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +13,10 @@ from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
 import gptviz
+from gptviz.catalog import Entry
 from gptviz.checkpoints import transfer
 from gptviz.ui.models import in_use as models
+from gptviz.ui.models import limits
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from tests.checkpoints import makers
@@ -326,3 +330,43 @@ def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
     if way == "upload":
         assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
     assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
+
+
+NAMES = ("Mary", "John", "Tom", "Jack", "Alice", "Henry", "Emma", "George")
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "says"),
+    [
+        ("tokens", {"text": "Привет, как"}, "`П`"),
+        ("overview", {"text": "When Mary and John went out, John gave it to"}, "`Mary` or `John`"),
+        ("generate", {"text": "Once upon a time", "written": 40}, "thread of a story"),
+        ("generate", {"text": "Once upon a time, said Mr. Smith", "written": 4}, None),
+        ("tokens", {"text": "Привет", "model": "mini-untrained"}, None),
+    ],
+)
+def test_what_the_bundled_model_cannot_do_is_said_where_it_shows(run_page, page, query, says, monkeypatch):
+    at = run_page(page, **query)
+    found = [e.value for e in at.caption if "262 English books, nothing else" in e.value]
+    assert [says in one for one in found] == ([True] if says else [])
+    assert not says or "More models" in found[0]
+    here = Entry("gpt2", gptviz.load("mini").config, "", 5)
+    monkeypatch.setattr(limits, "catalog", lambda: [here])
+    monkeypatch.setattr(Entry, "folder", lambda entry: Path("."))
+    at = run_page(page, **query)
+    offered = [button for button in at.button if button.label == "Read it with gpt2"]
+    assert len(offered) == bool(says)
+    for one in offered:
+        one.click().run()
+        assert at.query_params["model"] == "gpt2"
+
+
+def test_the_bundled_model_does_not_keep_names_apart(mini):
+    """Of two names in the sentence, the one that is meant is the more probable about as often as not."""
+    text = "When {0} and {1} went to the shop, {1} gave the book to"
+    right = []
+    for pair in itertools.permutations(NAMES, 2):
+        logits = mini.trace(text.format(*pair), keep=[]).logits()
+        meant, other = (logits[mini.encode(f" {name}")[0]] for name in pair)
+        right.append(float(meant > other))
+    assert len(right) == 56 and sum(right) / len(right) < 0.7

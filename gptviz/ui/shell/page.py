@@ -19,8 +19,8 @@ from gptviz.trace import Token
 from gptviz.ui import glossary, runs
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
+from gptviz.ui.models.limits import limits
 from gptviz.ui.models.notice import notice
 from gptviz.ui.models.picker import picker
 from gptviz.ui.models.switch import follow
@@ -109,9 +109,9 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         st.markdown("### gptviz")
         draw_links()
         st.space("small")
-        picker(model, _choose)
+        picker(model, state.choose_model)
         prompt_box.special_switch()
-    notice(model, _choose)
+    notice(model, state.choose_model)
     return Frame(title=title, key=model.key, plain_load=models.code_of(model), mode=mode, params=own)
 
 
@@ -167,10 +167,6 @@ def _model() -> InUse:
         st.stop()
 
 
-def _choose(choice: Choice) -> None:
-    state.change(model=choice)
-
-
 # ---- the second: the prompt, as the model reads it ----
 
 
@@ -193,6 +189,7 @@ def read(made: Frame) -> Prompted:
                 st.warning(said)
         if switched:
             st.caption(switched)
+        limits(made.key, lm, prompt.text, state.choose_model)
     return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place, changed)
 
 

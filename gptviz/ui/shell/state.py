@@ -107,6 +107,11 @@ def change(**changes: Any) -> Prompt:
     return current()
 
 
+def choose_model(choice: Choice) -> None:
+    """Have every page show another model."""
+    change(model=choice)
+
+
 def lost_characters() -> int | None:
     """How long the text of this link was, where the server no longer has more of it than the link."""
     said, _, name = (KEPT.value or "").partition(".")

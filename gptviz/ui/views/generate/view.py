@@ -15,7 +15,8 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import runs
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
-from gptviz.ui.shell import address
+from gptviz.ui.models.limits import limits
+from gptviz.ui.shell import address, state
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
@@ -110,6 +111,7 @@ def _say(scene: Scene, written: Written, step: WrittenStep, drawn: Draw, ended: 
     prose(said, "token", "temperature")
     if ended and number == count:
         st.markdown(words.ended(play.STOP.value if step.id != end_of_text(scene.lm) else ""))
+    limits(scene.key, scene.lm, "", state.choose_model, written=count)
     if count == LONGEST:
         st.caption(words.longest(LONGEST))
     if written.slid(written.chosen):

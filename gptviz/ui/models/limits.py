@@ -1,0 +1,52 @@
+"""What the bundled model cannot do, said where a text asks for it, with a way to a model that can."""
+
+import re
+from collections.abc import Callable
+
+import streamlit as st
+
+from gptviz import LanguageModel
+from gptviz.catalog import catalog
+from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
+
+LONG_TOKENS = 40  # from here on what it writes is more than a sentence or two
+
+# a capital that no full stop, quotation mark or line break calls for, without titles and months
+_NAME = re.compile(r"(?<=[a-z,;] )(?!Mr|Mrs|Miss|Dr|Sir|Lady|Lord|God|Chapter)[A-Z][a-z]{2,}\b")
+
+
+def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
+    """Return what the bundled model cannot do with a text, or beyond `written` tokens of its own; or None."""
+    strange = next((c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None)
+    if strange is not None:
+        return (
+            f"It has no token for `{strange}`: it reads the letter's bytes, and what it says next is a guess."
+        )
+    names = list(dict.fromkeys(_NAME.findall(text)))
+    if len(names) > 1:
+        return f"It seldom knows which of two names is meant, `{names[0]}` or `{names[1]}`."
+    if written >= LONG_TOKENS:
+        return "It keeps the style of its books for long, and the thread of a story for a sentence or two."
+    return None
+
+
+def limits(
+    key: str, lm: LanguageModel, text: str, choose: Callable[[Choice], None], written: int = 0
+) -> None:
+    """Draw that sentence if the key is the bundled model's, and a button to a GPT-2 that is here."""
+    said = limit(lm, text, written) if key.split("|")[0] == DEFAULT_MODEL else None
+    if said is None:
+        return
+    other = next((entry.name for entry in catalog() if entry.folder() is not None), None)
+    rest = "" if other else " GPT-2 has read more: *More models …* in the sidebar."
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"gv_limit_{bool(written)}"
+    ):
+        st.caption(f"mini has read 262 English books, nothing else. {said}{rest}", width="content")
+        if other:
+            st.button(
+                f"Read it with {other}",
+                key=f"limit_other_{bool(written)}",
+                on_click=choose,
+                args=(Choice(other),),
+            )
