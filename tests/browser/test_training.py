@@ -16,6 +16,7 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     # its process gives way to everything else here: beside other tests it waits for a core
     page.get_by_text("Done: step 60 of 60").wait_for(timeout=240_000)
     settled(page)
+    assert "training_step" not in page.url  # nobody touched the slider: it followed the last snapshot
     assert values(page, "training_curves", 1, "x").tolist() == [0, 20, 40, 60]
     loss = values(page, "training_curves", 1, "y")
     last = page.get_by_test_id("training-sample").text_content()

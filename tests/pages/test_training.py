@@ -2,12 +2,14 @@
 
 import html
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gptviz.analysis.anatomy import anatomy
 from gptviz.training.live import LiveConfig, task_for, train
+from gptviz.training.live.snapshots import Snapshots
 from gptviz.ui.training import Queue, mine
 from gptviz.ui.views.training.presets import PRESETS, named
 from gptviz.ui.views.training.snippet import train_one
@@ -90,6 +92,17 @@ def progress(at):
     return at.main.caption[0].value
 
 
+def shown(at):
+    """What the model of the snapshot on the screen wrote."""
+    (said,) = [e.proto.body for e in at.get("html") if 'data-testid="training-sample"' in e.proto.body]
+    return html.unescape(said.split("<b>")[1].split("</b>")[0])
+
+
+def placed(widgets, name):
+    """The widget of this name, wherever the program has put it."""
+    return next(widget for widget in widgets if (widget.key or "").startswith(name))
+
+
 def the_run(queue):
     (training,) = queue._all.values()
     return training.run
@@ -126,15 +139,41 @@ def test_the_slider_goes_through_the_snapshots(queued):
     queue = queued()
     at = started()
     run = the_run(queue)
-    assert at.select_slider(key="training_slider").value == 40
+    assert at.select_slider(key="training_slider").value == "newest" and shown(at) == run.measures[2].sample
     at.select_slider(key="training_slider").set_value(20).run()
     assert at.session_state["training_step"] == 20
-    samples = [e.proto.body for e in at.get("html") if 'data-testid="training-sample"' in e.proto.body]
-    assert len(samples) == 1 and html.escape(run.measures[1].sample) in samples[0]
+    assert shown(at) == run.measures[1].sample
     marks = {shape["x0"] for shape in charts(at)[0]["layout"]["shapes"] if shape["x0"] == shape["x1"]}
     assert marks == {20}
     _, block, head = run.measures[1].best_induction
     assert at.subheader[0].value == f"Block {block}, head {head}"
+
+
+def test_what_nobody_touched_follows_the_last_snapshot_and_what_was_touched_stays(queued, monkeypatch):
+    """A browser that has not yet drawn the newest says what it drew before, with each of its looks."""
+    queue = queued()
+    with monkeypatch.context() as until_step_20:
+        until_step_20.setattr(Snapshots, "steps", lambda self: [0, 20])
+        at = started()
+        early = at._tree.get_widget_states()
+    run = the_run(queue)
+    for _ in range(2):
+        at._run(early)
+        assert "training_step" not in at.query_params and shown(at) == run.measures[2].sample
+        at.run()
+    assert placed(at.number_input, "training_fork_steps").value == 240
+    at.session_state["training_step"] = 0  # as a click on the curve does
+    at.run()
+    at._run(early)
+    assert at.query_params["training_step"] == "0" and shown(at) == run.measures[0].sample
+    # how far a fork goes, and which head it has off, follow as well until they are touched
+    assert placed(at.number_input, "training_fork_steps").value == 200
+    placed(at.number_input, "training_fork_steps").set_value(150).run()
+    placed(at.selectbox, "training_fork_head").set_value((0, 1)).run()
+    at.select_slider[0].set_value("newest").run()
+    assert placed(at.number_input, "training_fork_steps").value == 150
+    assert placed(at.selectbox, "training_fork_head").value == (0, 1)
+    assert shown(at) == run.measures[2].sample
 
 
 def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
@@ -142,8 +181,8 @@ def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
     at = started()
     first = the_run(queue)
     at.select_slider(key="training_slider").set_value(20).run()
-    at.selectbox(key="training_fork_head").set_value(1).run()  # block 0, head 0
-    at.number_input(key="training_fork_steps").set_value(40).run()
+    placed(at.selectbox, "training_fork_head").set_value((0, 0)).run()
+    placed(at.number_input, "training_fork_steps").set_value(40).run()
     at.button(key="training_fork_go").click().run()
     assert not at.exception and len(queue._all) == 2
     fork = list(queue._all.values())[1]
@@ -157,6 +196,46 @@ def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
     assert [m.step for m in fork.run.measures] == [0, 20, 40]
     assert fork.run.measures[0] == first.measures[0]
     assert fork.run.measures[2].validation != first.measures[2].validation
+
+
+def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued):
+    queue = queued()
+    at = started()
+    run, born = the_run(queue), ((0.05, 0.05), (0.61, 0.04))
+    low = ((0.05, 0.05), (0.05, 0.04))
+
+    def with_scores(run, *scores):
+        previous = ((0.1, 0.37), (0.9, 0.0))
+        pairs = zip(run.measures, scores, strict=True)
+        run.write_measures([replace(m, induction=one, previous_token=previous) for m, one in pairs])
+
+    def tests():
+        return [part.value for part in at.markdown if part.value.startswith("**Tested")]
+
+    with_scores(run, low, low, born)
+    at.run()
+    assert any("block 0, head 1: a score of 0.37" in part.value for part in at.markdown) and not tests()
+    at.button(key="training_test").click().run()
+    assert not at.exception and len(queue._all) == 2
+    origin, fork = queue._all.values()
+    assert fork.run.config.muted == ((0, 1),) and fork.run.origin.step == 20
+    assert fork.run.config.steps == run.config.steps and at.session_state["training_run"] == fork.number
+    assert [m.off for m in fork.run.measures] == [(), ((0, 1),), ((0, 1),)]
+    for number in (fork.number, origin.number):  # on the fork's page, and on that of the run it came from
+        at.session_state["training_run"] = number
+        with_scores(fork.run, low, low, low)
+        at.run()
+        (said,) = tests()
+        assert "0.1 off from step 20" in said and "no induction head by step 40" in said
+        assert "between step 20 and step 40" in said and "needs the head" in said
+        with_scores(fork.run, low, low, born)
+        at.run()
+        (said,) = tests()
+        assert "block 1, head 0, 0.61 at step 40" in said and "same step" in said and "not shown" in said
+    assert "training_test" not in [button.key for button in at.button]
+    # a head that is off is no induction head, however it looks
+    with_scores(fork.run, low, ((0.05, 0.99), (0.05, 0.04)), ((0.05, 0.99), (0.05, 0.04)))
+    assert fork.run.measures[2].best_induction == (0.05, 1, 0)
 
 
 def test_the_same_choices_are_not_trained_twice(queued):

@@ -28,7 +28,8 @@ class Snapshot:
     """A run at one step. Scores are from 0 to 1, means over the probes that repeat; losses in nats a token.
 
     `train` is the mean loss of the steps since the snapshot before, None before the first step. `sample` is
-    what the model writes after the task's prompt.
+    what the model writes after the task's prompt. The heads that are `off` have scores, but write nothing:
+    none of them is ever the best.
     """
 
     step: int
@@ -37,25 +38,29 @@ class Snapshot:
     induction: Scores
     previous_token: Scores
     sample: str
+    off: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Snapshot":
-        scores = {name: tuple(tuple(row) for row in values[name]) for name in ("induction", "previous_token")}
-        return cls(**{**values, **scores})
+        pairs = {
+            name: tuple(tuple(row) for row in values.get(name, ()))
+            for name in ("induction", "previous_token", "off")
+        }
+        return cls(**{**values, **pairs})
 
     @property
     def best_induction(self) -> tuple[float, int, int]:
         """(score, block, head) of the head that is most of an induction head."""
-        return _best(self.induction)
+        return self._best(self.induction)
 
     @property
     def best_previous(self) -> tuple[float, int, int]:
         """(score, block, head) of the head that looks most at the previous token."""
-        return _best(self.previous_token)
+        return self._best(self.previous_token)
 
-
-def _best(scores: Scores) -> tuple[float, int, int]:
-    return max((score, b, h) for b, row in enumerate(scores) for h, score in enumerate(row))
+    def _best(self, scores: Scores) -> tuple[float, int, int]:
+        every = ((score, b, h) for b, row in enumerate(scores) for h, score in enumerate(row))
+        return max((one for one in every if one[1:] not in self.off), default=(0.0, 0, 0))
 
 
 def attention(model: GPTModel, probes: tuple[Probe, ...]) -> NDArray[np.float32]:
@@ -87,7 +92,12 @@ def sample(lm: LanguageModel, task: Task) -> str:
 
 
 def snapshot(
-    lm: LanguageModel, task: Task, step: int, train: float | None, validation: float
+    lm: LanguageModel,
+    task: Task,
+    step: int,
+    train: float | None,
+    validation: float,
+    off: tuple[tuple[int, int], ...] = (),
 ) -> tuple[Snapshot, NDArray[np.float32]]:
     """A snapshot and the attention that it was measured on, (P, L, H, T, T)."""
     attn = attention(lm.model, task.probes)
@@ -95,4 +105,4 @@ def snapshot(
         tuple(tuple(round(float(score), 4) for score in row) for row in scores)
         for scores in head_scores(attn, task.probes)
     )
-    return Snapshot(step, train, validation, induction, previous, sample(lm, task)), attn
+    return Snapshot(step, train, validation, induction, previous, sample(lm, task), off), attn

@@ -114,7 +114,8 @@ class _Worker:
     def _measure(self, train: float | None, validation: float) -> None:
         if not self.snapshots:
             return
-        measured, attn = snapshot(self.lm, self.task, self.run.step, train, validation)
+        off = self.live.config.muted
+        measured, attn = snapshot(self.lm, self.task, self.run.step, train, validation, off)
         self.measures.append(measured)
         self.live.kept.keep(self.run.step, self.run.state(), attn, self.live.config.every, self.max_bytes)
         self.live.write_measures(self.measures)

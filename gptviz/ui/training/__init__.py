@@ -10,9 +10,10 @@ from gptviz.ui.training.mine import (
     remove_training,
     start_training,
 )
-from gptviz.ui.training.queue import Queue, Training
+from gptviz.ui.training.queue import Heads, Queue, Training
 
 __all__ = [
+    "Heads",
     "Queue",
     "Training",
     "at_once",

@@ -36,6 +36,7 @@ class Training:
         self.worker: Worker | None = None  # the last one
         self.opened: dict[int, str] = {}  # step -> the upload that it was opened as
         self.trouble: str | None = None  # a sentence, where it could not even start
+        self.parent: str | None = None  # the number of the run that it was forked from
         self._queue = queue
 
     @property
@@ -138,7 +139,9 @@ class Queue:
 
     def fork(self, training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
         """A run that goes on from another's snapshot. Raises ValueError, a sentence."""
-        return self._add(training.owner, lambda folder: fork(training.run, step, folder, mute, steps))
+        forked = self._add(training.owner, lambda folder: fork(training.run, step, folder, mute, steps))
+        forked.parent = training.number
+        return forked
 
     def _add(self, owner: str, make: Callable[[Path], LiveRun]) -> Training:
         with self._lock:

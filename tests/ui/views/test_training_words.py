@@ -12,6 +12,8 @@ LOW, HIGH = ((0.05, 0.04), (0.09, 0.06)), ((0.05, 0.04), (0.56, 0.3))
 AT = Snapshot(180, 3.89, 3.7828, LOW, LOW, "abc")
 LATER = Snapshot(240, 2.97, 2.4429, HIGH, LOW, "abc")
 BORN = Birth(0, 1, Head(1, 0, 0.56), Head(0, 1, 0.2077), 0.145)
+END = replace(LATER, step=300)
+TESTED, ON = ((0, 2), 180), ("run 1", (AT, LATER), BORN)
 STATUS = Status("training", 240, 600, 9.81, 50230.4)
 NEW = Status("new", 0, 600, 0.0, 0.0)
 ONE = LiveConfig(n_layers=1, n_heads=1)
@@ -79,7 +81,17 @@ def test_every_sentence():
             "forked": "\n".join(
                 (words.forked(240, ()), words.forked(240, ((1, 2),)), words.forked(240, ((0, 1), (1, 2))))
             ),
-            "head choice": words.head_choice(None) + "\n" + words.head_choice(Head(1, 2, 0.66), 0.02),
+            "tested": "\n".join(
+                (
+                    words.test_it((0, 2), 180),
+                    words.tested(*TESTED, ("run 2", (AT,), None), ON, False),
+                    words.tested(*TESTED, ("run 2", (AT,), None), ON, True),
+                    words.tested(*TESTED, ("run 2", (AT, LATER), None), ON, True),
+                    words.tested(*TESTED, ("run 2", (AT, LATER), BORN), ON, True),
+                    words.tested(*TESTED, ("run 2", (AT, LATER, END), replace(BORN, there=2)), ON, True),
+                )
+            ),
+            "head choice": f"{words.head_choice(None)}\n{words.head_choice((1, 2))}\n{words.slider(1240)}",
             "take": f"{words.OPENED}\n{words.RELOAD}",
             "numbers": f"{words.CURVES}\n{words.HEADS}\n{words.LEVELS}\n{words.TENSORS}",
         },

@@ -12,6 +12,7 @@ from gptviz.ui.views import sampling as settings_of
 from gptviz.ui.views.generate import derived, keeping, play, words
 from gptviz.ui.views.generate.tree import LONGEST, Tree
 from gptviz.ui.views.generate.written import Written
+from gptviz.ui.views.placed import moved, placed
 
 SLIDER = "generate_step"
 SEED = 1  # until another is chosen
@@ -101,23 +102,18 @@ def buttons(scene: Scene, sampling: Sampling, written: Written, ended: bool, pla
 
 def _slider(scene: Scene, written: Written, open_end: bool, plays: bool) -> None:
     """Over the steps; its last place is the token that is not written yet."""
-    last = len(written.steps) - (not open_end)
-    st.session_state[SLIDER] = written.chosen + 1
+    last, place = len(written.steps) - (not open_end), written.chosen + 1
+    key = placed(SLIDER, place)
     st.slider(
         "Token",
         min_value=1,
         max_value=max(last, 1) + 1,
-        key=SLIDER,
-        on_change=_slid,
-        args=(scene, written.chosen),
+        value=place,
+        key=key,
+        on_change=moved,
+        args=(SLIDER, key, lambda place: play.go_to(scene, int(place) - 1)),
         disabled=not last or plays,
         width=220,
         label_visibility="collapsed",
         help="Which of the written tokens is looked at; the last place is the one to come.",
     )
-
-
-def _slid(scene: Scene, drawn: int) -> None:
-    step = int(st.session_state[SLIDER]) - 1
-    if step != drawn and not play.is_on():  # where it was put by the playing, the browser says so as well
-        play.go_to(scene, step)

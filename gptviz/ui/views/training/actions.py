@@ -5,23 +5,24 @@ from functools import partial
 
 import streamlit as st
 
-from gptviz.analysis.birth import Head
 from gptviz.training.live import LIMITS, LiveRun, archive, model_files
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.training import (
+    Heads,
     Training,
     find_training,
     fork_training,
     open_elsewhere,
     remove_training,
 )
+from gptviz.ui.views.placed import moved, placed, touched
 from gptviz.ui.views.training import choice, words
 from gptviz.ui.views.training.choice import PROBE
 from gptviz.ui.views.training.watched import Watched
 
 MOST_STEPS = int(LIMITS["steps"][1])
-_LAST = "training_fork_steps"
+_HEAD, _LAST = "training_fork_head", "training_fork_steps"
 _OPENED = "training_opened"  # in the session: the name of the model that was opened
 
 
@@ -77,45 +78,51 @@ def snapshot(training: Training, seen: Watched, step: int) -> None:
 
 def _fork(training: Training, seen: Watched, step: int) -> None:
     st.markdown(words.fork(step))
-    measured = seen.at(step)
-    heads: list[Head | None] = [None] + [
-        Head(block, head, score)
-        for block, row in enumerate(measured.induction)
+    scores = {
+        (block, head): score
+        for block, row in enumerate(seen.at(step).induction)
         for head, score in enumerate(row)
         if (block, head) not in seen.config.muted
-    ]
-    labels = [
-        words.head_choice(head, 0.0 if head is None else measured.previous_token[head.block][head.head])
-        for head in heads
-    ]
-    best = max(range(1, len(heads)), key=lambda i: heads[i].score, default=0)  # type: ignore[union-attr]
+    }
+    heads = [None, *scores]
+    best = max(scores, key=scores.__getitem__, default=None)
+    usual = max(training.config.steps, step + 200)
+    wanted, last = touched(_HEAD, best), min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
+    wanted = wanted if wanted in heads else best
+    of_head, of_last = placed(_HEAD, wanted), placed(_LAST, last)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
-        place = st.selectbox(
+        head = st.selectbox(
             "Switch off",
-            range(len(heads)),
-            index=best,
-            format_func=labels.__getitem__,
-            key="training_fork_head",
+            heads,
+            index=heads.index(wanted),
+            format_func=words.head_choice,
+            key=of_head,
+            on_change=moved,
+            args=(_HEAD, of_head),
             width=330,
         )
-        usual = max(training.config.steps, step + 200)
-        st.session_state[_LAST] = min(MOST_STEPS, max(step + 1, st.session_state.get(_LAST, usual)))
         last = st.number_input(
-            "Go on to step", min_value=step + 1, max_value=MOST_STEPS, step=100, key=_LAST, width=140
+            "Go on to step",
+            min_value=step + 1,
+            max_value=MOST_STEPS,
+            value=last,
+            step=100,
+            key=of_last,
+            on_change=moved,
+            args=(_LAST, of_last),
+            width=140,
         )
-        head = heads[place]
-        forked = st.button(
+        st.button(
             "Fork",
             icon=":material/fork_right:",
             key="training_fork_go",
-            on_click=_forked,
-            args=(training.number, step, () if head is None else ((head.block, head.head),), int(last)),
+            on_click=fork_it,
+            args=(training.number, step, () if head is None else (head,), int(last)),
         )
-    if forked:
-        st.rerun()  # what is said, and that it trains, belong to the whole page
 
 
-def _forked(number: str, step: int, mute: tuple[tuple[int, int], ...], steps: int) -> None:
+def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
+    """Callback: a run of its own from this snapshot, beside the one that it comes from."""
     training = find_training(number)
     if training is None:
         return

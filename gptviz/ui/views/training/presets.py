@@ -20,13 +20,12 @@ PRESETS = {
     "birth": Preset(
         "An induction head is born",
         (USUAL,),
-        "For a while the loss hardly falls. Then a head finds what followed the last time, and it drops.",
+        "For a while the loss hardly falls. See what the heads' scores do in the steps in which it drops.",
     ),
     "blocks": Preset(
         "One block against two",
         (LiveConfig(n_layers=1), USUAL),
-        "An induction head reads what a head of an earlier block wrote. With one block there is no "
-        "earlier one.",
+        "With one block no head can read what another head wrote. Does an induction head come?",
     ),
     "norm": Preset(
         "Without LayerNorm",

@@ -10,6 +10,7 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training import Training, at_once, find_training, my_trainings
+from gptviz.ui.views.placed import moved, placed
 from gptviz.ui.views.training import actions, choice, heads, words
 from gptviz.ui.views.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.views.training.presets import USUAL, named, watch
@@ -137,11 +138,42 @@ def _story(training: Training, seen: Watched, beside: Watched | None) -> None:
     if beside is not None and beside.measures:
         said += " " + words.beside(beside.name, beside.measures[-1])
     prose(said, "induction head", "head", "block", "token")
+    if task.floor is not None:
+        _tests(training, seen)
     told = watch(*(run.config for run in (seen, beside) if run is not None))
     if told is not None:
         st.caption(f"What to watch: {told}")
     if training.run.thinned:
         st.caption(f"{training.run.thinned}.")
+
+
+def _tests(training: Training, seen: Watched) -> None:
+    """What came of the forks with a head off before the birth; a button for the head that the story names."""
+    tried = []
+    for fork in my_trainings():
+        on = find_training(fork.parent) if fork.parent else None
+        if on is None or fork.run.origin is None or training not in (on, fork):
+            continue
+        origin, whole = fork.run.origin, seen if training is on else watched(on)
+        born, off = whole.birth, seen if training is fork else watched(fork)
+        if born is None or len(origin.muted) != 1 or origin.step > whole.measures[born.before].step:
+            continue
+        tried += list(origin.muted) if training is on else []
+        said = (off.name, off.measures, off.birth), (whole.name, whole.measures, born)
+        st.markdown(words.tested(origin.muted[0], origin.step, *said, over=not fork.active))
+    born = seen.birth
+    if born is None or born.previous is None:
+        return
+    head = (born.previous.block, born.previous.head)
+    step = max((kept for kept in seen.kept if kept <= seen.measures[born.before].step), default=None)
+    if step is not None and head not in tried:
+        st.button(
+            words.test_it(head, step),
+            key="training_test",
+            icon=":material/fork_right:",
+            on_click=actions.fork_it,
+            args=(training.number, step, (head,), training.config.steps),
+        )
 
 
 def _step(seen: Watched) -> int | None:
@@ -168,28 +200,23 @@ def _pick_step() -> None:
         STEP.set(int(points[0]["x"]))
 
 
-_SLIDER = "training_slider"
+_SLIDER, NEWEST = "training_slider", "newest"
 
 
 def _slider(seen: Watched, step: int) -> None:
-    """Through the snapshots. While nobody has chosen one, it stays at the newest."""
+    """Through the snapshots. Its last place is the newest, whichever that is: there it is at first."""
     if len(seen.kept) < 2:
         return
-    st.session_state[_SLIDER] = step
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_scrub"):
-        st.select_slider("Snapshot of step", options=seen.kept, key=_SLIDER, on_change=_slid)
-        st.button(
-            "Newest",
-            key="training_newest",
-            type="tertiary",
-            disabled=STEP.value is None,
-            on_click=STEP.set,
-            args=(None,),
-        )
-
-
-def _slid() -> None:
-    STEP.set(int(st.session_state[_SLIDER]))
+    place = NEWEST if STEP.value is None else step
+    key = placed(_SLIDER, place)
+    st.select_slider(
+        words.slider(step),
+        options=[*seen.kept, NEWEST],
+        value=place,
+        key=key,
+        on_change=moved,
+        args=(_SLIDER, key, lambda step: STEP.set(None if step == NEWEST else int(step))),
+    )
 
 
 # ---- details ----

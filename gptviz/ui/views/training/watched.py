@@ -30,14 +30,20 @@ class Watched:
 
     @property
     def curves(self) -> Curves:
+        """Its losses, and its heads' scores: 0 from where a head is off."""
         shape = (len(self.measures), self.config.n_layers, self.config.n_heads)
+        induction = np.array([m.induction for m in self.measures]).reshape(shape)
+        previous = np.array([m.previous_token for m in self.measures]).reshape(shape)
+        for i, measured in enumerate(self.measures):
+            for head in measured.off:
+                induction[(i, *head)] = previous[(i, *head)] = 0
         return Curves(
             self.name,
             np.array([m.step for m in self.measures], dtype=np.int64),
             np.array([np.nan if m.train is None else m.train for m in self.measures]),
             np.array([m.validation for m in self.measures]),
-            np.array([m.induction for m in self.measures]).reshape(shape),
-            np.array([m.previous_token for m in self.measures]).reshape(shape),
+            induction,
+            previous,
         )
 
     @property
@@ -87,12 +93,13 @@ class Watched:
                     "head": head,
                     "induction": m.induction[block][head],
                     "previous token": m.previous_token[block][head],
+                    "off": (block, head) in m.off,
                 }
                 for m in self.measures
                 for block in range(self.config.n_layers)
                 for head in range(self.config.n_heads)
             ],
-            columns=["step", "block", "head", "induction", "previous token"],
+            columns=["step", "block", "head", "induction", "previous token", "off"],
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gptviz.analysis.birth import Birth, Head
+from gptviz.analysis.birth import Birth
 from gptviz.digits import fixed, significant
 from gptviz.training.live import LiveConfig, Snapshot, Status
 
@@ -128,11 +128,7 @@ def repeats(
         f"{significant(floor, 3)}. The best induction score is {fixed(best, 2)} (block {block}, head {head})."
     )
     if config.n_layers == 1:
-        text += (
-            " With one block no head can read what another head wrote: to find the token after the "
-            "earlier copy, "
-            "that token must carry a note of what stood before it."
-        )
+        text += " With one block no head can read what another head wrote."
     return text
 
 
@@ -142,19 +138,57 @@ def _born(measures: Sequence[Snapshot], born: Birth, blind: float) -> str:
     text = (
         f"**An induction head was born between step {before.step:,} and step {there.step:,}**: block "
         f"{born.head.block}, head {born.head.head}, from a score of {fixed(was, 2)} to "
-        f"{fixed(born.head.score, 2)}. In these steps the validation loss fell from "
+        f"{fixed(born.head.score, 2)}. In these steps the validation loss went from "
         f"{significant(before.validation, 3)} to {significant(there.validation, 3)} nats; a blind guess "
         "costs "
         f"{significant(blind, 3)}."
     )
-    if born.previous is not None and born.rise >= 0.05:
+    if born.previous is not None:
         text += (
-            f" It reads what block {born.previous.block} wrote, where head {born.previous.head} had "
-            "begun to look "
-            f"at the previous token: {fixed(born.previous.score, 2)} of its attention, from "
-            f"{fixed(born.previous.score - born.rise, 2)} at the start."
+            f" At step {there.step:,} the head of an earlier block that looks most at the previous token is "
+            f"block {born.previous.block}, head {born.previous.head}: a score of "
+            f"{fixed(born.previous.score, 2)}, and {fixed(born.previous.score - born.rise, 2)} at step "
+            f"{measures[0].step:,}."
         )
     return text
+
+
+def test_it(head: tuple[int, int], step: int) -> str:
+    """The button that forks with the head off that the sentence names."""
+    return f"Is head {_dotted(head)} needed? Train again from step {step:,} with it off"
+
+
+def tested(
+    head: tuple[int, int],
+    step: int,
+    off: tuple[str, Sequence[Snapshot], Birth | None],
+    on: tuple[str, Sequence[Snapshot], Birth],
+    over: bool,
+) -> str:
+    """What came of a fork that had a head off from a step before the birth on: each its name, what was
+    measured, the birth."""
+    (name, measures, born), (origin, before, birth) = off, on
+    where = f"between step {before[birth.before].step:,} and step {before[birth.there].step:,}"
+    text = f"**Tested: head {_dotted(head)} off from step {step:,} on** ({name}), all else the same. "
+    if born is None:
+        last = measures[-1].step if measures else step
+        text += f"There is no induction head by step {last:,}; with the head on ({origin}) one came {where}."
+        if last < before[birth.there].step:
+            return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
+        return f"{text} Up to here this training needs the head."
+    came = f"block {born.head.block}, head {born.head.head}, {fixed(born.head.score, 2)} at step"
+    text += f"An induction head came all the same: {came} {measures[born.there].step:,}. "
+    later = measures[born.there].step - before[birth.there].step
+    if later == 0:
+        text += f"That is the same step as with the head on ({origin}, {fixed(birth.head.score, 2)})."
+    else:
+        when = f"{abs(later):,} steps {'later' if later > 0 else 'earlier'}"
+        text += f"That is {when} than with the head on ({origin})."
+    return text + " The head is not shown to be needed: others may stand in for it."
+
+
+def _dotted(head: tuple[int, int]) -> str:
+    return f"{head[0]}.{head[1]}"
 
 
 def characters(measures: Sequence[Snapshot], blind: float, bigram: float) -> str:
@@ -171,11 +205,12 @@ def characters(measures: Sequence[Snapshot], blind: float, bigram: float) -> str
         text += f" Since step {passed.step:,} it knows more than the last character."
     best = min(measures, key=lambda m: m.validation)
     if last.validation > best.validation + 0.05:
-        text += (
-            f" At step {best.step:,} it was {significant(best.validation, 3)}: since then it learns "
-            "this text by "
-            "heart."
-        )
+        text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
+        if best.train is not None and last.train is not None:
+            text += (
+                f" What it does train on cost {significant(best.train, 3)} then, and costs "
+                f"{significant(last.train, 3)} now."
+            )
     return text
 
 
@@ -226,7 +261,7 @@ def right(count: int, of: int) -> str:
 def fork(step: int) -> str:
     return (
         f"Go back to the snapshot of step {step:,}, switch a head off from there on, and go on with the very "
-        "same batches. Whatever differs then comes from that head."
+        "same batches. Whatever differs then comes of that head being off."
     )
 
 
@@ -240,12 +275,14 @@ def forked(step: int, heads: Sequence[tuple[int, int]]) -> str:
     )  # fmt: skip
 
 
-def head_choice(head: Head | None, previous: float = 0.0) -> str:
+def head_choice(head: tuple[int, int] | None) -> str:
     """A head in the list of those that can be switched off."""
-    if head is None:
-        return "none"
-    scores = f"induction {fixed(head.score, 2)}, previous {fixed(previous, 2)}"
-    return f"block {head.block}, head {head.head} ({scores})"
+    return "none" if head is None else f"block {head[0]}, head {head[1]}"
+
+
+def slider(step: int) -> str:
+    """Over the slider of the snapshots."""
+    return f"Snapshot of step {step:,}"
 
 
 OPENED = (
