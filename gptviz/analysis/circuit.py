@@ -1,4 +1,4 @@
-"""The circuit of a prediction: the fewest heads that keep it, everything else set to its mean.
+"""The circuit of a prediction: the fewest heads that keep it as it is, everything else set to its mean.
 
 M is the model with all its parts, C a choice of heads, and C(text) the pass in which every other head gives
 its mean: over the positions of this text ("mean"), over a sample of text ("sample"), or nothing ("zero").
@@ -10,11 +10,13 @@ After Wang et al., Interpretability in the Wild, 2022, section 4 (their F is the
 over many prompts of one form; their mean is taken over those prompts, position by position. Here there is
 one text):
 
-    faithfulness   |F(M) - F(C)|: what the circuit gets wrong
+    faithfulness   |F(M) - F(C)|: what the circuit gets wrong, too little or too much
     completeness   |F(C \\ K) - F(M \\ K)| for sets K of the circuit's heads: taken out of the circuit and out
                    of the model, they should do the same harm. Large, where the model has others to stand in
     size           |C|, the number of heads
 
+A circuit keeps the prediction when it gets at most a share of |F(M) - F(nobody)| wrong, a tenth if not said
+otherwise: one that gives the token more than the model does is as wrong as one that gives it less.
 Their third criterion, minimality, asks that each head matters: `without_each` has F(C \\ {head}).
 """
 
@@ -32,7 +34,8 @@ from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 
 WAYS = ("remove", "add")
-ENOUGH = 0.9  # of the model's own F: the prediction counts as kept
+WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction
+ROUNDING = 1e-6  # two passes of one circuit may differ by so much
 WHOLE_SUBSETS = 6  # a circuit of so many heads has 64 subsets: completeness is measured with all of them
 SOME_SUBSETS = 24  # of a larger one, besides the whole and each head by itself
 
@@ -41,15 +44,23 @@ GRAMMAR = "block.head+block.head, such as 4.3+5.0"
 
 @dataclass(frozen=True)
 class Circuit:
-    """What a search found: the heads, in the order of the pass, F(M), and the search step by step.
+    """What a search found: the heads, in the order of the pass, F(M), F(C) and F of nobody; its steps.
 
-    Columns of `steps`: size (how many heads are in), block and head (the one that was added or taken away,
-    <NA> at first), value (F).
+    `allowed` is how much F(C) may differ from F(M), and `kept` whether it differs by no more. Columns of
+    `steps`: size (how many heads are in), block and head (the one that was added or taken away, <NA> at
+    first), value (F).
     """
 
     heads: tuple[Head, ...]
     whole: float
+    value: float
+    empty: float
+    allowed: float
     steps: pd.DataFrame
+
+    @property
+    def kept(self) -> bool:
+        return abs(self.whole - self.value) <= self.allowed
 
     def __str__(self) -> str:
         return written(self.heads)
@@ -74,65 +85,76 @@ def circuit(
     baseline: str = "mean",
     feed_forwards: bool = True,
     way: str = "remove",
-    enough: float = ENOUGH,
+    within: float = WITHIN,
     position: int = -1,
     progress: Progress | None = None,
 ) -> Circuit:
-    """The heads that keep a prediction, found greedily: their F is at least `enough` of the model's.
+    """Return the heads that keep a prediction, found greedily: |F(M) - F(C)| is at most `allowed`.
 
-    All heads, where no circuit of the search is enough: without the feed-forwards that can be.
+    That is `within` times |F(M) - F(nobody)|, F below or above. Where no circuit of the search is so close
+    (without the feed-forwards not even all heads need be), the closest is given, and is not `kept`.
 
-    With "remove" all heads are in at first, and each time that one goes without which F is largest, as long
-    as F is F(M) - (1 - enough) |F(M)| or more. With "add" nobody is in at first, and each time that one comes
-    with which F is largest, until it is. Every step tries all heads that it may take, in batches, each begun
-    at the block of the head: N heads take at most N (N + 1) / 2 passes. Neither need find the fewest: heads
-    that work only together are worth nothing one by one, and heads that stand in for one another go in turn.
+    With "remove" all heads are in at first, and each time that one goes without which F is closest to F(M),
+    as long as that is within what is allowed, or closer than before. With "add" nobody is in at first, and
+    each time that one comes with which F is closest to F(M), until it is within. Every step tries all heads
+    that it may take, in batches, each begun at the block of the head: N heads take at most N (N + 1) / 2
+    passes. Neither need find the fewest: heads that work only together are worth nothing one by one, and
+    heads that stand in for one another go in turn.
 
     Each of the `steps` is `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within 1e-5
     in float32. `progress(done, of)` is called after every batch with the passes that are done, and the most
     that there can be; what it raises stops the search. Raises ValueError as `knock_out` does, and for an
-    unknown way, and an `enough` that is no number above 0.
+    unknown way, and a `within` that is no number between 0 and 1.
     """
-    return search(Passes(lm, text, target, baseline, feed_forwards, position), way, enough, progress)
+    return search(Passes(lm, text, target, baseline, feed_forwards, position), way, within, progress)
 
 
-def goal(whole: float, enough: float = ENOUGH) -> float:
-    """The F from which on the prediction counts as kept."""
-    return whole - (1 - enough) * abs(whole)
+def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
+    """Return how much F may differ from `whole`, F(M), where F of nobody is `empty`: below or above."""
+    return max(within * abs(whole - empty), ROUNDING)
 
 
 def search(
-    passes: Passes, way: str = "remove", enough: float = ENOUGH, progress: Progress | None = None
+    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress | None = None
 ) -> Circuit:
     """`circuit`, of a text whose passes there are."""
     if way not in WAYS:
         raise ValueError(f"way is {way!r}; it must be one of {', '.join(WAYS)}")
-    if not isinstance(enough, int | float) or isinstance(enough, bool) or not enough > 0:
-        raise ValueError(f"enough is {enough!r}; it is the share of F to keep, a number above 0")
-    everyone, wanted = all_heads(passes.lm), goal(passes.whole, enough)
+    if not isinstance(within, int | float) or not 0 < within < 1:
+        raise ValueError(
+            f"within is {within!r}; it is the share of |F(M) - F(nobody)| that may be wrong, a number "
+            "between 0 and 1"
+        )
+    everyone, whole = all_heads(passes.lm), passes.whole
     count, done = len(everyone), 0
     heads = set(everyone if way == "remove" else ())
-    steps: list[tuple[int, Head | None, float]] = [(len(heads), None, float(passes.of([heads])[0]))]
-    kept = set(heads if steps[0][2] >= wanted else everyone)
-    while heads if way == "remove" else steps[-1][2] < wanted and len(heads) < count:
-        best: tuple[float, Head] | None = None
+    first, empty = passes.of([heads, ()]).tolist()
+    enough = allowed(whole, empty, within)
+    steps: list[tuple[int, Head | None, float]] = [(len(heads), None, first)]
+    stages, gaps = [tuple(sorted(heads))], [abs(whole - first)]
+    while heads if way == "remove" else gaps[-1] > enough and len(heads) < count:
+        best: tuple[float, float, Head] | None = None
         for tried, found in passes.with_each(
             heads, sorted(heads if way == "remove" else set(everyone) - heads)
         ):
-            i = int(found.argmax())
-            if best is None or found[i] > best[0]:
-                best = (float(found[i]), tried[i])
+            off = np.abs(whole - found)
+            i = int(off.argmin())
+            if best is None or off[i] < best[0]:
+                best = (float(off[i]), float(found[i]), tried[i])
             done += len(tried)
             if progress is not None:
                 progress(done, count * (count + 1) // 2)
         assert best is not None, "there is a head to take"
-        heads ^= {best[1]}
-        steps.append((len(heads), best[1], best[0]))
-        if best[0] >= wanted:
-            kept = set(heads)
-        elif way == "remove":
+        gap, value, head = best
+        heads ^= {head}
+        steps.append((len(heads), head, value))
+        stages.append(tuple(sorted(heads)))
+        gaps.append(gap)
+        if way == "remove" and gap > max(enough, gaps[-2]):
             break
-    return Circuit(tuple(sorted(kept)), passes.whole, _table(steps))
+    # the fewest heads that are close enough; else those that come closest
+    at = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
+    return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps))
 
 
 def in_order(passes: Passes, heads: Sequence[Head]) -> pd.DataFrame:
@@ -181,8 +203,16 @@ class Score:
         return abs(self.whole - self.value)
 
     @property
+    def kept(self) -> bool:
+        """Whether the circuit keeps the prediction: by what is `allowed`, neither less nor more."""
+        return self.faithfulness <= allowed(self.whole, self.empty)
+
+    @property
     def completeness(self) -> float:
-        """The largest |F(C \\ K) - F(M \\ K)| of the sets that were tried: 0 is complete."""
+        """The largest |F(C \\ K) - F(M \\ K)| of the sets that were tried: 0 is complete.
+
+        Without `all_subsets` there may be a worse one: it is at least this.
+        """
         return float(self.table["gap"].max())
 
     @property

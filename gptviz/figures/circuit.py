@@ -122,13 +122,14 @@ def circuit_curve(
     mode: Mode,
     unchanged: float | None = None,
 ) -> Figure:
-    """The curves, the `levels` of the whole model's F and of what counts as kept, and the circuit in hand.
+    """The curves, the whole model's F, and the circuit in hand.
 
+    `levels` are that F, and how far below or above it the prediction counts as kept.
     `names` are the curves' by their kind; `here` is the circuit's size and F. A point's
     customdata is [the curve's kind, its place in the curve]. `unchanged` is F of the model without its
     changes: a ghost's line.
     """
-    colors, (whole, goal) = palette(mode), levels
+    colors, (whole, allowed) = palette(mode), levels
     style = {
         "remove": line(colors.accent, 2.5),
         "add": line(colors.positive, 2.5),
@@ -168,7 +169,8 @@ def circuit_curve(
             "cliponaxis": False,
         }
     )
-    everything = [value for curve in curves for value in curve.values] + [whole, here[1], 0.0]
+    everything = [value for curve in curves for value in curve.values] + [here[1], 0.0]
+    everything += [whole - allowed, whole + allowed]
     everything += [] if unchanged is None else [unchanged]
     low, high = min(everything), max(everything)
     room = 0.06 * ((high - low) or 1.0)
@@ -179,7 +181,10 @@ def circuit_curve(
             "fixedrange": True,
         },
         "yaxis": {"title": {"text": measure}, "range": [low - room, high + 2 * room], "fixedrange": True},
-        "shapes": [across(whole, line(colors.ink, 1)), across(goal, line(colors.quiet, 1, "dash"))],
+        "shapes": [
+            across(whole, line(colors.ink, 1)),
+            *(across(whole + sign * allowed, line(colors.quiet, 1, "dash")) for sign in (-1, 1)),
+        ],
         "annotations": [_named("the whole model" if unchanged is None else f"the model, {CHANGED}", whole)],
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},

@@ -98,7 +98,6 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
 
 def test_its_worth_is_score(run_page, mini):
     at = run_page("circuit", text=TEXT, circuit="4.3+5.0", target=99, against=300, others="mean")
-    at.session_state["circuit_worth"] = True
     at.session_state["numbers_circuit-sets"] = True
     at.run()
     assert not at.exception
@@ -106,6 +105,11 @@ def test_its_worth_is_score(run_page, mini):
     table = next(one.value for one in at.dataframe if "gap" in one.value)
     assert np.allclose(table["gap"], found.table["gap"], atol=1e-4)
     assert len(table) == 4
+    assert any("**kept**" in part.value for part in at.markdown) == found.kept
+    said = next(
+        part.value for part in at.markdown if "Completeness" in part.value
+    )  # open beside the sentence
+    assert f"**{fixed(found.faithfulness, 2)}**" in said and f": **{fixed(found.completeness, 2)}**" in said
 
 
 def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini, capsys):

@@ -1,23 +1,26 @@
 """The sentences of "Circuit", all of them, for small inputs."""
 
 from gptviz.ui.views.circuit import words
-from gptviz.ui.views.circuit.words import Measured
+from gptviz.ui.views.circuit.words import Held, Measured
 from tests.golden_files import check
 
 
 def test_every_sentence() -> None:
     one, pair = Measured("·mill", None), Measured("·mill", "·town")
-    values = (0.906, 0.8697, 6.48e-5)
+    held, short = Held(0.906, 0.8697, 6.48e-5, 0.09059), Held(0.906, 0.47, 6.48e-5, 0.09059)
+    over, logits = Held(0.175, 0.888, 0.02, 0.0155), Held(5.33, 7.2, -1.6, 0.693)
     check(
         "circuit_words",
         {
-            "sentence": words.sentence(one, 16, 48, values, "sample", True),
-            "sentence: the whole": words.sentence(one, 48, 48, values, "sample", True),
-            "sentence: without feed-forwards": words.sentence(one, 48, 48, values, "mean", False),
-            "sentence: one head": words.sentence(one, 1, 48, values, "mean", True),
-            "sentence: nobody": words.sentence(one, 0, 48, (0.9, 0.0001, 0.0001), "zero", True),
-            "sentence: difference": words.sentence(pair, 16, 48, (5.33, 7.2, -1.6), "sample", True),
-            "sentence: no share": words.sentence(pair, 16, 48, (-5.33, 7.2, -1.6), "sample", True),
+            "sentence": words.sentence(one, 16, 48, held, "sample", True),
+            "sentence: the whole": words.sentence(one, 48, 48, held, "sample", True),
+            "sentence: without feed-forwards": words.sentence(one, 48, 48, held, "mean", False),
+            "sentence: one head": words.sentence(one, 1, 48, short, "mean", True),
+            "sentence: nobody": words.sentence(one, 0, 48, Held(0.9, 0.0001, 0.0001, 0.08999), "zero", True),
+            "sentence: too much": words.sentence(one, 11, 48, over, "zero", True),
+            "sentence: difference": words.sentence(pair, 16, 48, logits, "sample", True),
+            "sentence: lowered": words.sentence(pair, 16, 48, Held(-5.33, -7.2, -1.6, 0.37), "mean", True),
+            "sentence: nothing to keep": words.sentence(one, 3, 48, Held(0.2, 0.2, 0.2, 1e-6), "mean", True),
             "axis": f"{one.axis}; {pair.axis}",
             "sheet": words.sheet(pair),
             "look for": words.LOOK_FOR,
@@ -26,9 +29,9 @@ def test_every_sentence() -> None:
             "searches": "; ".join(words.SEARCHES.values()),
             "search help": words.SEARCH_HELP,
             "not searched": words.NOT_SEARCHED,
-            "found: remove": words.found("remove", 16, "0.815", True),
-            "found: add": words.found("add", 42, "0.815", True),
-            "found: nothing": words.found("add", 48, "0.815", False),
+            "found: remove": words.found("remove", 16, one, held, "sample"),
+            "found: add": words.found("add", 42, one, held, "zero"),
+            "found: nothing": words.found("add", 11, one, over, "zero"),
             "point": words.point("remove", 16, "0.870", (5, 6)),
             "point: random": words.point("random", 1, "0.870", None),
             "curve": words.CURVE,
@@ -37,11 +40,11 @@ def test_every_sentence() -> None:
             "unreadable": words.unreadable("'4' is no head"),
             "worth": words.WORTH,
             "definitions": words.definitions(pair),
-            "scored": words.scored(16, 0.0363, 0.994, "0.1+0.4", 42, False),
-            "scored: all sets": words.scored(2, 0.0363, 0.994, "", 4, True),
-            "golf": words.golf(16, True, "0.870", "0.815"),
-            "golf: short": words.golf(9, False, "0.470", "0.815"),
-            "score holds": words.score_holds(16, "0.8697"),
+            "worth: some sets": words.worth(one, held, 0.994, "0.1+0.4", 42, False),
+            "worth: all sets": words.worth(pair, logits, 0.994, "", 4, True),
+            "golf": words.golf(16, one, held),
+            "golf: short": words.golf(9, one, short),
+            "score holds": words.score_holds(16, "0.8697", True) + "\n" + words.score_holds(1, "0.1", False),
             "score differs": words.score_differs("0.9423", "0.8697"),
             "score differs: no number": words.score_differs("`x`", "0.8697"),
             "everywhere": words.EVERYWHERE,

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from gptviz.analysis.circuit import WAYS, Circuit, goal, parse, written
+from gptviz.analysis.circuit import WAYS, Circuit, allowed, parse, written
 from gptviz.analysis.circuit_passes import Head, all_heads
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target
 from gptviz.ui.views.circuit import derived, words
 from gptviz.ui.views.circuit.derived import Asked, Heads
-from gptviz.ui.views.circuit.words import Measured
+from gptviz.ui.views.circuit.words import Held, Measured
 
 OTHERS: Param[str] = Param("others", str, "sample", if_there)
 FORWARDS = Param("forwards", bool, True)
@@ -27,22 +27,16 @@ NOBODY = "none"  # the empty circuit, in an address
 
 @dataclass(frozen=True)
 class Chosen:
-    """The circuit on the screen: its heads, how F is called, and F of the whole model, of it, of nobody.
+    """The circuit on the screen: its heads, how F is called, and what F is.
 
     `unchanged` is F of the whole unchanged model, where it is another.
     """
 
     heads: Heads
-    whole: float
-    value: float
-    empty: float
+    held: Held
     of: int
     measured: Measured
     unchanged: float | None = None
-
-    @property
-    def wanted(self) -> float:
-        return goal(self.whole)
 
 
 def controls() -> None:
@@ -102,7 +96,8 @@ def searches_of(scene: Scene, asked: Asked) -> dict[str, Circuit]:
 
 def chosen_of(scene: Scene, asked: Asked, searches: dict[str, Circuit], measured: Measured) -> Chosen:
     everyone = tuple(all_heads(scene.lm))
-    heads = min((found.heads for found in searches.values()), key=len, default=everyone)
+    best = min(searches.values(), key=lambda found: (not found.kept, len(found.heads)), default=None)
+    heads = everyone if best is None else best.heads
     if CIRCUIT.value is not None:
         try:
             heads = tuple(parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, scene.lm))
@@ -113,4 +108,5 @@ def chosen_of(scene: Scene, asked: Asked, searches: dict[str, Circuit], measured
     if scene.other is not None:
         logit, probability = target.whole(scene.other, asked.position, asked.token, asked.against)
         unchanged = probability if asked.against is None else logit
-    return Chosen(heads, whole, value, empty, len(everyone), measured, unchanged)
+    held = Held(whole, value, empty, allowed(whole, empty))
+    return Chosen(heads, held, len(everyone), measured, unchanged)

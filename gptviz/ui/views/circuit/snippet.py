@@ -4,7 +4,7 @@ import numpy as np
 
 import gptviz
 from gptviz.analysis import circuit
-from gptviz.analysis.circuit import parse, score, without_each, written
+from gptviz.analysis.circuit import allowed, parse, score, without_each, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
 
 
@@ -30,6 +30,7 @@ def kept(
     chosen = parse(heads, lm)
     value, empty = passes.of([chosen, ()])
     print(f"{len(chosen)} heads: {value:.5f}; the whole model: {passes.whole:.5f}; no head: {empty:.5f}")
+    print(f"the others give: {others}; at most {allowed(passes.whole, empty):.5f} may be wrong, either way")
 
     if lm.edits:  # what is changed in the model stays changed in the circuit
         old = lm.plain.trace(ids, keep=[]).logits(position).double()
@@ -43,9 +44,15 @@ def kept(
     np.testing.assert_allclose(by_hand, value, atol=1e-4 if lm.dtype == "float32" else 0.2)
 
     found = score(passes, chosen)
-    print(f"faithfulness {found.faithfulness:.5f}, completeness {found.completeness:.5f}")
+    least = "" if found.all_subsets else "at least "
+    print(f"faithfulness {found.faithfulness:.5f}, {'kept' if found.kept else 'not kept'}")
+    print(f"completeness {least}{found.completeness:.5f}")
     print(found.table.to_string())
     if search is not None:
         fewest = circuit(lm, ids, target, others, feed_forwards, search, position=position)
-        print(f"{search}: {written(fewest.heads)}", fewest.steps.to_string(), sep="\n")
+        print(
+            f"{search}: {written(fewest.heads)}, {'kept' if fewest.kept else 'not kept'}",
+            fewest.steps.to_string(),
+            sep="\n",
+        )
     return without_each(passes, chosen)

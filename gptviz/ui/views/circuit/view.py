@@ -42,9 +42,8 @@ from gptviz.ui.views.circuit.choice import (
 from gptviz.ui.views.circuit.derived import Asked
 from gptviz.ui.views.circuit.sheet import Brought, sheet
 from gptviz.ui.views.circuit.snippet import kept as kept_in_python
-from gptviz.ui.views.circuit.words import Measured
+from gptviz.ui.views.circuit.words import Held, Measured
 from gptviz.ui.views.examples import example_row
-from gptviz.ui.views.panel import panel
 from gptviz.ui.views.slow import is_asked_for
 
 # A link's score has four digits that mean something, and another machine other last ones of its logits.
@@ -64,6 +63,7 @@ def draw(scene: Scene) -> None:
     chosen = chosen_of(scene, asked, searches, Measured(explained.shown, explained.against_shown))
     with sentence:
         _say(scene, chosen)
+        _worth(scene, asked, chosen)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         brought = sheet(scene, asked, chosen)
@@ -72,7 +72,8 @@ def draw(scene: Scene) -> None:
     _golf(scene, asked, chosen)
     prose(words.LOOK_FOR, "head")
     st.caption(words.STAY)
-    _worth(scene, asked, chosen)
+    with st.expander(words.WORTH, icon=":material/balance:"):
+        st.markdown(words.definitions(chosen.measured))
     example_row("A copied passage", "A name comes back", "A quotation closes")
     _details(scene, asked, chosen, searches, brought)
 
@@ -86,7 +87,7 @@ def _say(scene: Scene, chosen: Chosen) -> None:
             chosen.measured,
             len(chosen.heads),
             chosen.of,
-            (chosen.whole, chosen.value, chosen.empty),
+            chosen.held,
             OTHERS.value,
             FORWARDS.value,
         ),
@@ -94,30 +95,26 @@ def _say(scene: Scene, chosen: Chosen) -> None:
         "logit",
         "mean",
     )
+    value = chosen.held.value
     if chosen.unchanged is not None:
-        st.caption(words.changed(*map(chosen.measured.number, (chosen.whole, chosen.unchanged))))
+        st.caption(words.changed(*map(chosen.measured.number, (chosen.held.whole, chosen.unchanged))))
     if SCORE.value is not None and CIRCUIT.value is not None:
-        shown, most = significant(chosen.value, 4), max(AGREES * abs(chosen.value), OF_LOGITS)
-        if words.is_number(SCORE.value) and abs(float(SCORE.value) - chosen.value) <= most:
-            st.success(words.score_holds(len(chosen.heads), shown))
+        shown, most = significant(value, 4), max(AGREES * abs(value), OF_LOGITS)
+        if words.is_number(SCORE.value) and abs(float(SCORE.value) - value) <= most:
+            st.success(words.score_holds(len(chosen.heads), shown, chosen.held.kept))
         else:
             st.warning(words.score_differs(SCORE.value, shown))
 
 
 def _golf(scene: Scene, asked: Asked, chosen: Chosen) -> None:
     """The link that holds the circuit and its score."""
-    number = chosen.measured.number
     if len(chosen.heads) < chosen.of or not asked.feed_forwards:
         edits = edits_of(scene.lm, chosen.heads, asked.others, asked.feed_forwards)
         st.button(words.EVERYWHERE, key="circuit_everywhere", on_click=changes.add, args=edits)
-    st.markdown(
-        words.golf(
-            len(chosen.heads), chosen.value >= chosen.wanted, number(chosen.value), number(chosen.wanted)
-        )
-    )
+    st.markdown(words.golf(len(chosen.heads), chosen.measured, chosen.held))
     own = {
         CIRCUIT.name: written(chosen.heads) or NOBODY,
-        SCORE.name: f"{chosen.value:.4g}",
+        SCORE.name: f"{chosen.held.value:.4g}",
         SEARCH.name: None,
     }
     query = urlencode(state.link() | in_link(PARAMS, own), safe="+")
@@ -130,8 +127,8 @@ def _golf(scene: Scene, asked: Asked, chosen: Chosen) -> None:
 def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circuit]) -> None:
     number = chosen.measured.number
     for way, found in searches.items():
-        is_enough = float(found.steps["value"].max()) >= chosen.wanted
-        st.markdown(words.found(way, len(found.heads), number(chosen.wanted), is_enough))
+        held = Held(found.whole, found.value, found.empty, found.allowed)
+        st.markdown(words.found(way, len(found.heads), chosen.measured, held, asked.others))
     if not searches:
         st.markdown(words.NOT_SEARCHED)
     curves = [
@@ -154,8 +151,8 @@ def _curve(scene: Scene, asked: Asked, chosen: Chosen, searches: dict[str, Circu
         circuit_curve(
             curves,
             words.CURVES,
-            (chosen.whole, chosen.wanted),
-            (len(chosen.heads), chosen.value),
+            (chosen.held.whole, chosen.held.allowed),
+            (len(chosen.heads), chosen.held.value),
             chosen.of,
             chosen.measured.axis,
             scene.mode,
@@ -177,28 +174,24 @@ def _says(found: Circuit, way: str, chosen: Chosen) -> list[str]:
     ]
 
 
-# ---- what it is worth ----
-
-
 def _worth(scene: Scene, asked: Asked, chosen: Chosen) -> None:
-    with panel(words.WORTH, ":material/balance:", "circuit_worth") as opened:
-        if not opened:
-            return
-        st.markdown(words.definitions(chosen.measured))
-        sets, everything = subsets(chosen.heads)
-        if is_asked_for(scene.lm, len(scene.tokens), 2 * len(sets)) and not st.toggle(
-            words.ask_score(2 * len(sets)), key="circuit_score_ask"
-        ):
-            return
-        score = derived.score(
-            scene.run, asked, chosen.heads, lambda: st.session_state.pop("circuit_worth", None)
-        )
-        prose(
-            words.scored(
-                score.size, score.faithfulness, score.completeness, score.worst, len(sets), everything
-            )
-        )
-        in_numbers(score.table, "circuit-sets", words.SETS, "the sets K")
+    """Faithfulness and completeness, where that is quick or asked for; of the model itself both are 0."""
+    sets, everything = subsets(chosen.heads)
+    passes = 2 * len(sets)
+    if len(chosen.heads) == chosen.of and asked.feed_forwards:
+        return
+    if is_asked_for(scene.lm, len(scene.tokens), passes) and not st.toggle(
+        words.ask_score(passes), key="circuit_score_ask"
+    ):
+        return
+    key = "circuit_score_stopped"
+    if st.session_state.get(key) == chosen.heads:
+        return
+    score = derived.score(
+        scene.run, asked, chosen.heads, lambda: st.session_state.update({key: chosen.heads})
+    )
+    prose(words.worth(chosen.measured, chosen.held, score.completeness, score.worst, len(sets), everything))
+    in_numbers(score.table, "circuit-sets", words.SETS, "the sets K")
 
 
 # ---- the details ----
@@ -252,6 +245,7 @@ def _table(chosen: Chosen, brings: NDArray[np.float64] | None, n_heads: int) -> 
     if brings is None:
         return table
     change = brings.ravel()
-    with_it = [chosen.value if one else chosen.value + d for one, d in zip(inside, change, strict=True)]
-    without = [chosen.value - d if one else chosen.value for one, d in zip(inside, change, strict=True)]
+    value = chosen.held.value
+    with_it = [value if one else value + d for one, d in zip(inside, change, strict=True)]
+    without = [value - d if one else value for one, d in zip(inside, change, strict=True)]
     return table.assign(**{"F with it": with_it, "F without it": without, "brings": change})

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from gptviz.analysis.circuit import ROUNDING
 from gptviz.digits import fixed, significant
 from gptviz.ui.words import as_code
 
@@ -35,29 +36,74 @@ class Measured:
         return fixed(value, 2) if self.against is not None else significant(value)
 
 
-def sentence(
-    measured: Measured, size: int, of: int, values: tuple[float, float, float], others: str, forwards: bool
-) -> str:
-    """What a circuit keeps. `values` are F of the whole model, of the circuit, and of no head at all."""
-    whole, kept, empty = (measured.number(value) for value in values)
+@dataclass(frozen=True)
+class Held:
+    """F of the whole model, of the circuit, and of no head at all; how far off the circuit may be."""
+
+    whole: float
+    value: float
+    empty: float
+    allowed: float
+
+    @property
+    def off(self) -> float:
+        """Its faithfulness: 0 is faithful."""
+        return abs(self.whole - self.value)
+
+    @property
+    def kept(self) -> bool:
+        return self.off <= self.allowed
+
+
+def sentence(measured: Measured, size: int, of: int, held: Held, others: str, forwards: bool) -> str:
+    """What a circuit keeps."""
+    whole, value, empty = (measured.number(number) for number in (held.whole, held.value, held.empty))
+    gone = f"each giving {OTHERS[others]}"
     if size == of and forwards:
         return (
             f"All {of} heads are in: that is the model itself, and {measured.name} is **{whole}**. With no "
-            f"head in, each giving {OTHERS[others]}, it is {empty}. How few heads are enough?"
+            f"head in, {gone}, it is {empty}. How few heads keep it as it is?"
         )
-    who = {0: "No head is in, which keeps", 1: f"**1 of {of} heads** keeps"}.get(
-        size, f"**{size} of {of} heads** keep"
-    )
-    gone = "each other head gives" if forwards else "each other head and every feed-forward gives"
+    who = {0: "No head is in", 1: f"**1 of {of} heads** is in"}.get(size, f"**{size} of {of} heads** are in")
+    left = "Every other head gives" if forwards else "Every other head and every feed-forward gives"
     return (
-        f"{who} {share_of(values[1], values[0])}{measured.name}: it is **{kept}**, and {whole} in the whole "
-        f"model. All else is gone: {gone} {OTHERS[others]}. With no head in it would be {empty}."
+        f"{who}, and {measured.name} is **{value}**; the whole model has {whole}, no head {empty}. {left} "
+        f"{OTHERS[others]}. {verdict(measured, held)}"
     )
 
 
-def share_of(value: float, whole: float) -> str:
-    """How much is kept, in percent; nothing where there is no telling, since the whole is not above 0."""
-    return "" if whole <= 0 else f"**{fixed(100 * value / whole, 0)} %** of "
+def verdict(measured: Measured, held: Held) -> str:
+    """Whether the prediction is kept, and if not, on which side it is lost."""
+    off, allowed = measured.number(held.off), measured.number(held.allowed)
+    side = "higher" if held.value > held.whole else "lower"
+    if held.allowed <= ROUNDING:
+        return f"No head at all gives the same as all heads: there is nothing to keep. This is {off} off."
+    text = (
+        f"The prediction is **{'kept' if held.kept else 'not kept'}**: it is {off} {side} than in the whole "
+        f"model, and {allowed} is allowed, a tenth of the way from no head to all."
+    )
+    if held.kept:
+        return text
+    if (held.value > held.whole) == (held.whole > held.empty):
+        text += (
+            " This circuit overshoots: what is left out, taken together, "
+            f"{'lowers' if side == 'higher' else 'raises'} it in the whole model."
+        )
+    return text
+
+
+def worth(
+    measured: Measured, held: Held, completeness: float, worst: str, sets: int, everything: bool
+) -> str:
+    """Faithfulness and completeness, in the unit of F."""
+    where = f"for K = {worst}" if worst else "with nothing taken out"
+    least = "" if everything else "at least "
+    tried = f"all {sets}" if everything else f"{sets} of the"
+    return (
+        f"Faithfulness, |F(M) − F(C)|: **{measured.number(held.off)}**. Completeness, the largest "
+        f"|F(C without K) − F(M without K)|: {least}**{measured.number(completeness)}**, {where}, the worst "
+        f"of {tried} sets K of its heads. 0 is best for both."
+    )
 
 
 def sheet(measured: Measured) -> str:
@@ -73,11 +119,11 @@ IN_BRACKETS = " In brackets, and at a hover: what it brings in the unchanged mod
 
 
 LOOK_FOR = (
-    "**What to look for.** A framed head that is pale can go; a head that is orange and not framed is "
-    "missed. Heads work together: one that copies is worth nothing without the one that finds what to "
-    "copy, so that heads that are *added* one by one may seem to bring nothing for long. And heads stand in "
-    "for one another: of two that do the same, either can go. So neither way need find the fewest. Try both, "
-    "then click."
+    "**What to look for.** A framed head that is pale can go. One that is not framed and has a colour would "
+    "change F: orange raises it, blue lowers it. Heads work together: one that copies is worth nothing "
+    "without the one that finds what to copy, so that heads that are *added* one by one may seem to bring "
+    "nothing for long. And heads stand in for one another: of two that do the same, either can go. So "
+    "neither way need find the fewest. Try both, then click."
 )
 
 STAY = (
@@ -92,20 +138,28 @@ def searching(done: int, most: int) -> str:
 
 SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
 SEARCH_HELP = (
-    "A greedy search: each step tries every head, and takes the one that leaves F highest. About half of all "
-    "heads squared are the passes that it takes."
+    "A greedy search: each step tries every head, and takes the one that leaves F closest to the whole "
+    "model's, below or above. About half of all heads squared are the passes that it takes."
 )
 CURVES = {"remove": "taken away one by one", "add": "added one by one", "random": "added in a random order"}
 
 NOT_SEARCHED = "Nobody has searched yet: take heads away one by one, or click heads in and out yourself."
 
 
-def found(way: str, size: int, wanted: str, is_enough: bool) -> str:
+def found(way: str, size: int, measured: Measured, held: Held, others: str) -> str:
     """What a search ended with."""
-    if not is_enough:
-        return f"The search ({CURVES[way]}) came by no circuit with F at least {wanted}."
+    value, off, allowed = (measured.number(number) for number in (held.value, held.off, held.allowed))
+    if not held.kept:
+        return (
+            f"The search ({CURVES[way]}; each other head gives {OTHERS[others]}) met no circuit that keeps "
+            f"the prediction. The closest has **{size}** heads: F is {value}, {off} off, and {allowed} is "
+            "allowed."
+        )
     how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
-    return f"{how} F is at least {wanted} (nine tenths of the model's own): **{size}** heads."
+    return (
+        f"{how} F is at most {allowed} off, below or above, while each other head gives {OTHERS[others]}: "
+        f"**{size}** heads, {off} off."
+    )
 
 
 def point(way: str, size: int, value: str, head: tuple[int, int] | None) -> str:
@@ -130,26 +184,28 @@ def unreadable(error: str) -> str:
     return f"The link's circuit cannot be read, and is left out: {error}."
 
 
-WORTH = "Is it faithful, is it complete? Three measures of a circuit"
-
 CURVE = (
     "F for the circuits of the search, from many heads to few or from few to many, beside heads added in a "
-    "random order. The dashed line: nine tenths of the whole model's F. A click on a point takes that "
-    "circuit."
+    "random order. Between the dashed lines the prediction is kept: F is off by at most a tenth of what all "
+    "heads change. A click on a point takes that circuit."
 )
+
+WORTH = "How faithful and complete are meant"
 
 DEFINITIONS = """
 After Wang et al., *Interpretability in the Wild*, 2022, section 4. M is the model with all its parts, C the
 circuit, and F is {F}, with everything replaced that is not in.
 
-- **faithfulness** |F(M) − F(C)|: what the circuit gets wrong. 0 is faithful.
+- **faithfulness** |F(M) − F(C)|: what the circuit gets wrong, too little or too much. The prediction is kept
+  where that is at most a tenth of |F(M) − F(no head)|.
 - **completeness** the largest |F(C without K) − F(M without K)| over sets K of the circuit's heads: taken out
   of the circuit and out of the model, they should do the same harm. Where it is large, the model has other
   heads that stand in, and the circuit has not all of them.
 - **size** |C|: the number of heads.
 
 There, F is the difference of two logits, averaged over many prompts of one form, and the mean is that of
-those prompts, position by position. Here there is one text, and a mean is the same at every position.
+those prompts, position by position. Here there is one text, and a mean is the same at every position. The
+tenth is ours.
 """
 
 
@@ -157,39 +213,30 @@ def definitions(measured: Measured) -> str:
     return DEFINITIONS.replace("{F}", measured.name)
 
 
-def scored(
-    size: int, faithfulness: float, completeness: float, worst: str, sets: int, everything: bool
-) -> str:
-    """The three measures of a circuit."""
-    which = (
-        f"all {sets} sets K" if everything else f"{sets} sets K: none, each head, all of them, random halves"
-    )
-    where = f"for K = {worst}" if worst else "with nothing taken out"
-    return (
-        f"faithfulness **{significant(faithfulness)}** · completeness **{significant(completeness)}**, "
-        f"{where}, the worst of {which} · size **{size}**"
-    )
-
-
 # ---- golf ----
 
 
-def golf(size: int, is_kept: bool, value: str, goal: str) -> str:
+def golf(size: int, measured: Measured, held: Held) -> str:
     """What the link is for."""
-    if is_kept:
+    heads = "head" if size == 1 else "heads"
+    off, allowed = measured.number(held.off), measured.number(held.allowed)
+    if held.kept:
         return (
-            f"**Circuit golf:** {size} heads, and the prediction is kept (F is {value}, at least {goal}). "
-            "Who needs fewer? The link holds the circuit and its score:"
+            f"**Circuit golf:** {size} {heads}, and the prediction is kept (F is {off} off; {allowed} is "
+            "allowed). Who needs fewer? The link holds the circuit and its F:"
         )
     return (
-        f"**Circuit golf:** with {size} heads F is {value}, short of {goal}: the prediction is not kept. The "
-        "link holds the circuit and its score:"
+        f"**Circuit golf:** with {size} {heads} F is {off} off, and {allowed} is allowed: the prediction is "
+        "not kept. The link holds the circuit and its F:"
     )
 
 
-def score_holds(size: int, value: str) -> str:
+def score_holds(size: int, value: str, kept: bool) -> str:
     heads = "head" if size == 1 else "heads"
-    return f"The score in this link was worked out anew, and holds: {size} {heads}, F is {value}."
+    return (
+        f"The score in this link was worked out anew, and holds: {size} {heads}, F is {value}; the "
+        f"prediction is {'kept' if kept else 'not kept'}."
+    )
 
 
 def score_differs(said: str, value: str) -> str:
