@@ -42,6 +42,12 @@ settings.load_profile("gptviz")
 WITHOUT_TEXT = {"anatomy", "attention_by_hand", "baselines", "training"}
 
 
+def above(logits: torch.Tensor, token: int, against: int | None = None) -> torch.Tensor:
+    """By how much a log-probability is above the mean of all, or above another's: (..., V) -> (...)."""
+    found = logits.double().log_softmax(dim=-1)
+    return found[..., token] - (found.mean(dim=-1) if against is None else found[..., against])
+
+
 def random_lm(seed: int = 0, **changes: object) -> LanguageModel:
     """A LanguageModel of random weights, large enough that attention is far from uniform."""
     tokenizer = get_encoding("mini")

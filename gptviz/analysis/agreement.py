@@ -3,8 +3,8 @@
     attention     what the selected token looks at: the mean over the heads of the last block
     rollout       attention multiplied through all blocks (`gptviz.analysis.rollout`)
     contribution  nearness multiplied through all blocks (`gptviz.analysis.flow`)
-    attribution   what all heads wrote into the word's logit from it (`source_tokens`): signed
-    muting        what the logit loses if nobody later may look at it (`gptviz.analysis.muting`): signed
+    attribution   what all heads wrote for the word from it, against the mean (`source_tokens`): signed
+    muting        what the word loses if nobody later may look at it (`gptviz.analysis.muting`): signed
 
 The first three know no word: they are the same whatever is explained. Attention and attribution are about
 what stands at a position when it is read; the other three go down to the token that was typed. Signed
@@ -15,10 +15,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of, source_tokens
 from gptviz.analysis.flow import token_flow
 from gptviz.analysis.rollout import means, rollout
 from gptviz.model import GPTModel
+from gptviz.tokenizer.one import OneToken
 from gptviz.trace import Trace
 
 WITHOUT_PASSES = ("attention", "rollout", "contribution", "attribution")
@@ -29,7 +31,7 @@ MOST_MUTED = 32  # tokens of a long text: each is a pass
 
 
 def measures(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> pd.DataFrame:
     """A row for each token before `position`: position, and the four ways that need no further pass.
 

@@ -1,16 +1,17 @@
-"""Direct logit attribution: what each part of the model wrote towards one token's logit, exactly.
+"""Direct logit attribution: what each part of the model wrote towards one token, exactly.
 
 The stream that the final LayerNorm reads is a sum: the embedding, the position, what every head wrote, each
 out_proj's bias, what every feed-forward wrote. With the LayerNorm's scale frozen at what it was at this
-position, a logit is linear in that sum, so each part has a share of it and the shares add up to the logit:
+position, a logit is linear in that sum, and so is its difference to the mean of all logits, which is what a
+part can support (`gptviz.analysis.against`). Each part has a share of it, and the shares add up to it:
 
-    logit = head[token] . (scale * (x - mean(x)) / s + shift),    s = sqrt(var(x) + eps), frozen
-          = sum over parts of  r . part  +  head[token] . shift
-    with r = (g - mean(g)) / s,  g = scale * head[token]
+    logits[token] - mean(logits) = h . (scale * (x - mean(x)) / s + shift),    s = sqrt(var(x) + eps), frozen
+                                 = sum over parts of  r . part  +  h . shift
+    with h = head[token] - mean of all rows of head,  r = (g - mean(g)) / s,  g = scale * h
 
 Taking the mean is linear: each part loses its own mean, and the means together are the stream's. A head's
 part is in turn a sum over the tokens that it read: head = sum_j a_ij v_j W_O, so r . (a_ij v_j W_O) says
-which earlier token, through which head. With `against` all of this is the difference of two logits.
+which earlier token, through which head. With a token as `against`, h is the difference of two rows.
 
 A share is what a part writes for the word itself. What later parts make of it is not in it, nor that the
 LayerNorm would divide by another s without it: see `gptviz.analysis.knock_out`.
@@ -27,6 +28,8 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
+from gptviz import kernels
+from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
 from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.reduction import Reduction
@@ -49,7 +52,7 @@ class Reader:
     """What reads the stream at one position: `direction` (D,), and `constant`, which no part wrote.
 
     `spread` is what the final LayerNorm divides by there, sqrt(variance + eps). For any part of the stream
-    (D,), `direction @ part` is its share of the logit, or of the difference.
+    (D,), `direction @ part` is its share of the difference of logits.
     """
 
     direction: torch.Tensor
@@ -58,32 +61,49 @@ class Reader:
 
 
 def reader(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reader:
-    """The final LayerNorm, frozen at what it was, and the output head's row of `token` (less `against`'s).
+    """The final LayerNorm, frozen at what it was, and `token` against the mean, or another, behind it.
 
     Needs the last block's `resid_post`. Raises ValueError for a token or position that there is not.
     """
-    at = position_of(trace, position)
-    norm, head = model.final_norm, _head_row(trace, model, token, against)
-    x = trace["resid_post", trace.config.n_layers - 1][at].double()  # (D,)
-    spread = torch.sqrt(x.var(unbiased=False) + norm.eps)
+    norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
+    divisor = spread(trace, model, position)
     towards = head * _double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ _double(norm.shift))
-    return Reader((towards - towards.mean()) / spread, constant, float(spread))
+    return Reader((towards - towards.mean()) / divisor, constant, divisor)
+
+
+def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
+    """What the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
+    x = trace["resid_post", trace.config.n_layers - 1][position_of(trace, position)].double()  # (D,)
+    return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
+
+
+def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
+    """What rows that are written into the stream (n, D) add to every logit minus the mean of all: (n, V).
+
+    For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
+    """
+    norm, head = model.final_norm, model.out_head.weight.detach()
+    centred = writes.to(head) - writes.to(head).mean(dim=-1, keepdim=True)
+    logits = kernels.linear(centred * (norm.scale.detach() / spread(trace, model, position)), head)
+    logits = logits.float().cpu()  # (n, V)
+    return logits - logits.mean(dim=-1, keepdim=True)
 
 
 def attribution(
-    trace: Trace, model: GPTModel, token: OneToken, against: OneToken | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> pd.DataFrame:
-    """Each part's share of the logit of `token` at a position, or of its difference to that of `against`.
+    """Each part's share of the logit of `token` minus the mean of all logits at a position.
 
-    A token is given by its id, or by its text (" mill", with its space).
+    With a token as `against`, of the logit of `token` minus that of `against`. A token is given by its id, or
+    by its text (" mill", with its space).
 
     Columns: part, block, head (<NA> where there is none), contribution. The parts, in the order of the pass:
     "embedding", "position", then of every block "head" (H rows), "attention bias" (out_proj's, if it has one)
     and "feed-forward"; at last "final shift" (the final LayerNorm's, if it has one). Contributions sum to
-    `trace.logits(position)[token]` within 1e-4.
+    `logit(trace, token, against, position)` within 1e-4.
 
     Of an edited run the parts are those of the changed pass. An edit that replaces the stream itself, or what
     a whole attention or the final LayerNorm gives out, makes a row "edit": what the replacement put in
@@ -93,7 +113,6 @@ def attribution(
     Needs `sites(trace.config)`. Raises ValueError for a token or position that there is not.
     """
     at = position_of(trace, position)
-    token, against = ids_of(trace, token, against)
     read = reader(trace, model, token, against, at)
     rows: list[tuple[str, int | None, int | None, float]] = [
         (name, None, None, float(read.direction @ trace[site][at].double()))
@@ -125,7 +144,7 @@ def attribution(
 
 
 def source_tokens(
-    trace: Trace, model: GPTModel, token: OneToken, against: OneToken | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
     """What each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after `position`.
 
@@ -140,7 +159,6 @@ def source_tokens(
     edited run `z` as well.
     """
     at = position_of(trace, position)
-    token, against = ids_of(trace, token, against)
     read = reader(trace, model, token, against, at)
     edited = {b for edit in trace.edits if edit.site == "z" for b in edit.blocks(trace.config.n_layers)}
     near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
@@ -161,9 +179,9 @@ def source_tokens(
 
 
 def value_bias(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
-    """What each head writes towards the logit wherever it looks, by W_value's bias: (L, H); 0 without one."""
+    """What each head writes towards the token wherever it looks, by W_value's bias: (L, H); 0 without one."""
     read = reader(trace, model, token, against, position)
     found = []
     for block, trf_block in enumerate(model.trf_blocks):
@@ -177,10 +195,9 @@ def value_bias(
     return torch.stack(found)
 
 
-def logit(trace: Trace, token: int, against: int | None = None, position: int = -1) -> float:
-    """The model's own: the logit of `token`, or by how much it is above that of `against`."""
-    logits = trace.logits(position)
-    return float(logits[token] if against is None else logits[token].double() - logits[against].double())
+def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int = -1) -> float:
+    """The model's own: by how much the logit of `token` is above the mean of all, or above `against`'s."""
+    return float(difference(trace.logits(position), *both_ids(trace.token_id, token, against)))
 
 
 @dataclass(frozen=True)
@@ -208,8 +225,8 @@ def position_of(trace: Trace, position: int) -> int:
 def _rest(
     trace: Trace,
     model: GPTModel,
-    token: int,
-    against: int | None,
+    token: OneToken,
+    against: Against,
     at: int,
     read: Reader,
     written: float,
@@ -228,20 +245,8 @@ def _rest(
         yield ROUNDING, logit(trace, token, against, at) - total
 
 
-def ids_of(trace: Trace, token: OneToken, against: OneToken | None = None) -> tuple[int, int | None]:
-    """The two as ids. Raises ValueError for what is no token of the model."""
-    return trace.token_id(token), None if against is None else trace.token_id(against, "against")
-
-
-def _head_row(trace: Trace, model: GPTModel, token: int, against: int | None) -> torch.Tensor:
-    """The output head's row of `token`, less that of `against`: (D,)."""
-    token, against = ids_of(trace, token, against)
-    weight = model.out_head.weight
-    return _double(weight[token]) - (0.0 if against is None else _double(weight[against]))
-
-
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
-    """How much a number of each head's z moves the logit: W_O r, split by heads, (H, d)."""
+    """How much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
     towards = _double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz import kernels
+from gptviz.analysis.against import difference
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.knock_out import BATCH_NUMBERS, Target, check
 from gptviz.edits import Edit
@@ -47,9 +48,9 @@ def edits_of(
 class Passes:
     """What one text's circuits are measured with.
 
-    `target` is a token or a pair of them, by id or text. F, the measure, is the target's probability at
-    `position`, or of a pair the first one's logit less the second one's, as Wang et al. have it. `whole` is
-    F(M), of the model with all its parts. Raises ValueError as `knock_out` does.
+    `target` is a token, by id or text, or a pair as in `knock_out`. F, the measure, is the target's
+    probability at `position`, or of a pair the first one's logit minus the second one's, as Wang et al. have
+    it. `whole` is F(M), of the model with all its parts. Raises ValueError as `knock_out` does.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Passes:
         position: int = -1,
     ):
         self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
-        self.target = check(lm, target, baseline)
+        self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
         trace = lm.trace(text, keep=[("resid_pre", 0)])
         self.ids = [token.id for token in trace.tokens]
         self.at = position_of(trace, position)
@@ -117,11 +118,9 @@ class Passes:
 
     def _measure(self, logits: torch.Tensor) -> Values:
         """(B, V) -> (B,)"""
-        token, against = self.target
-        logits = logits.double()
-        if against is None:
-            return logits.softmax(dim=-1)[:, token].numpy()
-        return (logits[:, token] - logits[:, against]).numpy()
+        if self._is_pair:
+            return difference(logits, *self.target).numpy()
+        return logits.double().softmax(dim=-1)[:, self.target[0]].numpy()
 
     def _final(
         self,

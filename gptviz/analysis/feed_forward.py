@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz import kernels
+from gptviz.analysis.attribution import direct_effects
 from gptviz.analysis.norms import find_norm, norm_steps
 from gptviz.language_model import LanguageModel
 from gptviz.model import GELU, GPTModel
@@ -128,12 +128,12 @@ def unit_table(found: Units) -> pd.DataFrame:
     )
 
 
-# ---- what a unit's column says in tokens ----
+# ---- what a unit's write adds to the tokens ----
 
 
 @dataclass(frozen=True)
 class Moved:
-    """The tokens that a row raises and lowers most: (id, what it adds to the logit), the largest first."""
+    """The tokens that a row raises and lowers most: (id, by how much), the largest first."""
 
     raises: list[tuple[int, float]]
     lowers: list[tuple[int, float]]
@@ -141,7 +141,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Readings:
-    """n of them as arrays (n, k): token ids, and what is added to their logits, the largest first."""
+    """n of them as arrays (n, k): token ids, and the direct effect on them, the largest first."""
 
     raised: NDArray[np.int64]
     raised_by: NDArray[np.float32]
@@ -156,23 +156,28 @@ class Readings:
 
 
 def readings(
-    model: GPTModel, block: int, chosen: Sequence[int], activations: Sequence[float], k: int
+    trace: Trace,
+    model: GPTModel,
+    block: int,
+    chosen: Sequence[int],
+    activations: Sequence[float],
+    k: int,
+    position: int = -1,
 ) -> Readings:
-    """What units write, times their activations, read by the output head as if nothing stood between.
+    """What units write at a position, times their activations, adds to each logit minus the mean of all.
 
-    No later block and no final LayerNorm: these are dot products of the unit's column with the head's
-    rows, (n, D) x (V, D) -> (n, V). ValueError for k < 1.
+    The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
+    this position, and what later blocks make of the write is not in it. Needs the last block's `resid_post`.
+    ValueError for k < 1, and for a position that there is not.
     """
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 token")
     second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
-    head = model.out_head.weight.detach()
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
-    with torch.no_grad():
-        logits = kernels.linear(columns.to(head), head).float().cpu()  # (n, V)
-    logits = logits * torch.tensor(list(activations), dtype=torch.float32)[:, None]
-    k = min(k, logits.shape[1])
-    high, low = torch.topk(logits, k), torch.topk(logits, k, largest=False)
+    times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
+    effects = direct_effects(trace, model, columns, position) * times  # (n, V)
+    k = min(k, effects.shape[1])
+    high, low = torch.topk(effects, k), torch.topk(effects, k, largest=False)
     return Readings(high.indices.numpy(), high.values.numpy(), low.indices.numpy(), low.values.numpy())
 
 

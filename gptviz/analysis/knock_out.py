@@ -21,6 +21,7 @@ import pandas as pd
 import torch
 
 from gptviz import kernels
+from gptviz.analysis.against import Against, both_ids, difference
 from gptviz.analysis.attribution import position_of
 from gptviz.edits import Edit
 from gptviz.forward import Hook, hidden_from, running
@@ -37,7 +38,7 @@ COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
 BATCH_NUMBERS = 2**24
 
-Target = OneToken | tuple[OneToken, OneToken]
+Target = OneToken | tuple[OneToken, Against]
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,14 @@ def knock_out(
     position: int = -1,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Mute every part in turn: the logit of `target` at a position, its probability, and what changed.
+    """Mute every part in turn: the logit of `target` against the mean, its probability, and what changed.
 
-    `target` is a token, by its id or its text (" mill", with its space), or a pair of them: then `logit` is
-    the difference of the two logits and `probability` that of the first. A muted part gives "zero", or with
+    `target` is a token, by its id or its text (" mill", with its space), or a pair (token, against). `logit`
+    is the token's logit minus the mean of all logits, or minus that of `against`: a logit alone supports
+    nothing (`gptviz.analysis.against`). `probability` is the token's. A muted part gives "zero", or with
     `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike; with
     "sample" its mean over a sample of text in the model without edits (`gptviz.sample_means`).
-    `effect` is `logit` less that of the model as it is: below zero where the part spoke for the target.
+    `effect` is `logit` minus that of the model as it is: below zero where the token loses by the muting.
 
     Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
     probability, effect; of every block its heads, its attention, its feed-forward. The rows are those of
@@ -117,24 +119,24 @@ def parts_of(lm: LanguageModel) -> list[MutedPart]:
 
 
 def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | None]:
-    """The target's ids. Raises ValueError for a target or baseline that there is not."""
+    """The target's ids, None for the mean. Raises ValueError for a target or baseline that there is not."""
     if baseline not in BASELINES:
         raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
     pair = target if isinstance(target, tuple) else (target,)
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")
-    ids = [one_token(lm.tokenizer, lm.config.vocab_size, token, "target") for token in pair]
-    if len(set(ids)) < len(ids):
-        shown = show_token(named_bytes(lm.tokenizer, ids[0]))
+    token, against = both_ids(
+        lambda one, _: one_token(lm.tokenizer, lm.config.vocab_size, one, "target"), *pair
+    )
+    if token == against:
+        shown = show_token(named_bytes(lm.tokenizer, token))
         raise ValueError(f"target is twice {shown}, and the difference 0: give two tokens, or one")
-    return ids[0], ids[1] if len(ids) == 2 else None
+    return token, against
 
 
 def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[list[float], list[float]]:
-    """(B, V) -> of each the target's logit, or the difference, and the probability."""
-    logits = logits.double()
-    wanted = logits[:, token] - (0 if against is None else logits[:, against])
-    return wanted.tolist(), logits.softmax(dim=-1)[:, token].tolist()
+    """(B, V) -> of each the difference of logits, and the target's probability."""
+    return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[:, token].tolist()
 
 
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:

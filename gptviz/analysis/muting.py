@@ -1,4 +1,4 @@
-"""Muting a token: what the word's logit becomes if no later token may look at it, in any head of any block.
+"""Muting a token: what a word loses if no later token may look at it, in any head of any block.
 
 Real passes of the model. The attention weights on the muted token are set to zero for all later ones, and
 what each has left is scaled up to 1 again: the weights that the softmax would give if the causal mask hid
@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from gptviz import forward
+from gptviz.analysis.against import MEAN, Against, both_ids, direction
 from gptviz.edit_values import without
 from gptviz.language_model import LanguageModel
 from gptviz.sites import SITES
+from gptviz.tokenizer.one import OneToken, one_token
 
 PASS_TOKENS = 2048  # in one batch, at most (a text of more is a batch alone),
 PASS_BYTES = 64 * 2**20  # and as many as have attention weights of this size in a block
@@ -23,29 +25,30 @@ def muted(
     lm: LanguageModel,
     ids: Sequence[int],
     muted: Sequence[int],
-    token: int,
-    against: int | None = None,
+    token: OneToken,
+    against: Against = MEAN,
     position: int = -1,
 ) -> Iterator[tuple[int, float]]:
     """(position that was muted, the logit's loss by it), in order, as the passes are made.
 
-    The loss is the logit of `token` at `position` (its difference to that of `against`) less what it is with
-    that token muted: positive where the token speaks for the word. Texts go through in batches, each with the
-    model's edits. ValueError at once for positions that the text does not have.
+    The loss is the logit of `token` at `position` minus the mean of all logits (or minus that of `against`),
+    less what that is with the token muted. Texts go through in batches, each with the model's edits.
+    ValueError at once for positions that the text does not have, and for what is no token.
     """
     n = len(ids)
     wrong = [p for p in (*muted, position) if not -n <= p < n]
     if wrong:
         raise ValueError(f"there is no position {wrong[0]}; the text has 0 to {n - 1}")
     places = [p % n for p in muted]
-    return _losses(_batched(lm, ids, places, position), places, lm, token, against)
+    pair = both_ids(
+        lambda one, what: one_token(lm.tokenizer, lm.config.vocab_size, one, what), token, against
+    )
+    return _losses(_batched(lm, ids, places, position), places, direction(lm.model, *pair))
 
 
 def _losses(
-    finals: Iterator[torch.Tensor], muted: Sequence[int], lm: LanguageModel, token: int, against: int | None
+    finals: Iterator[torch.Tensor], muted: Sequence[int], row: torch.Tensor
 ) -> Iterator[tuple[int, float]]:
-    head = lm.model.out_head.weight.detach()
-    row = head[token].double().cpu() - (0.0 if against is None else head[against].double().cpu())  # (D,)
     whole = next(finals).double() @ row
     for place, final in zip(muted, finals, strict=True):
         yield place, float(whole - final.double() @ row)

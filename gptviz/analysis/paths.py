@@ -4,7 +4,8 @@ Three levels, of which two take heads apart. The word reads the last stream: wha
 at this position puts into it is its direct part. A head's part is taken apart in turn by what it read:
 by its values at every token it looked at (V, exact), by its query and by its keys (Q and K, to first order).
 What another head wrote of that is taken apart once more, by its values. A feed-forward is not linear: a path
-ends there. Every number is in logits of the word; see `gptviz.analysis.readings` for what is frozen.
+ends there. Every number is in logits of the word, against the mean of all or another (`against`); see
+`gptviz.analysis.readings` for what is frozen.
 
 Elhage et al., A Mathematical Framework for Transformer Circuits, 2021 (Q-, K- and V-composition).
 """
@@ -15,9 +16,11 @@ import pandas as pd
 import torch
 
 from gptviz.analysis import readings
+from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.readings import Part, Reading
 from gptviz.model import GPTModel
+from gptviz.tokenizer.one import OneToken
 from gptviz.trace import Trace
 
 SITES = (*readings.SITES, "resid_post")
@@ -42,8 +45,8 @@ class Paths:
     `edges` has a row an edge: `edge` its number and `parent` the edge below whose head it hangs, `level` 0
     (into the word), 1 or 2, `by` ("word", "V", "Q", "K"), what writes (`part`, `block`, `head`, at
     `position`), the head that reads it (`to_*`, missing for the word), `logits`, `share` = |logits| /
-    `scale`, and whether it is `exact`: true for V all the way. `total` is the word's logit (or the
-    difference), `scale` the sum of the sizes of its direct parts.
+    `scale`, and whether it is `exact`: true for V all the way. `total` is the word's logit
+    minus the mean (or minus another's), `scale` the sum of the sizes of its direct parts.
     """
 
     edges: pd.DataFrame
@@ -67,14 +70,14 @@ def composition(
     model: GPTModel,
     block: int,
     head: int,
-    token: int,
-    against: int | None = None,
+    token: OneToken,
+    against: Against = MEAN,
     position: int = -1,
 ) -> pd.DataFrame:
     """What wrote what one head reads for the word: a row for each V, Q and K, part and position.
 
-    Columns: by, part, block, head, position, logits. The V rows sum to the head's direct part of the logit
-    (of the difference), the Q and the K rows each to sum over j of d part / d score_j * score_j: first
+    Columns: by, part, block, head, position, logits. The V rows sum to the head's share in
+    `attribution`, the Q and the K rows each to sum over j of d part / d score_j * score_j: first
     order, what the scores make of the part. Needs `SITES`. ValueError for what does not exist.
     """
     config = trace.config
@@ -101,12 +104,12 @@ def composition(
 def paths(
     trace: Trace,
     model: GPTModel,
-    token: int,
-    against: int | None = None,
+    token: OneToken,
+    against: Against = MEAN,
     position: int = -1,
     least: float = LEAST,
 ) -> Paths:
-    """The paths into a word's logit, or into the difference of two, with a share of at least `least`.
+    """The paths into a word's logit minus the mean, or minus another, with a share of at least `least`.
 
     Bounded: the `HEADS` largest heads are taken apart, of what they read the `EARLIER` largest heads, and of
     each reading the `EDGES` largest edges are kept. Needs `SITES` of the trace, and `attn` as well of a pass

@@ -1,9 +1,9 @@
 """Readings: numbers that are linear in the residual stream, and what of them each part of the stream gives.
 
-A logit is one, with the final LayerNorm's mean and scale frozen at their position. So is what a head reads by
-its values, with norm1's frozen and the attention weights as they are; and, to first order, what it reads by
-its queries and keys. The stream is a sum (embedding, every head, every feed-forward, biases), and a
-linear number of a sum is the sum of the numbers of its parts: that is all that `parts` does.
+A logit minus the mean of all is one, with the final LayerNorm's mean and scale frozen at their position. So
+is what a head reads by its values, with norm1's frozen and the attention weights as they are; and, to first
+order, what it reads by its queries and keys. The stream is a sum (embedding, every head, every feed-forward,
+biases), and a linear number of a sum is the sum of the numbers of its parts: that is all that `parts` does.
 
 Elhage et al., A Mathematical Framework for Transformer Circuits, 2021 (Q-, K- and V-composition).
 
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of, reader
 from gptviz.model import GPTModel, LayerNorm
+from gptviz.tokenizer.one import OneToken
 from gptviz.trace import Trace
 
 # What the readings need of a trace; `attn` may be left out for a float32 pass without edits: see `weights`.
@@ -48,9 +50,9 @@ class Part:
 
 
 def word_reading(
-    trace: Trace, model: GPTModel, token: int, against: int | None = None, position: int = -1
+    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reading:
-    """The logit of `token` at a position, or by how much it is above that of `against`: exact.
+    """By how much the logit of `token` is above the mean of all, or above that of `against`: exact.
 
     The final LayerNorm is frozen: see `gptviz.analysis.attribution`. Needs the last `resid_post`.
     ValueError for a position or a token that does not exist.

@@ -25,7 +25,7 @@ def ranked_bars(
 ) -> Figure:
     """What each of these parts takes away, (n,), the first on top; `written` stands at the bars' ends.
 
-    Orange where the part spoke for the prediction, blue where it spoke against it. The bar `opened` has an
+    Orange where the prediction loses without the part, blue where it gains. The bar `opened` has an
     edge in the accent's colour; `says` is what a hover says. A bar's `y` is its place in the list.
     `unchanged`, (n,), is what muting the same parts takes away in the model without its changes: ghosts.
     """

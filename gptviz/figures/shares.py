@@ -1,6 +1,6 @@
-"""A logit as a sum: a waterfall of its largest shares, a grid of all parts, and what each token gave.
+"""A difference of logits as a sum: a waterfall of the largest shares, a grid of all, what each token gave.
 
-What raises the logit is orange, what lowers it blue, as everywhere. Shapes: L blocks, H heads, T tokens.
+What raises it is orange, what lowers it blue, as everywhere. Shapes: L blocks, H heads, T tokens.
 """
 
 import html

@@ -21,6 +21,17 @@ def as_code(label: str) -> str:
     return f"{fence}{gap}{label}{gap}{fence}"
 
 
+def compared_with(against: str | None) -> str:
+    """What a token's logit is compared with, in a sentence: another token's, or the mean of all."""
+    return "the mean over the vocabulary" if against is None else f"that of {as_code(against)}"
+
+
+def towards(token: str, against: str | None) -> str:
+    """A token and what it is compared with, in a sentence."""
+    other = "the mean over the vocabulary" if against is None else as_code(against)
+    return f"{as_code(token)} against {other}"
+
+
 def escaped(name: str) -> str:
     """A file's name in Markdown, where none of its signs means anything."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)

@@ -1,4 +1,4 @@
-"""Direct logit attribution: the parts sum to the logit, and each is what autograd and plain einsums say."""
+"""Direct logit attribution: the parts sum to logit minus mean, and each is what autograd and einsums say."""
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 import gptviz
 from gptviz import Edit
-from gptviz.analysis import attribution, source_tokens
+from gptviz.analysis import attribution, knock_out, source_tokens
+from gptviz.analysis.agreement import measures
 from gptviz.analysis.attribution import logit, read_at, reader, sites, value_bias
+from gptviz.analysis.feed_forward import readings
+from gptviz.analysis.muting import muted
+from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.conftest import random_lm
+from tests.conftest import above, random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
 
@@ -39,14 +43,14 @@ def close(got, wanted, scale=1.0):
 
 
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
-def test_the_parts_sum_to_the_logit(changes):
+def test_the_parts_sum_to_the_logit_minus_the_mean_or_another(changes):
     lm = random_lm(3, **changes)
     trace = lm.trace(IDS)
     logits = plain_logits(random_lm(3, **changes), IDS)
     for position in (0, 3, -1):
         for token, against in ((7, None), (8000, 12), (12, 8000)):
             table = attribution(trace, lm.model, token, against, position)
-            wanted = logits[position, token] - (0 if against is None else logits[position, against])
+            wanted = above(logits[position], token, against)
             close(total(table), wanted.item(), table["contribution"].abs().max())
             assert logit(trace, token, against, position) == pytest.approx(wanted.item(), rel=1e-4, abs=1e-3)
 
@@ -87,10 +91,40 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(
     assert counts["feed-forward"] == layers and "edit" not in counts and "rounding" not in counts
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_what_raises_all_logits_alike_supports_none(tied):
+    """A row that is added to every row of the output head leaves the probabilities, and all that is said."""
+    lm, seen = random_lm(4, tie_embeddings=tied), []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        shift = 3 * torch.randn(lm.config.emb_dim)
+    for _ in range(2):
+        t = lm.trace(IDS)
+        units = readings(t, lm.model, 0, [3, 40], [2.0, -1.0], 5, 4)
+        tables = [
+            attribution(t, lm.model, 7)["contribution"],
+            source_tokens(t, lm.model, 7, "mean", 4).flatten(),
+            value_bias(t, lm.model, 7).flatten(),
+            knock_out(lm, IDS, 7)[["logit", "probability", "effect"]].to_numpy().ravel(),
+            [loss for _, loss in muted(lm, IDS, range(5), 7)],
+            [paths(t, lm.model, 7).total, paths(t, lm.model, 7).scale],
+            measures(t, lm.model, 7)["attribution"],
+            np.ravel([units.raised_by, units.lowered_by]),
+            np.ravel([units.raised, units.lowered]),
+            t.logits().softmax(0),
+        ]
+        seen.append(np.concatenate([np.asarray(table, dtype=float) for table in tables]))
+        with torch.no_grad():
+            rows = lm.model.out_head.weight + shift
+        lm.model.out_head.weight = torch.nn.Parameter(rows)  # not tok_emb's any more: the pass is the same
+    assert np.allclose(*seen, atol=5e-4, rtol=1e-4) and len(seen[0]) > 8000
+
+
+@pytest.mark.parametrize("against", [None, 77], ids=["mean", "another"])
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
-def test_each_part_is_its_gradient_times_itself(changes):
-    """The frozen-LayerNorm logit written out as the module computes it, and differentiated by torch."""
-    lm, position, token, against = random_lm(5, **changes), 4, 123, 77
+def test_each_part_is_its_gradient_times_itself(changes, against):
+    """What is explained, the LayerNorm frozen, as the module computes it, and differentiated by torch."""
+    lm, position, token = random_lm(5, **changes), 4, 123
     trace = lm.trace(IDS)
     table = attribution(trace, lm.model, token, against, position).set_index(["part", "block", "head"])
     model, n_heads = lm.model, lm.config.n_heads
@@ -110,7 +144,7 @@ def test_each_part_is_its_gradient_times_itself(changes):
     if model.final_norm.shift is not None:
         after = after + model.final_norm.shift.detach().double()
     rows = model.out_head.weight.detach().double()
-    ((rows[token] - rows[against]) @ after).backward()
+    above(rows @ after, token, against).backward()
     for name, leaf in leaves.items():
         wanted = (leaf.grad * leaf.detach()).sum().item()
         assert table.loc[[name], "contribution"].item() == pytest.approx(wanted, abs=1e-4), name
@@ -138,7 +172,7 @@ def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
             out = block.att.out_proj.weight.detach()[:, rows].double()
             written = torch.einsum("t,td,ed->te", scores.softmax(0), v[: position + 1], out)  # (t, D)
             centred = (written - written.mean(-1, keepdim=True)) / spread * model.final_norm.scale.detach()
-            wanted = centred @ model.out_head.weight.detach()[token].double()
+            wanted = above(centred @ model.out_head.weight.detach().double().T, token)
             assert torch.allclose(found[b, h, : position + 1], wanted, atol=1e-4)
             bias = out @ block.att.W_value.bias.detach()[rows].double()
             constant = reader(trace, model, token, None, position).direction @ bias
@@ -226,6 +260,8 @@ def test_tokens_may_be_named_by_their_text(mini):
     mill, town = mini.encode(" mill")[0], mini.encode(" town")[0]
     by_text, by_id = ((trace, mini.model, *pair) for pair in ((" mill", " town"), (mill, town)))
     assert attribution(*by_text).equals(attribution(*by_id))
+    assert attribution(trace, mini.model, mill).equals(attribution(trace, mini.model, mill, None))
+    assert attribution(trace, mini.model, mill).equals(attribution(trace, mini.model, mill, "mean"))
     assert (source_tokens(*by_text) == source_tokens(*by_id)).all()
     with pytest.raises(ValueError, match="against is 'no token', which is not one token of this model but"):
         attribution(trace, mini.model, " mill", "no token")

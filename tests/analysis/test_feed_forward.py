@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
+from gptviz.analysis.attribution import reader
 from gptviz.analysis.feed_forward import PEAKS, activation_curve, peaks_of, readings, unit_table, units
 from gptviz.model import GELU, GPT_CONFIG_124M, FeedForward, TransformerBlock
 from gptviz.sample import MOST_WINDOWS, WINDOW, passages, windows
@@ -83,33 +84,33 @@ def test_nothing_written_is_no_half_and_no_share(lm):
     assert found.difference == pytest.approx(bias.abs().max().item())  # an edited pass need not add up
 
 
-def test_a_reading_is_a_row_of_dot_products():
-    for changes in ({}, {"tie_embeddings": True}):
-        lm = random_lm(3, **changes)
-        second, head = lm.model.trf_blocks[1].ff.layers[2], lm.model.out_head
-        found = readings(lm.model, 1, [5, 70], [2.0, -0.5], k=4)
-        for unit, times, reading in ((5, 2.0, found[0]), (70, -0.5, found[1])):
-            logits = times * torch.einsum("vd,d->v", head.weight, second.weight[:, unit]).detach()
-            assert [i for i, _ in reading.raises] == logits.topk(4).indices.tolist()
-            assert [i for i, _ in reading.lowers] == (-logits).topk(4).indices.tolist()
-            assert np.allclose([v for _, v in reading.raises], logits.topk(4).values, atol=1e-4)
-            assert np.allclose([v for _, v in reading.lowers], -(-logits).topk(4).values, atol=1e-4)
+@pytest.mark.parametrize("changes", [{}, {"tie_embeddings": True}, {"norm_bias": False, "n_layers": 1}])
+def test_a_reading_is_the_direct_effect_that_autograd_gives_with_the_norm_frozen(changes):
+    """Of every token's logit minus the mean of all, by the unit's activation; and the reader's of each."""
+    lm, position = random_lm(3, **changes), 3
+    t, model, units_, times = lm.trace(TEXT), lm.model, [5, 70], [2.0, -0.5]
+    found = readings(t, model, 0, units_, times, 4, position)
+    columns = model.trf_blocks[0].ff.layers[2].weight.detach()[:, units_].double()  # (D, 2)
+    stream = t["resid_post", lm.config.n_layers - 1][position].double()
+    frozen = (stream.var(unbiased=False) + model.final_norm.eps).sqrt()
+    norm, rows = model.final_norm.scale.detach().double(), model.out_head.weight.detach().double()
+
+    def logits(act):
+        x = stream + columns @ act
+        after = rows @ ((x - x.mean()) / frozen * norm)
+        return after - after.mean()
+
+    slope = torch.autograd.functional.jacobian(logits, torch.zeros(2).double())  # (V, 2)
+    for i, effect in enumerate(slope.T * torch.tensor(times)[:, None]):
+        reading = found[i]
+        assert [token for token, _ in reading.raises] == effect.topk(4).indices.tolist()
+        assert [token for token, _ in reading.lowers] == (-effect).topk(4).indices.tolist()
+        for token, by in (*reading.raises, *reading.lowers):
+            assert by == pytest.approx(effect[token].item(), abs=1e-4)
+            word = reader(t, model, token, position=position).direction
+            assert by == pytest.approx(times[i] * float(word @ columns[:, i]), abs=1e-4)
     with pytest.raises(ValueError, match="at least 1"):
-        readings(lm.model, 1, [5], [1.0], k=0)
-
-
-def test_a_unit_s_write_changes_the_logits_by_its_reading_without_the_norm(lm):
-    """With the final LayerNorm out of the way, logits are linear in the stream behind the last block."""
-    t = lm.trace(TEXT)
-    stream, head = t["resid_post", 1][3], lm.model.out_head.weight.detach()
-    found = units(t, lm.model, 1, 3)
-    unit = found.largest(1)[0]
-    column = lm.model.trf_blocks[1].ff.layers[2].weight.detach()[:, unit]
-    without = stream - float(found.after[unit]) * column
-    reading = readings(lm.model, 1, [unit], [float(found.after[unit])], k=5)[0]
-    change = head @ stream - head @ without
-    for token, value in (*reading.raises, *reading.lowers):
-        assert change[token].item() == pytest.approx(value, abs=1e-3)
+        readings(t, model, 0, [5], [1.0], k=0)
 
 
 # ---- GELU ----
@@ -187,8 +188,9 @@ def test_the_snippet_is_what_the_page_says(mini, capsys):
     assert f"{fired} of 1024 units fire; {found.half()} make up half" in said
     assert f"write {found.quiet:.3g} together, all {found.size:.3g}" in said
     assert f"unit {unit}: " in said and f"{found.shares[unit]:.2%} of what" in said
-    reading = readings(mini.model, 3, [unit], [1.0], 6)[0]
-    assert all(repr(mini.tokens([i])[0].raw) in said for i, _ in (*reading.raises, *reading.lowers))
+    reading = readings(mini.trace(TEXT), mini.model, 3, [unit], [1.0], 6, 2)[0]
+    for i, by in (*reading.raises, *reading.lowers):
+        assert repr((mini.tokens([i])[0].raw, f"{by:.3g}")) in said
     writes(mini, TEXT, 3, 2, unit=9, sample=True)
     said = capsys.readouterr().out.splitlines()
     assert any(line.startswith("unit 9: ") for line in said)

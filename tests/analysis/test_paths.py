@@ -13,7 +13,7 @@ from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, composition, paths
 from gptviz.analysis.readings import by_value, head_reading, parts, word_reading
-from tests.conftest import random_lm
+from tests.conftest import above, random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
 PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
@@ -135,7 +135,7 @@ def test_the_graph_is_bounded_and_hangs_together():
     trace = lm.trace([3, 9, 27, 81, 3, 9, 27, 81] * 4, keep=SITES)  # without attn: rows from q and k
     found = paths(trace, lm.model, 50, least=0.0)
     edges, whole = found.edges, paths(lm.trace(trace_ids(trace)), lm.model, 50, least=0.0)
-    assert found.total == pytest.approx(trace.logits()[50].item(), abs=1e-3)
+    assert found.total == pytest.approx(above(trace.logits(), 50).item(), abs=1e-3)
     assert found.total == pytest.approx(whole.total, abs=1e-4)
     assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
     assert (edges["share"] * found.scale).tolist() == pytest.approx(edges["logits"].abs().tolist())

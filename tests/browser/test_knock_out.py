@@ -25,7 +25,7 @@ def test_the_map_tells_the_story_and_a_click_opens_a_part(open_page, settled, mi
     click(page, "knock_out_map", 9, 5)
     settled(page)
     assert "block=5" in page.url and "part=feed-forward" in page.url
-    page.get_by_text("logit", exact=True).click()
+    page.get_by_text("logit difference", exact=True).click()
     settled(page)
     drawn = values(page, "knock_out_map", 0, "z")
     assert np.allclose(drawn.ravel(), -table["effect"], atol=1e-4) and "measure=logit" in page.url

@@ -9,6 +9,7 @@ import torch
 from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
 from gptviz.ui.views.feed_forward import sample
+from gptviz.ui.words import show_id
 from tests.checkpoints import makers
 from tests.specs import charts
 
@@ -63,12 +64,14 @@ def test_the_tables_are_the_matrices(run_page, mini, trace):
     found = numbers.units(trace, mini.model, 2, 3)
     assert [int(row[0]) for row in rows] == found.largest(10)
     assert float(rows[0][4]) == pytest.approx(found.writes.max(), rel=1e-2)
-    column = mini.model.trf_blocks[2].ff.layers[2].weight.detach()[:, 7]
-    logits = mini.model.out_head.weight.detach() @ column
+    reading, write = numbers.readings(trace, mini.model, 2, [7], [1.0], 6, 3)[0], found.largest(1)[0]
     read = table(at, "reading")
-    assert [float(row[1]) for row in read] == pytest.approx(logits.topk(6).values.tolist(), abs=0.0051)
-    lowest = (-logits).topk(6).values
-    assert [-float(row[3].replace("−", "-")) for row in read] == pytest.approx(lowest.tolist(), abs=0.0051)
+    for column, wanted in ((0, reading.raises), (2, reading.lowers)):
+        assert [row[column] for row in read] == [show_id(mini, token) for token, _ in wanted]
+        by = [float(row[column + 1].replace("−", "-")) for row in read]
+        assert by == pytest.approx([value for _, value in wanted], rel=6e-3)
+    of_write = numbers.readings(trace, mini.model, 2, [write], [float(found.after[write])], 3, 3)[0]
+    assert rows[0][5] == " ".join(show_id(mini, token) for token, _ in of_write.raises)
 
 
 def test_the_unit_over_the_text_and_the_strips_are_the_pass(run_page, trace):

@@ -36,7 +36,7 @@ def knocked(
     run, position = run or scene.run, scene.position
     if baseline == "sample":
         read_sample(runs.model(run), f"{key}_sample", stop)
-    pair = target.token if target.against is None else (target.token, target.against)
+    pair = target.token, target.against
     return watched(
         (f"{__name__}.knocked", position, pair, baseline),
         run,

@@ -2,7 +2,7 @@
 
 Both are ids in the address (?target=512&against=733) and follow from page to page: a page that has them
 puts `PARAMS` among its own. As long as nobody has chosen a target it is the model's first choice at the
-selected position; the comparison is with nothing.
+selected position; the comparison is with the mean over the vocabulary.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import streamlit as st
 import torch
 
 from gptviz import LanguageModel, Run
+from gptviz.analysis.against import difference
 from gptviz.analysis.logit_lens import top_ids
 from gptviz.digits import significant
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
@@ -34,7 +35,7 @@ _READ = "gptviz_target_read"  # in the session: the model whose ids the choices 
 
 @dataclass(frozen=True)
 class Target:
-    """What a page explains: the logit of `token`, or by how much it is above that of `against`.
+    """What a page explains: by how much the logit of `token` is above that of `against`, None for the mean.
 
     `shown` and `against_shown` are the two as the screen shows them; `runner_up` is the most probable token
     that is not `token`. `against` is never `token`.
@@ -61,10 +62,9 @@ def logits_at(run: Run, position: int) -> torch.Tensor:
 
 
 def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:
-    """Of a run: the token's logit (against another, the difference of theirs), and its probability."""
-    logits = logits_at(run, position).double()
-    other = 0.0 if against is None else float(logits[against])
-    return float(logits[token]) - other, float(logits.softmax(0)[token])
+    """Of a run: the token's logit minus the mean of all, or minus another's, and its probability."""
+    logits = logits_at(run, position)
+    return float(difference(logits, token, against)), float(logits.double().softmax(0)[token])
 
 
 @per_run
@@ -81,10 +81,12 @@ def _candidates(run: Run, position: int, ids: list[int]) -> list[Candidate]:
     return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
 
 
-def target_input(scene: Scene, against: bool = True, label: str = "Token to explain") -> Target:
+def target_input(
+    scene: Scene, label: str = "Token to explain", against: str | None = "the mean over the vocabulary"
+) -> Target:
     """Draw the boxes, or without `against` only the first of them; give what is chosen, made possible.
 
-    `label` says what the page does with the first.
+    `label` says what the page does with the first, `against` what an empty second box means.
     """
     lm, found = scene.lm, top(scene.run, scene.position)
     said = _follow_model(scene, lm)
@@ -92,7 +94,7 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
         param.within(lm.config.vocab_size)
     token = found[0].id if TARGET.value is None else TARGET.value
     runner_up = next((one.id for one in found if one.id != token), token)  # a vocabulary of one token
-    other = AGAINST.value if against and AGAINST.value != token else None
+    other = AGAINST.value if against is not None and AGAINST.value != token else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
         _box(
             scene,
@@ -104,14 +106,15 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
         )
         if scene.other is not None:
             _unchanged_first(scene, scene.other, token)
-        if against:
+        if against is not None:
             _box(
                 scene,
                 AGAINST,
                 "Against",
-                "nothing: the logit alone",
+                against,
                 "With a second token the page explains the difference of the two logits: why this word and "
-                "not that one. Empty: the logit of the first alone.",
+                f"not that one. Empty: {against}. A logit alone says nothing: what raises all logits alike "
+                "changes no probability.",
             )
             if other != runner_up != token:
                 shown = show_id(lm, runner_up)
@@ -122,10 +125,10 @@ def target_input(scene: Scene, against: bool = True, label: str = "Token to expl
                     on_click=_take,
                     args=(scene, AGAINST, runner_up),
                 )
-    params.store(PARAMS if against else PARAMS[:1])
+    params.store(PARAMS[:1] if against is None else PARAMS)
     _say(scene, lm, said)
-    if against and AGAINST.value == token:
-        st.caption("The two tokens are the same, and their difference is 0: shown is the logit alone.")
+    if against is not None and AGAINST.value == token:
+        st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
     shown_other = None if other is None else show_id(lm, other)
     return Target(token, other, show_id(lm, token), shown_other, runner_up)
 

@@ -22,9 +22,10 @@ def test_every_sentence() -> None:
             "relu: none": words.relu(True, 0, 0.0, 2.0),
             "largest": words.largest(10),
             "reading": words.READING,
+            "cut": words.CUT,
             "unit": words.unit(1007, "·old", 20.98, 20.98, 3.605, 0.1234),
             "unit: quiet": words.unit(3, "·old", -0.75, -0.1699, 2.0, -0.0004),
-            "column": words.column(1007),
+            "column": words.column(1007, "·it", 27.4651),
             "over text": words.over_text(1007, 15, 22, "·the", 8, 37.5),
             "over text: one token": words.over_text(1007, 1, 1, "a", 0, 2.0),
             "sample help": words.SAMPLE_HELP,
@@ -66,7 +67,7 @@ def test_the_tables_are_the_units() -> None:
     assert html.count("line chosen") == 1
     beside = tables.largest(found, [1], read[1:], 1, "{}".format, replace(found, writes=np.array([0.5, 7.0])))
     assert cells(beside)[0][4:6] == ["7.00", "0.154"]
-    assert cells(tables.reading(read[0], "t{}".format)) == [["t1", "+0.50", "t2", "−0.75"]]
+    assert cells(tables.reading(read[0], "t{}".format)) == [["t1", "+0.500", "t2", "−0.750"]]
 
 
 def test_an_excerpt_marks_its_token_and_says_what_is_left_out() -> None:

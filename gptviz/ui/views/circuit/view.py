@@ -52,7 +52,7 @@ AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    explained = target.target_input(scene, label="Token to keep")
+    explained = target.target_input(scene, "Token to keep", "nothing: the probability")
     controls()
     if OTHERS.value == "sample":
         read_sample(scene.lm, "circuit_sample_stop", partial(OTHERS.set, "mean"))

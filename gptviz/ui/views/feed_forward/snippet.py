@@ -1,4 +1,4 @@
-"""The Feed-forward page in Python: which units fire, how much each writes, and what one says in tokens."""
+"""The Feed-forward page in Python: which units fire, how much each writes, and the tokens that one raises."""
 
 import torch
 
@@ -21,7 +21,7 @@ def writes(
     `unit` None: the one that writes most. `sample`: look for it in the sample of five books, too.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
-    t = lm.trace(ids, keep=[("mlp_pre", block), ("mlp_act", block), ("mlp_out", block)])
+    t = lm.trace(ids, keep=["resid_post", *((site, block) for site in ("mlp_pre", "mlp_act", "mlp_out"))])
     before, after = t["mlp_pre", block][position], t["mlp_act", block][position]  # (4 * emb_dim,) each
     written = t["mlp_out", block][position]  # (emb_dim,)
 
@@ -50,10 +50,17 @@ def writes(
         f"most, {act.max():.3g}, at position {int(act.argmax())}"
     )
 
-    head = lm.model.out_head.weight.detach().float().cpu()  # (vocab_size, emb_dim)
-    logits = head @ columns[:, unit]  # what 1 of its activation adds, without the LayerNorm
+    norm, head = lm.model.final_norm, lm.model.out_head.weight.detach().float().cpu()  # (vocab_size, emb_dim)
+    stream = t["resid_post", lm.config.n_layers - 1][position]  # (emb_dim,)
+    divisor = torch.sqrt(stream.var(unbiased=False) + norm.eps)  # held as it is
+    column = columns[:, unit] - columns[:, unit].mean()
+    logits = head @ (column / divisor * norm.scale.detach().float().cpu())  # what 1 of its activation adds
+    logits = logits - logits.mean()
+    print(
+        f"directly, with the final LayerNorm's divisor held at {divisor:.4g}, against the mean of all logits:"
+    )
     for name, some in ("raises", logits.topk(6).indices), ("lowers", (-logits).topk(6).indices):
-        print(name, [(lm.tokens([i])[0].raw, round(logits[i].item(), 2)) for i in some.tolist()])
+        print(name, [(lm.tokens([i])[0].raw, f"{logits[i]:.3g}") for i in some.tolist()])
     if sample:
         say_where_it_fires(of_any_text(lm), block, unit)
     if lm.edits:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gptviz.analysis.feed_forward import Moved, Units
-from gptviz.digits import fixed, significant
+from gptviz.digits import significant
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.ui.tables import Cell, Row, number, table
 
@@ -44,7 +44,7 @@ def largest(
 
 
 def reading(read: Moved, show: Show) -> str:
-    """The tokens that a unit's column raises most, beside those that it lowers most, as HTML."""
+    """The tokens that a unit raises most, beside those that it lowers most, as HTML."""
     rows = [
         Row(
             [
@@ -80,4 +80,4 @@ def _plain(shown: str) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"+{fixed(value, 2)}" if value > 0 else fixed(value, 2)
+    return f"+{significant(value)}" if value > 0 else significant(value)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis import feed_forward as numbers
+from gptviz.analysis.attribution import BREAKING, spread
 from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.expansion import expansion
@@ -15,7 +16,7 @@ from gptviz.figures.feed_forward import gelu_dots, unit_over_text
 from gptviz.figures.norms import LABELLED_COLUMNS
 from gptviz.model import GELU, FeedForward
 from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
@@ -38,31 +39,42 @@ UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 PARAMS = (UNIT, sample.SAMPLE)
 
 LARGEST = 10  # units in the table of those that write most
-READ = 6  # tokens that a unit raises and lowers
+READ = 6  # tokens that a unit raises and lowers most
 HERE = 5  # places of the text that excite it most
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page reads of a pass: the chosen block's feed-forward; the last one's, if none is chosen."""
+    """What the page reads of a pass: the chosen block's feed-forward (or the last one's), the last stream."""
     chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
-    return numbers.sites(last if chosen is None else chosen), ()
+    return [*numbers.sites(last if chosen is None else chosen), ("resid_post", last)], ()
+
+
+def _trace(run: Run, block: int) -> Trace:
+    return runs.get(run, [*numbers.sites(block), ("resid_post", runs.model(run).config.n_layers - 1)])
+
+
+@per_run
+def divisor(run: Run, block: int, position: int) -> float:
+    """What the final LayerNorm divides by."""
+    return spread(_trace(run, block), runs.model(run).model, position)
 
 
 @per_run
 def units_of(run: Run, block: int, position: int) -> Units:
-    return numbers.units(runs.get(run, numbers.sites(block)), runs.model(run).model, block, position)
+    return numbers.units(_trace(run, block), runs.model(run).model, block, position)
 
 
 @per_run
 def read(run: Run, block: int, position: int, unit: int) -> Readings:
-    """What the units that write most raise and lower by what they write here; last, `unit` by 1 of itself.
+    """The direct effects of what the units that write most write here; last, of 1 of `unit`'s activation.
 
     At once, since most of the work is to read the output head.
     """
     found = units_of(run, block, position)
     chosen = found.largest(LARGEST)
     times = [*found.after[chosen].tolist(), 1.0]
-    return numbers.readings(runs.model(run).model, block, [*chosen, unit], times, READ)
+    trace, model = _trace(run, block), runs.model(run).model
+    return numbers.readings(trace, model, block, [*chosen, unit], times, READ, position)
 
 
 def draw(scene: Scene) -> None:
@@ -148,7 +160,8 @@ def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
     st.html(STYLE)
     old = None if scene.other is None else units_of(scene.other, block, scene.position)
     st.html(tables.largest(found, chosen, largest, unit, lambda token: show_id(lm, token), old))
-    st.caption(words.READING)
+    cut = bool({edit.site for edit in scene.run.edits} & set(BREAKING))
+    st.caption(words.READING + (f" {words.CUT}" if cut else ""))
 
 
 def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
@@ -162,7 +175,8 @@ def _one_unit(scene: Scene, found: Units, block: int, unit: int) -> None:
     prose(said)
     left, right = st.columns([3, 5], gap="large")
     with left:
-        prose(words.column(unit), "logit")
+        by = divisor(scene.run, block, scene.position)
+        prose(words.column(unit, label, by), "logit", "LayerNorm")
         column = read(scene.run, block, scene.position, unit)[-1]
         st.html(tables.reading(column, lambda token: show_id(lm, token)))
     with right:

@@ -50,13 +50,17 @@ def largest(count: int) -> str:
     return (
         "How active a unit is does not say how much it writes: that is its activation times the size of its "
         f"column in the second matrix. The {count} that write most, with the tokens that they raise and "
-        "lower most when the output head reads what they write by itself."
+        "lower most directly."
     )
 
 
 READING = (
-    "A reading, and no more: no later block and no LayerNorm stands between unit and head in it, as they do "
-    "in the pass."
+    "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with the "
+    "final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
+)
+CUT = (
+    "A change puts other numbers into the stream: where that is behind this block, what the units write does "
+    "not reach the output head."
 )
 
 
@@ -71,10 +75,12 @@ def unit(number: int, label: str, before: float, after: float, column: float, sh
     )
 
 
-def column(number: int) -> str:
+def column(number: int, label: str, divisor: float) -> str:
+    """Above the tokens that a unit's column raises and lowers."""
     return (
-        f"Whatever the text, unit {number} writes along one and the same column. Read by the output head, "
-        "each 1 of its activation adds to these tokens' logits:"
+        f"Whatever the text, unit {number} writes along one and the same column. Each 1 of its activation at "
+        f"{as_code(label)} adds this to the logits of these tokens, minus the mean over the vocabulary. It "
+        f"is the direct effect, with the final LayerNorm's divisor held as it is ({significant(divisor, 4)}):"
     )
 
 

@@ -17,15 +17,16 @@ def muted(
     head: int = 0,
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """What each part's muting takes away from the logit, in the order of the pass, (parts,).
+    """What each part's muting takes away from the difference of logits, in the order of the pass, (parts,).
 
-    Printed: all of them, and one head by hand.
+    It is the logit of `token` minus that of `against`; None: minus the mean of all logits. Printed: all of
+    them, and one head by hand.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     own = lm.trace(ids, keep=[]).logits(position).double()
     print(f"the model's own probability is {own.softmax(0)[token]:.5f}")
 
-    table = knock_out(lm, ids, token if against is None else (token, against), baseline, position)
+    table = knock_out(lm, ids, (token, against), baseline, position)
     lost = own.softmax(0)[token].item() - table["probability"]
     print(table.assign(lost=lost).sort_values("effect").to_string())
 

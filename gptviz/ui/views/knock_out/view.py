@@ -69,7 +69,7 @@ class Found:
 
 def draw(scene: Scene) -> None:
     """The page under the strip of chips."""
-    explained = target.target_input(scene, label="Token to watch")
+    explained = target.target_input(scene, "Token to watch")
     _controls()
     if not _is_wanted(scene):
         example_row("A copied passage", "A name comes back", "A quotation closes")
@@ -93,7 +93,7 @@ def draw(scene: Scene) -> None:
         if found.old_table is None:
             st.button(words.BESIDE, key="knock_out_beside", on_click=BESIDE.set, args=("on",))
     _part(scene, found, opened)
-    prose(words.look_for(BASELINE.value), "residual stream", "feed-forward")
+    prose(words.look_for(BASELINE.value, MEASURE.value, asked), "residual stream", "feed-forward")
     example_row("A copied passage", "A name comes back", "A quotation closes")
     _details(scene, explained, found, opened)
 
@@ -102,7 +102,7 @@ def draw(scene: Scene) -> None:
 
 
 def _controls() -> None:
-    for param, possible in ((BASELINE, BASELINES), (MEASURE, words.MEASURES), (PART, KINDS)):
+    for param, possible in ((BASELINE, BASELINES), (MEASURE, tuple(words.MEASURES)), (PART, KINDS)):
         param.within(possible)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         BASELINE.widget(
@@ -113,7 +113,11 @@ def _controls() -> None:
             required=True,
         )
         MEASURE.widget(
-            st.segmented_control, "What is lost is measured by the", options=words.MEASURES, required=True
+            st.segmented_control,
+            "What is lost is measured by the",
+            options=tuple(words.MEASURES),
+            format_func=words.MEASURES.__getitem__,
+            required=True,
         )
 
 
@@ -190,7 +194,7 @@ def _map(scene: Scene, found: Found, opened: int) -> None:
         found.lost,
         divmod(opened, columns),
         "knock_out_map",
-        f"What muting each part takes away from the {MEASURE.value} of {found.asked.token}",
+        f"What muting each part takes away from the {words.MEASURES[MEASURE.value]} of {found.asked.token}",
         lambda block, column: _open(columns - 2, block, column),
         found.old_lost,
     )
@@ -218,7 +222,7 @@ def _list(scene: Scene, found: Found, opened: int) -> None:
             None if found.old_lost is None else found.old_lost[rows],
         ),
         key="knock_out_list",
-        alt=f"The parts whose muting changes the {MEASURE.value} of {asked.token} most",
+        alt=f"The parts whose muting changes the {words.MEASURES[MEASURE.value]} of {asked.token} most",
         on_select=pick,
     )
 

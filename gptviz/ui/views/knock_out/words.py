@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from gptviz.digits import fixed, significant
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, compared_with
 
 BASELINES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
-MEASURES = ("logit", "probability")
+MEASURES = {"logit": "logit difference", "probability": "probability"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Muted:
 class Asked:
     """What is looked at: the tokens as the screen shows them, and the model's own two numbers.
 
+    `logit` is the token's minus that of `against`; None for the mean of all.
+
     `unchanged` are those of the unchanged model, where it is another.
     """
 
@@ -39,10 +41,8 @@ class Asked:
 
     @property
     def logit_name(self) -> str:
-        """What the logit of the table is, in a sentence."""
-        if self.against is None:
-            return f"the logit of {as_code(self.token)}"
-        return f"the logit of {as_code(self.token)} less that of {as_code(self.against)}"
+        """What the table's `logit` is, in a sentence."""
+        return f"the logit of {as_code(self.token)} minus {compared_with(self.against)}"
 
     def number(self, measure: str, logit: float, probability: float) -> str:
         """One of the two, with its digits."""
@@ -79,10 +79,10 @@ GRID = (
 
 def listed(count: int, measure: str) -> str:
     """Over the list."""
-    return f"The {count} largest, with the {measure} that is left"
+    return f"The {count} largest, with the {MEASURES[measure]} that is left"
 
 
-def look_for(baseline: str) -> str:
+def look_for(baseline: str, measure: str, asked: Asked) -> str:
     """What muting is, and how the map is read."""
     null = {
         "zero": "gives 0: nothing is added to the stream. That is not what later parts have learnt to expect",
@@ -90,9 +90,15 @@ def look_for(baseline: str) -> str:
         "sample": "gives its mean over a sample of other text: what it gives to any token of any text, "
         "which is what later parts expect",
     }[baseline]
+    what = f"the probability of {as_code(asked.token)}" if measure == "probability" else asked.logit_name
+    other = (
+        ""
+        if measure == "probability"
+        else " The probability need not follow: it depends on all large logits."
+    )
     return (
-        f"**What to look for.** A muted part {null}; all else runs again on what is left. Orange: the "
-        "prediction is weaker without it. Blue: it is stronger, the part spoke against it. A pale part "
+        f"**What to look for.** A muted part {null}; all else runs again on what is left. Orange: without it "
+        f"{what} falls. Blue: it rises.{other} A pale part "
         "need not be idle: others may do the same work, or stand in for the one that is gone. So what is "
         "lost one by one does not add up to what is lost together."
     )
@@ -120,7 +126,7 @@ def _opened_unchanged(asked: Asked, part: Muted) -> str:
 def unmoved(asked: Asked, part: Muted) -> str:
     """Of a part that makes no difference, to the last digit."""
     return (
-        f"{part.label} makes no difference here: the logit is the same without it, to the last digit."
+        f"{part.label} makes no difference here: the prediction is the same without it, to the last digit."
         f"{_opened_unchanged(asked, part)}"
     )
 
@@ -129,14 +135,14 @@ def bar(label: str, asked: Asked, part: Muted) -> str:
     """A hover over one of the list."""
     said = (
         f"without {label}: probability {chance(part.probability)} instead of {chance(asked.probability)}, "
-        f"logit {fixed(part.logit, 3)} instead of {fixed(asked.logit, 3)}"
+        f"logit difference {fixed(part.logit, 3)} instead of {fixed(asked.logit, 3)}"
     )
     if asked.unchanged is None or part.unchanged is None:
         return said
     (logit, probability), (logit_left, left) = asked.unchanged, part.unchanged
     return (
         f"{said}; in the unchanged model {chance(left)} instead of {chance(probability)}, "
-        f"logit {fixed(logit_left, 3)} instead of {fixed(logit, 3)}"
+        f"logit difference {fixed(logit_left, 3)} instead of {fixed(logit, 3)}"
     )
 
 
@@ -166,9 +172,9 @@ def changed(asked: Asked, measure: str, beside: bool) -> str:
 
 
 NUMBERS = (
-    "Each part with the prediction without it: the logit (of two tokens, the difference of theirs), the "
-    "probability, the effect on the logit (below zero where the part spoke for it), and what is lost of the "
-    "probability."
+    "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or minus the "
+    "other token's), the probability, the effect on `logit` (below zero where the token loses), and what is "
+    "lost of the probability."
 )
 TO_ATTENTION = "See where block {block}, head {head} looks"
 TO_BLOCK = "See where the heads of block {block} look"

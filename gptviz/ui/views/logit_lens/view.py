@@ -31,7 +31,7 @@ def draw(scene: Scene) -> None:
     prose(_sentence(scene, found, names), "block", "embedding", "attention", "feed-forward")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="lens_controls"):
         measure = choice.colour()
-        target = target_input(scene, against=False, label="Token to follow")
+        target = target_input(scene, "Token to follow", against=None)
     row = choice.depth(names, found.telling)
     place = st.empty()
     ranked = target.token if measure == "rank" else None

@@ -27,9 +27,8 @@ class Chosen:
     def said(self) -> str:
         """What is explained, for a picture's title."""
         target = self.target
-        if target.against_shown is None:
-            return f"the logit of {target.shown}"
-        return f"the logit of {target.shown} less that of {target.against_shown}"
+        other = "the mean of all" if target.against_shown is None else f"that of {target.against_shown}"
+        return f"the logit of {target.shown} minus {other}"
 
     def open(self, block: int, column: int, columns: Sequence[str] = ()) -> None:
         """Callback: open a head; a column of the grid after the heads' is no head, but a part of its block.

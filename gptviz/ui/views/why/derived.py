@@ -19,7 +19,7 @@ from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import TOKEN
 from gptviz.ui.views.heads import fit_whole
-from gptviz.ui.views.target import logits_at
+from gptviz.ui.views.target import whole
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
@@ -42,7 +42,7 @@ def trace_of(run: Run, position: int) -> Trace:
 
 @dataclass(frozen=True)
 class Shares:
-    """A logit, or a difference of two, as a sum: `table` is `attribution`'s, `logit` the model's own."""
+    """A difference of logits as a sum: `table` is `attribution`'s, `logit` the model's own."""
 
     table: pd.DataFrame
     total: float
@@ -59,12 +59,11 @@ class Shares:
 def shares(run: Run, position: int, token: int, against: int | None) -> Shares:
     model, trace = runs.model(run).model, trace_of(run, position)
     table = attribution(trace, model, token, against, position)
-    logits = logits_at(run, position).double()
     grid, columns = numbers.grid(table, trace.config.n_layers, trace.config.n_heads)
     return Shares(
         table,
         total=float(table["contribution"].sum()),
-        logit=float(logits[token] - (0 if against is None else logits[against])),
+        logit=whole(run, position, token, against)[0],
         groups=numbers.groups(table),
         steps=numbers.waterfall(table),
         grid=grid,

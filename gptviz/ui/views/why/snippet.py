@@ -1,4 +1,4 @@
-"""The page "Why this token?" in Python: a logit as a sum, and what every token gave through every head."""
+"""The page "Why this token?" in Python: a logit against the mean as a sum, and what every token gave."""
 
 import numpy as np
 import torch
@@ -19,16 +19,17 @@ def shares(
     muted: bool = False,
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """Every part's share of the logit of `token` (less that of `against`), in the order of the pass.
+    """Every part's share of the logit of `token` minus that of `against`, in the order of the pass.
 
-    Printed are the sum, and of one head its share, its tokens, and with `muted` what muting it changes.
+    `against` None: minus the mean of all logits. Printed are the sum, and of one head its share, its tokens,
+    and with `muted` what muting it changes.
     """
     ids = lm.encode(text, special_tokens)[: lm.config.context_length]
     t = lm.trace(ids, keep=[*sites(lm.config), "v"], reduce=[read_at(position)])
     table = attribution(t, lm.model, token, against, position)
 
     logits = t.logits(position).double()
-    own = float(logits[token] - (0 if against is None else logits[against]))
+    own = float(logits[token] - (logits.mean() if against is None else logits[against]))
     total = table["contribution"].sum()
     print(f"{len(table)} parts add up to {total:.4f}; the model's own number is {own:.4f}")
     assert abs(total - own) < 1e-4 * max(1, table["contribution"].abs().max())
@@ -52,9 +53,7 @@ def shares(
         )
     print("by the values' bias alone", value_bias(t, lm.model, token, against, position)[block, head].item())
     if muted:
-        print(
-            knock_out(lm, ids, token if against is None else (token, against), position=position).to_string()
-        )
+        print(knock_out(lm, ids, (token, against), position=position).to_string())
     if lm.edits:
         print("unchanged:")
         shares(lm.plain, text, position, token, against, block, head, special_tokens=special_tokens)
@@ -75,6 +74,6 @@ def by_hand(
     divisor = torch.sqrt(x.var(unbiased=False) + norm.eps)
     part = t["tok_emb"][position].double()  # (D,)
     normed = (part - part.mean()) / divisor * norm.scale.detach().double().cpu()
-    row = head[token] - (0 if against is None else head[against])  # (D,)
+    row = head[token] - (head.mean(0) if against is None else head[against])  # (D,)
     print(f"the final LayerNorm divides by {divisor:.4f}; the embedding's share is {row @ normed:.4f}")
     torch.testing.assert_close((row @ normed).item(), share, rtol=1e-6, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
+"""Why the model says a token: its logit against the mean as the sum of all writes, and who read what."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,9 @@ def draw(scene: Scene) -> None:
         shown = shown_input(scene, compared.has_moved(scene, chosen, found), "The maps show")
         _grid(scene, chosen, found, shown)
     prose(
-        words.look_for(found.spread, scene.lm.model.final_norm.shift is not None),
+        words.look_for(
+            found.spread, scene.lm.model.final_norm.shift is not None, chosen.target.against_shown
+        ),
         "residual stream",
         "LayerNorm",
     )
@@ -108,8 +110,8 @@ def _sentence(scene: Scene, chosen: Chosen, found: Shares, sources: Sources) -> 
 
 
 def _waterfall(scene: Scene, chosen: Chosen, found: Shares) -> None:
-    against, changed = chosen.target.against is not None, scene.other is not None
-    said = words.summed(len(found.table), found.total, found.logit, against, changed)
+    other, changed = chosen.target.against_shown, scene.other is not None
+    said = words.summed(len(found.table), found.total, found.logit, other, changed)
     st.html(
         f'<div data-testid="why_sum" data-parts="{len(found.table)}" data-sum="{found.total}" '
         f'data-logit="{found.logit}">{said}</div>'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gptviz.analysis.shares import Group
 from gptviz.digits import fixed, significant
 from gptviz.digits import weight as attention_weight
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, compared_with, towards
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,14 @@ def sentence(
     largest: Sequence[Group],
     source: Source | None,
 ) -> str:
-    """What stands above the pictures: the logit, its two largest shares, and where the heads' came from."""
-    size = significant(logit if against is None else abs(logit))
-    first = f"After {as_code(after)} (position {position}) the logit of {as_code(token)} is **{size}**"
-    if against is not None:
-        first += f" {'above' if logit >= 0 else 'below'} that of {as_code(against)}"
+    """What stands above the pictures: the difference, its two largest shares, and where the heads' came from.
+
+    `against` is None for the mean of all logits, here and below.
+    """
+    first = (
+        f"After {as_code(after)} (position {position}) the logit of {as_code(token)} is "
+        f"**{significant(abs(logit))}** {'above' if logit >= 0 else 'below'} {compared_with(against)}"
+    )
     said = []
     for group in largest:
         name = f"{significant(group.contribution)} from {group.label}"
@@ -50,9 +53,9 @@ def _at(source: Source) -> str:
     return f"{as_code(source.token)} (position {source.position})"
 
 
-def summed(parts: int, total: float, logit: float, against: bool, changed: bool = False) -> str:
+def summed(parts: int, total: float, logit: float, against: str | None, changed: bool = False) -> str:
     """Plain text under the waterfall: the sum of all parts, and the model's own number."""
-    what = "difference of the two logits" if against else "logit"
+    what = "logit minus the mean of all" if against is None else "difference of the two logits"
     whose = "changed model's" if changed else "model's own"
     return f"{parts} parts add up to {fixed(total, 4)}. The {whose} {what}: {fixed(logit, 4)}."
 
@@ -71,18 +74,17 @@ class Moved:
 
 def word(token: str, against: str | None, after: str) -> str:
     """What is explained, in a sentence about a change that is not seen in it."""
-    of = f"the logit of {_towards(token, against)}"
-    return f"{of} after {as_code(after)}"
+    return f"the logit of {towards(token, against)} after {as_code(after)}"
 
 
 def what_changed(
     token: str, against: str | None, before: float, after: float, moved: Sequence[Moved], first: str | None
 ) -> str:
-    """What changes in the model did to the logit, and whose shares they changed most.
+    """What changes in the model did to the difference, and whose shares they changed most.
 
     `first` is the unchanged model's first choice, where the changed one has another.
     """
-    what = "the logit" if against is None else f"the difference to {as_code(against)}"
+    what = f"the logit minus {compared_with(against)}"
     text = (
         f"**Unchanged,** {what} is {significant(before)}; **changed,** {significant(after)}, which is "
         f"{significant(abs(after - before))} {'more' if after >= before else 'less'}. "
@@ -111,16 +113,17 @@ SOURCES_CHANGES = (
 )
 
 
-def look_for(spread: float, has_shift: bool) -> str:
-    """How the logit comes to be a sum, and what was held fixed for it."""
+def look_for(spread: float, has_shift: bool, against: str | None) -> str:
+    """How the difference comes to be a sum, and what was held fixed for it."""
     end = " and its shift taken as a part of its own" if has_shift else ""
     return (
         "**Why this is a sum.** Every part of the model only adds to the residual stream: the embedding, the "
         "position, each head, each feed-forward. At the end the final LayerNorm takes the mean off and "
         "divides by one number, and the output head multiplies. With that number held at what it is here "
         f"({significant(spread, 4)}){end}, each part's write can be sent through by itself, and the shares "
-        "add up to the logit. A share is what a part wrote for the word *itself*, without what later parts "
-        "made of it."
+        f"add up to the logit minus {compared_with(against)}. What raises all logits alike makes no token "
+        "more probable, and counts as 0. A share is what a part wrote for the word *itself*, without what "
+        "later parts made of it."
     )
 
 
@@ -140,8 +143,7 @@ def head(
     block: int, head: int, share: float, token: str, against: str | None, found: Sequence[Source]
 ) -> str:
     """What an opened head wrote, and the tokens that it came from."""
-    towards = _towards(token, against)
-    said = f"Block {block}, head {head} wrote {significant(share)} for {towards}."
+    said = f"Block {block}, head {head} wrote {significant(share)} for {towards(token, against)}."
     if not found:
         return said
     first = found[0]
@@ -162,8 +164,8 @@ def rests(most: Source) -> str:
 
 SOURCES = (
     "Each cell is one token's part of what a head wrote: attention weight × value, through the head's output "
-    "matrix, read by the output head. A row adds up to the head's share (its number stands at the row), the "
-    "bars are the columns' sums. The chips above are coloured by the opened head's row."
+    "matrix, the final LayerNorm and the output head. A row adds up to the head's share (its number stands "
+    "at the row), the bars are the columns' sums. The chips above are coloured by the opened head's row."
 )
 
 
@@ -184,10 +186,9 @@ def no_sources(muted: bool) -> str:
 def total_effect(block: int, head: int, direct: float, total: float, token: str, against: str | None) -> str:
     """The opened head's two numbers side by side."""
     fall = "falls" if total >= 0 else "rises"
-    what = "the logit" if against is None else "the difference"
     return (
-        f"Block {block}, head {head} wrote {significant(direct)} for {_towards(token, against)}. Without it "
-        f"{what} {fall} by {significant(abs(total))}."
+        f"Block {block}, head {head} wrote {significant(direct)} for {towards(token, against)}. Without it "
+        f"the difference {fall} by {significant(abs(total))}."
     )
 
 
@@ -225,10 +226,6 @@ SOURCE_NUMBERS = (
     "What each token gave through each head of the opened block; the last row is each head's share."
 )
 MUTED_NUMBERS = (
-    "Each part's direct share and what muting it takes away, with the logit and the target's probability "
-    "without it."
+    "Each part's direct share and what muting it takes away; without the part, the difference of logits "
+    "(`logit`) and the target's probability."
 )
-
-
-def _towards(token: str, against: str | None) -> str:
-    return as_code(token) + ("" if against is None else f" against {as_code(against)}")

@@ -66,8 +66,8 @@ def _draw(scene: Scene, target: Target) -> None:
         alt=f"The {len(drawn)} largest paths from tokens to {target.shown}",
         which=(f"from{threshold:g}",),
     )
-    against = target.against is not None
-    st.caption(words.counted(len(drawn), len(above), threshold, found.total, found.scale, against))
+    totals = found.total, found.scale
+    st.caption(words.counted(len(drawn), len(above), threshold, *totals, target.against_shown))
     prose(words.PATHS, "head", "feed-forward", "embedding")
     prose(words.ASSUMES_PATHS, "LayerNorm", "query", "key", "attention weight")
     in_numbers(found.edges, "why-paths.csv", words.PATHS_TABLE, "every path that was found", missing="–")

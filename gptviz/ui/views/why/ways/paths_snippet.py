@@ -52,7 +52,8 @@ def what_it_read(
     x = t["resid_post", lm.config.n_layers - 1][position]
     std = torch.sqrt(x.var(unbiased=False) + model.final_norm.eps)  # frozen at what it is here
     rows = model.out_head.weight.detach().float().cpu()
-    word = (rows[token] - (0 if against is None else rows[against])) * model.final_norm.scale.detach().cpu()
+    word = rows[token] - (rows.mean(dim=0) if against is None else rows[against])
+    word = word * model.final_norm.scale.detach().cpu()
     word = (word - word.mean()) / std  # (D,): what a number of the stream is worth for the word
 
     columns = slice(head * att.head_dim, (head + 1) * att.head_dim)

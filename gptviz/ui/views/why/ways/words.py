@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gptviz.digits import fixed, significant
-from gptviz.ui.words import Place, as_code
+from gptviz.ui.words import Place, compared_with, towards
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def strongest(writer: Writer, heads: Sequence[Writer], logits: float, word: str,
     """The largest exact path: who wrote, and the heads that it goes through, the one at the word last."""
     through = " then by ".join(str(head) for head in heads)
     return (
-        f"**The strongest path** to {_word(word, against)}, exactly: {writer}, read by {through}: "
+        f"**The strongest path** to {towards(word, against)}, exactly: {writer}, read by {through}: "
         f"{_logits(logits)}."
     )
 
@@ -68,14 +68,13 @@ def no_ways(least: float) -> str:
     )
 
 
-def counted(drawn: int, found: int, threshold: float, total: float, scale: float, against: bool) -> str:
+def counted(drawn: int, found: int, threshold: float, total: float, scale: float, against: str | None) -> str:
     """How many edges are drawn of those from the threshold on, and what the shares are shares of."""
-    what = "the difference of the two logits" if against else "the logit"
     said = f"All {found}" if drawn == found else f"The {drawn} largest of {found}"
     return (
         f"{said} edges of {percent(threshold)} and more are drawn. All that is written straight to the word "
-        f"sums to {what}, {significant(total)}; its sizes without their signs sum to {significant(scale)}, "
-        "which is 100 %."
+        f"sums to its logit minus {compared_with(against)}, {significant(total)}; the sizes without their "
+        f"signs sum to {significant(scale)}, which is 100 %."
     )
 
 
@@ -162,10 +161,10 @@ DEPTH_TABLE = "A row a depth and a token: the share of the selected token's last
 WHAT_THEY_ARE = (
     "**attention**: the mean over the heads of the last block. **rollout**: attention multiplied through all "
     "blocks. **contribution**: nearness multiplied through all blocks. **attribution**: what all heads wrote "
-    "straight to the word from that token. **muting**: what the word loses if no later token may look at it, "
-    "a real pass for each. The first three ask for no word; the last two have a sign, and rank by size. "
-    "Attention and attribution mean what stands at a position when it is read, the other three the token "
-    "that was typed."
+    "straight to the word from that token, against the mean of all logits or the other word's. **muting**: "
+    "what the word loses if no later token may look at it, a real pass for each. The first three ask for no "
+    "word; the last two have a sign, and rank by size. Attention and attribution mean what "
+    "stands at a position when it is read, the other three the token that was typed."
 )
 
 NOTHING_BEFORE = "Nothing stands before the selected token: there is nothing to rank. Select a later one."
@@ -223,10 +222,6 @@ AGREEMENT_TABLE = (
 
 
 # ---- pieces ----
-
-
-def _word(word: str, against: str | None) -> str:
-    return as_code(word) if against is None else f"{as_code(word)} rather than {as_code(against)}"
 
 
 def _logits(value: float) -> str:

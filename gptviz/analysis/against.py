@@ -1,0 +1,45 @@
+"""What a logit is compared with: the mean of all logits, or the logit of another token.
+
+A logit alone supports nothing: what raises all of them alike changes no probability. So every analysis of a
+logit explains one of two differences, both linear in the row (D,) that the output head reads:
+
+    against="mean"    logits[token] - mean(logits)      over the whole vocabulary
+    against=token     logits[token] - logits[against]
+
+The first is log p(token) minus the mean of all log p. None means "mean", too; the token "mean" has to be
+given by its id. What raises such a difference can still lower the probability: that depends on the largest of
+the other logits, not on their mean.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from gptviz.model import GPTModel
+from gptviz.tokenizer.one import OneToken
+
+MEAN = "mean"
+Against = OneToken | None
+
+
+def both_ids(
+    id_of: Callable[[OneToken, str], int], token: OneToken, against: Against = MEAN
+) -> tuple[int, int | None]:
+    """Return both as ids by `id_of(token, what)`, None for the mean. ValueError for what is no token."""
+    if against is None or (isinstance(against, str) and against == MEAN):
+        return id_of(token, "token"), None
+    return id_of(token, "token"), id_of(against, "against")
+
+
+def difference(logits: torch.Tensor, token: int, against: int | None) -> torch.Tensor:
+    """Return the logit of `token` minus the mean of all, or minus that of `against`: (..., V) -> (...)."""
+    logits = logits.double()
+    return logits[..., token] - (logits.mean(dim=-1) if against is None else logits[..., against])
+
+
+def direction(model: GPTModel, token: int, against: int | None) -> torch.Tensor:
+    """Return the row (D,), in float64, whose dot product with what the output head reads is `difference`."""
+    rows = model.out_head.weight.detach()  # (V, D)
+    # in float32: 1e-8 off, and ten times as fast
+    other = rows.mean(dim=0, dtype=torch.float32) if against is None else rows[against]
+    return rows[token].double().cpu() - other.double().cpu()
