@@ -66,15 +66,15 @@ def test_the_bundled_models_48_heads(mini):
 
 
 def test_the_sign_of_an_effect_is_that_of_the_change_of_probability(mini):
-    """Where a raw logit had the wrong sign for 24 parts of 60, one by 4.35, the difference to the mean has it
-    for those that hardly matter. It cannot have it for all: a probability depends on the largest logits."""
+    """Of a raw logit the sign was wrong for 24 parts of 60, by up to 4.35; of the difference to the mean it
+    is for 11 that hardly matter. For all it cannot be right: a probability depends on the largest logits."""
     text = "When Mary and John went to the shop, John gave the book to"
     own = mini.trace(text, keep=[]).next_tokens(1)
     table = knock_out(mini, text, int(own["id"][0]))
     wrong = table[np.sign(table["effect"]) != np.sign(table["probability"] - own["probability"][0])]
-    assert len(wrong) <= 12 and wrong["effect"].abs().max() < 0.25
-    whole = table[(table["block"] == 3) & (table["kind"] == "attention")]
-    assert whole["effect"].item() > 0 and whole["probability"].item() > own["probability"][0]
+    assert len(wrong) <= 11 and wrong["effect"].abs().max() < 0.2
+    without = mini.trace(text, keep=[], edits=["attn_out.3=zero"]).logits()[own["id"][0]].item()
+    assert without < own["logit"][0] - 3 and wrong["probability"].max() > own["probability"][0] + 0.05
 
 
 def test_a_muted_part_is_a_model_without_its_weights():

@@ -41,6 +41,10 @@ def test_what_is_drawn_is_knock_out(run_page, mini, query, baseline, measure):
     largest = np.sort(np.abs(lost))[::-1][:12]
     assert np.allclose(np.abs(bars["x"]), largest, atol=2e-5)
     assert not [button for button in at.button if button.key in ("knock_out_start", "knock_out_stop")]
+    moved = table["probability"] - float(logits.softmax(0)[token])
+    opposite = int((np.sign(moved) != np.sign(table["effect"])).sum())
+    said = any(f"For {opposite} of the 60 parts" in element.value for element in at.markdown)
+    assert said == (measure == "logit" and opposite > 0)
 
 
 def test_the_story_of_the_previous_token_head(run_page, mini):

@@ -21,8 +21,11 @@ def test_every_sentence() -> None:
             "sentence: difference": words.sentence(pair, "logit", whole, head, 34, 48),
             "grid": words.GRID,
             "listed": words.listed(12, "probability"),
-            **{f"look for: {name}": words.look_for(name, "probability", asked) for name in words.BASELINES},
-            "look for: logit": words.look_for("zero", "logit", asked),
+            **{
+                f"look for: {name}": words.look_for(name, "probability", asked, 3, 60)
+                for name in words.BASELINES
+            },
+            "look for: logit": words.look_for("zero", "logit", asked, 11, 60),
             "opened": words.opened(asked, head, 6, 60, "zero"),
             "opened: sample": words.opened(pair, head, 6, 60, "sample"),
             "opened: rises": words.opened(asked, Muted("block 0 · head 6", 15.0, 0.9999), 40, 60, "mean"),

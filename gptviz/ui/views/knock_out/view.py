@@ -93,7 +93,10 @@ def draw(scene: Scene) -> None:
         if found.old_table is None:
             st.button(words.BESIDE, key="knock_out_beside", on_click=BESIDE.set, args=("on",))
     _part(scene, found, opened)
-    prose(words.look_for(BASELINE.value, MEASURE.value, asked), "residual stream", "feed-forward")
+    change = np.sign(found.table["probability"] - asked.probability)
+    opposite = int((np.sign(found.table["effect"]) != change).sum())
+    said = words.look_for(BASELINE.value, MEASURE.value, asked, opposite, len(found.table))
+    prose(said, "residual stream", "feed-forward")
     example_row("A copied passage", "A name comes back", "A quotation closes")
     _details(scene, explained, found, opened)
 

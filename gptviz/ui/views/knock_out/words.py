@@ -82,8 +82,11 @@ def listed(count: int, measure: str) -> str:
     return f"The {count} largest, with the {MEASURES[measure]} that is left"
 
 
-def look_for(baseline: str, measure: str, asked: Asked) -> str:
-    """What muting is, and how the map is read."""
+def look_for(baseline: str, measure: str, asked: Asked, opposite: int, of: int) -> str:
+    """What muting is, and how the map is read.
+
+    `opposite`: of so many of the parts the probability goes the other way than the logit difference.
+    """
     null = {
         "zero": "gives 0: nothing is added to the stream. That is not what later parts have learnt to expect",
         "mean": "gives its mean over this text's positions: what it gives to any of these tokens alike",
@@ -91,11 +94,12 @@ def look_for(baseline: str, measure: str, asked: Asked) -> str:
         "which is what later parts expect",
     }[baseline]
     what = f"the probability of {as_code(asked.token)}" if measure == "probability" else asked.logit_name
-    other = (
-        ""
-        if measure == "probability"
-        else " The probability need not follow: it depends on all large logits."
-    )
+    other = ""
+    if measure == "logit" and opposite:
+        other = (
+            f" For {opposite} of the {of} parts the probability goes the other way: it depends on all large "
+            "logits."
+        )
     return (
         f"**What to look for.** A muted part {null}; all else runs again on what is left. Orange: without it "
         f"{what} falls. Blue: it rises.{other} A pale part "
