@@ -160,7 +160,7 @@ def _largest(scene: Scene, found: Units, block: int, unit: int) -> None:
     st.html(STYLE)
     old = None if scene.other is None else units_of(scene.other, block, scene.position)
     st.html(tables.largest(found, chosen, largest, unit, lambda token: show_id(lm, token), old))
-    cut = bool({edit.site for edit in scene.run.edits} & set(BREAKING))
+    cut = bool({edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"}))
     st.caption(words.READING + (f" {words.CUT}" if cut else ""))
 
 
