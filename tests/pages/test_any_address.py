@@ -1,8 +1,12 @@
-"""However wrong an address is, its page says so in a sentence: never a stack trace, never nothing at all.
+"""However wrong an address is, and whatever is clicked, a page answers in a sentence: no stack trace, ever.
 
-And what an address says rightly is so on every page, in whatever order they are opened.
+And what an address says rightly is so on every page, in whatever order they are opened. GPTVIZ_FUZZ says how
+many addresses and how many actions each page is tried with: 3 if not set, and 13 are 300 over all pages.
 """
 
+import logging
+import os
+import random
 from functools import cache
 from itertools import permutations
 
@@ -12,7 +16,12 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
+from gptviz.ui.training import mine
+from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
+from tests.ui.training.test_queue import Played
+
+EACH = int(os.environ.get("GPTVIZ_FUZZ", "3"))
 
 TEXTS = ("", " ", "a", "one two three", "東京 🙂", "<|endoftext|>", "\x00\ufeff\u202e", "x = [\n\t1]\n")
 
@@ -28,8 +37,9 @@ CHOICES = (
     "edits", "z", "q", "attn", "resid_pre", "mlp_out", "noising", "denoising", "probability", "greedy",
 )  # fmt: skip
 EDITS = ("z.4.3=zero", "attn.*=hide0,embed@-1=sample", "z.9.9=zero", "resid_pre.1@0=ids1+2", "z.1=mean,,=,z")
+PATHS = ("/etc/passwd", "/proc/1/cwd", "~root", "path:/etc", "path:~nobody", "/x" * 3000, "upload:../..")
 JUNK = ("", " ", ",", "+", "%", "&=#", "[]", "{}", "..", "../../x", "\x00", "<b>é漢🙂", "'--", "a" * 3000)
-ANYTHING = st.sampled_from((*NUMBERS, *WORDS, *CHOICES, *EDITS, *JUNK)) | st.text(max_size=8)
+ANYTHING = st.sampled_from((*NUMBERS, *WORDS, *CHOICES, *EDITS, *PATHS, *JUNK)) | st.text(max_size=8)
 
 
 @cache
@@ -39,14 +49,76 @@ def params_of(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-@settings(max_examples=4, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EACH, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_any_address_is_answered(page, data):
+def test_any_address_is_answered(page, caplog, data):
     names = params_of(page)
     query = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(names, ANYTHING)))
     query["text"] = data.draw(st.sampled_from(TEXTS))
     at = run_page(page, **query)  # which fails if the page raised
     assert at.markdown or at.info or at.warning or at.error
+    assert not tracebacks(caplog)
+
+
+def tracebacks(caplog):
+    return [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
+
+
+OPTIONS = ("selectbox", "radio", "button_group", "select_slider")
+TYPED = ("text_area", "text_input", "chat_input")
+SWITCHES = ("checkbox", "toggle")
+ACTIONS = ("button", "slider", "number_input", "expander", *OPTIONS, *TYPED, *SWITCHES)
+WIDEST = 10**6  # of a number box that has no limits
+
+
+def act(at, draw):
+    """One action that a browser could send now: its kind, its widget's key, its value."""
+    kind, widget = draw.choice(
+        [
+            (kind, widget)
+            for kind in ACTIONS
+            for widget in at.get(kind)
+            if getattr(widget, "key", None) and not getattr(widget, "disabled", False)
+        ]
+    )
+    value = None
+    if kind == "button":
+        widget.click()
+    elif kind == "expander":  # what is in it runs only while it is open
+        at.session_state[widget.key] = value = True
+    else:
+        if kind in OPTIONS:
+            value = draw.choice(widget.options)
+        elif kind in SWITCHES:
+            value = not widget.value
+        elif kind in TYPED:
+            value = draw.choice((*NUMBERS, *EDITS, *TEXTS, *JUNK))
+        else:
+            low, high = widget.min or 0, widget.max or WIDEST
+            value = type(low)(draw.choice((low, high, draw.uniform(low, high))))
+        widget.set_value(value)
+    return kind, widget.key, value
+
+
+@pytest.fixture
+def nothing_leaves(monkeypatch):
+    """Runs that are started train for ever, and nothing is downloaded."""
+    queue = Queue(1, 2**30, Played)
+    monkeypatch.setattr(mine, "queue", lambda: queue)
+    monkeypatch.setattr("gptviz.ui.models.downloads.Downloads.start", lambda self, name: None)
+    yield
+    queue.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_any_action_is_answered(page, caplog, nothing_leaves):
+    draw, done = random.Random(page), []
+    at = run_page(page, text="one two three")
+    for _ in range(EACH):
+        done.append(act(at, draw))
+        at.run()
+        assert not at.exception, (done, [error.message for error in at.exception])
+        assert not tracebacks(caplog), done
 
 
 # a choice that is not the default for what more than one page draws, and for one or more of each page
