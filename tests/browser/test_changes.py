@@ -92,9 +92,22 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
     settled(page).get_by_role("button", name="Look at the first").click()
     settled(page)
     assert edits(page) == ["z.4.3=zero,attn.4.3=first"]
-    phone = open_page("attention", viewport=(390, 844), edits="z.4.3=zero,what is this", present="on")
-    assert phone.get_by_test_id("change-note").count() == 1
+    wrong = ("what is this", "attn.x=zero", "z.9.9=zero", "z.1.2=" + "y" * 300)
+    phone = open_page("attention", viewport=(390, 844), edits=",".join(("z.4.3=zero", *wrong)), present="on")
+    notes = phone.get_by_test_id("change-note")
+    assert notes.count() == len(wrong) + 1  # and how one is written, once
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(phone.url.replace("present=on", ""))
+    notes = settled(page).get_by_test_id("change-note")
+    notes.first.wait_for()
+    assert notes.count() == len(wrong) + 1
+    cut = "note => { const all = note.parentElement; return all.scrollHeight - all.clientHeight }"
+    assert notes.first.evaluate(cut) <= 1 and all(len(text) < 700 for text in notes.all_inner_texts())
+    strip = page.get_by_test_id("changes").bounding_box()
+    for undo in page.get_by_test_id("change-remove").all():  # each can be undone: none is off the strip
+        box = undo.bounding_box()
+        assert box["x"] + box["width"] <= strip["x"] + strip["width"]
 
 
 class Changed(Visitor):

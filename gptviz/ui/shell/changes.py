@@ -12,10 +12,13 @@ import streamlit as st
 
 from gptviz import Edit, LanguageModel
 from gptviz.analysis.reach import hidden_token
+from gptviz.edit_text import GRAMMAR
 from gptviz.sample_means import reading
+from gptviz.ui.components.saved import shortened
 from gptviz.ui.shell import state
 
 MOST = 100  # changes that are made at once
+LONGEST_WHY = 360  # characters: all values that there are take 250
 CHARACTERS = 4000  # of all of them: an address that is too long is refused by the server
 
 
@@ -46,8 +49,11 @@ def made(changes: Sequence[Change]) -> tuple[Edit, ...]:
 def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
     try:
         edit = Edit.parse(text)
-    except ValueError as error:
-        return Change(text, None, str(error))
+    except ValueError as error:  # the strip says the text, and once how a change is written
+        why = (
+            str(error).removeprefix(f"{text!r} is no edit: ").removesuffix(f"; an edit is written {GRAMMAR}")
+        )
+        return Change(text, None, shortened(why, LONGEST_WHY))
     if number >= MOST:
         return Change(text, edit, f"only {MOST} changes are made at once")
     try:

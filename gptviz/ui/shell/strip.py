@@ -12,10 +12,12 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis.moved import Prediction, prediction
 from gptviz.analysis.reach import unseen
 from gptviz.digits import significant
+from gptviz.edit_text import GRAMMAR
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs
 from gptviz.ui.components.changes import Chip, Effect, change_strip
+from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import change_words as words
 from gptviz.ui.shell import changes, state
@@ -24,6 +26,7 @@ from gptviz.ui.words import show_id
 
 # Whether each of several changes did anything takes a pass without it: unasked for no more work than this.
 PASSES_OF = 2e10  # parameters x tokens x passes, about a second
+LONGEST = 60  # characters of a change as it is written; longer ones are cut in their middle
 _TRY = "changes_try"  # in the session: it was asked for
 
 
@@ -56,8 +59,10 @@ def draw(
             chip["note"] = why
             notes.append([f"{words.capital(chip['says'])}: this {why}."])
         elif change.refusal is not None:
-            notes.append(["", change.text, f" is kept, and not made: {change.refusal}."])
+            notes.append(["", shortened(change.text, LONGEST), f" is kept, and not made: {change.refusal}."])
         chips.append(chip)
+    if any(change.edit is None for change in found):
+        notes.append([f"A change is written {GRAMMAR}."])
     change_strip(
         chips,
         _effect(run, position, labels, lm) if run.edits else None,
@@ -71,7 +76,7 @@ def draw(
 
 
 def _chip(change: Change, labels: Sequence[str], off: bool) -> Chip:
-    said = change.text if change.edit is None else words.says(change.edit, labels)
+    said = shortened(change.text, LONGEST) if change.edit is None else words.says(change.edit, labels)
     if change.refusal is not None:
         return {"text": change.text, "says": said, "state": "refused", "note": change.refusal}
     return {"text": change.text, "says": said, "state": "off" if off else "made", "note": ""}

@@ -27,6 +27,7 @@ from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.compare import words
+from gptviz.ui.words import escaped
 
 TEXT, MODEL, EDITS = "text", "model", "edits"
 _CHOICE = "compare_differs"  # the widget's key
@@ -210,7 +211,7 @@ def _other_edits(scene: Scene) -> Right | None:
         for edit in edits:
             edit.check(scene.lm.config, len(scene.run))
     except ValueError as error:
-        st.warning(words.no_edit(str(error)))
+        st.warning(words.no_edit(escaped(str(error))))
         edits = ()
     name = "unchanged" if not edits else words.changed_by([says(edit) for edit in edits])
     return _read(scene.key, scene.plain_load, scene.text, scene.special, edits, name)
