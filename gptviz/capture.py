@@ -22,6 +22,7 @@ from gptviz.rows import Rows
 from gptviz.run import alike
 from gptviz.sites import SITES, Key, all_keys, expand
 from gptviz.trace import Trace, tokens_of
+from gptviz.weights import AsItWas, fingerprint
 
 
 class CaptureError(RuntimeError):
@@ -56,10 +57,10 @@ def capture(
     for edit in edits:
         edit.check(config, len(ids))
     ready = edits if ready is None else ready
-    version, before = forward.version(model), None
+    weights, before = fingerprint(model), None
     if after is not None:
         sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
-        before = _beginning(after, model, config, ids, edits, sites, version)
+        before = _beginning(after, model, config, ids, edits, sites)
     known = 0 if before is None else len(before)
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before)
     past = None if before is None else before.past(model)
@@ -77,12 +78,12 @@ def capture(
         tokenizer=tokenizer,
         values={key: pass_.rows(key, past) for key in keys},
         final=pass_.rows(("final", None), past),
-        head=model.out_head.weight.detach(),
+        head=AsItWas(model.out_head.weight, "output head"),
         norms=norms_of(model),
         edits=edits,
         reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
         past=past,
-        version=version,
+        weights=weights,
     )
 
 
@@ -93,10 +94,10 @@ def _beginning(
     ids: Sequence[int],
     edits: tuple[Edit, ...],
     keys: Iterable[Key],
-    version: int,
 ) -> Trace | None:
     """What of an earlier trace can be used for these ids: the part that they begin with, or None."""
-    same = after.is_of(model.out_head.weight, version) and after.config == config and after.edits == edits
+    after.of(model)
+    same = after.config == config and after.edits == edits
     needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None

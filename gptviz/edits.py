@@ -33,6 +33,7 @@ from gptviz.edit_values import (
     sound,
 )
 from gptviz.sites import SITES, check_key
+from gptviz.weights import stamp
 
 Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str
 
@@ -77,7 +78,7 @@ class Edit:
     value: Replacement = "zero"
     heads: Sequence[int] | None = None
     positions: Sequence[int] | None = None
-    _writes: ClassVar[int] = 0  # into a tensor value, up to now: a pass copies its edits to have it
+    _stamp: ClassVar[tuple[int, ...]] = ()  # of a tensor value up to now: a pass copies its edits to have it
 
     def __post_init__(self) -> None:
         block = self.block
@@ -88,11 +89,11 @@ class Edit:
             if given is not None:
                 object.__setattr__(self, what, indices(what, given))
         if isinstance(self.value, torch.Tensor):
-            object.__setattr__(self, "_writes", self.value._version)
+            object.__setattr__(self, "_stamp", stamp(self.value))
 
     def _identity(self) -> tuple[object, ...]:
         # two tensors are the same value if they are one, and nothing was written into it in between
-        value = (id(self.value), self._writes) if isinstance(self.value, torch.Tensor) else self.value
+        value = (id(self.value), self._stamp) if isinstance(self.value, torch.Tensor) else self.value
         return (self.site, self.block, value, self.heads, self.positions)
 
     def __eq__(self, other: object) -> bool:

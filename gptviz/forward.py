@@ -80,11 +80,6 @@ def last_logits(
         return model.out_head(_pass(model, idx, past, position, visits)[:, -1])
 
 
-def version(model: GPTModel) -> int:
-    """Changes when weights are changed in place, as an optimizer does."""
-    return sum(0 if p.is_inference() else p._version for p in model.parameters())
-
-
 @contextmanager
 def running(model: GPTModel) -> Iterator[None]:
     """Alone, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.sites import Key
+from gptviz.weights import PerWeights
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,17 @@ class NormStatistics:
 
 
 def norms_of(model: GPTModel) -> list[Norm]:
-    """Every LayerNorm of the model, in the order of the forward pass."""
+    """Every LayerNorm of the model, in the order of the forward pass, with copies of its weights."""
+    return _norms.get(model, lambda: _norms_of(model))
 
+
+_norms: PerWeights[list[Norm]] = PerWeights()
+
+
+def _norms_of(model: GPTModel) -> list[Norm]:
     def norm(name: str, block: int | None, source: Key, module: LayerNorm) -> Norm:
-        shift = None if module.shift is None else module.shift.detach()
-        return Norm(name, block, source, module.eps, module.scale.detach(), shift)
+        shift = None if module.shift is None else module.shift.detach().clone()
+        return Norm(name, block, source, module.eps, module.scale.detach().clone(), shift)
 
     found = []
     for b, trf_block in enumerate(model.trf_blocks):

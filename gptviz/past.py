@@ -24,6 +24,7 @@ from gptviz import kernels, one_token
 from gptviz.config import GPTConfig
 from gptviz.fast_attention import attention
 from gptviz.model import GPTModel, MultiHeadAttention
+from gptviz.weights import Fingerprint, fingerprint
 
 What = Literal["both", "keys", "values"]
 
@@ -64,6 +65,7 @@ class Past:
         self._memory = _Memory(_empty(shape, weight.dtype, weight.device), 0)
         self._n = 0
         self.next = 0
+        self._weights: Fingerprint | None = None  # that made its numbers
 
     @classmethod
     def of(cls, model: GPTModel, keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> "Past":
@@ -73,6 +75,7 @@ class Past:
         for into, given in zip(made._memory.kv, (keys, values), strict=True):
             for block, rows in enumerate(given):
                 into[block, 0, :, :n] = rows
+        made.begin(model)
         made.advance(n, n)
         return made
 
@@ -109,6 +112,16 @@ class Past:
         return self._memory.kv[1, block, :, :, : self._n]
 
     # ---- what a pass does ----
+
+    def begin(self, model: GPTModel) -> None:
+        """Raise a ValueError if its numbers were made by other weights than this model has now."""
+        now = fingerprint(model)
+        if len(self) and self._weights != now:
+            raise ValueError(
+                "these keys and values are another model's, or this one's before its weights were changed: "
+                "read the text again from the beginning, with a new Past"
+            )
+        self._weights = now
 
     def append(
         self, block: int, keys: torch.Tensor, values: torch.Tensor
@@ -182,7 +195,7 @@ class Past:
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
         made = object.__new__(Past)
-        made._memory, made._n, made.next = memory, n, following
+        made._memory, made._n, made.next, made._weights = memory, n, following, self._weights
         return made
 
     def _place(self, position: int) -> int:
@@ -222,7 +235,7 @@ def final_hidden(
 
     (B, t) ids -> (B, t, D). `position` is where the first of them is embedded: None is `past.next`. With
     `visits`, even without one in them, a token goes the short way. Raises ValueError for what does not fit:
-    another batch, or a position beyond the context.
+    another batch, other weights than those that made the past, or a position beyond the context.
     """
     model._check(in_idx)
     b, t = in_idx.shape
@@ -232,6 +245,7 @@ def final_hidden(
         raise ValueError(f"{b} texts given, after a past of {past.batch}: see Past.rows")
     if first < 0 or max(first, len(past)) + t > context:
         raise ValueError(f"{t} tokens from position {first} on do not fit the context length of {context}")
+    past.begin(model)
     past.make_room(t)
     positions = torch.arange(first, first + t, device=in_idx.device)
     if visits is not None:

@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -20,13 +19,13 @@ from gptviz.model import GPTModel
 from gptviz.progress import Progress
 from gptviz.sample import windows
 from gptviz.sites import SITES, Key, all_keys
+from gptviz.weights import PerWeights
 
 MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
 
 Means = dict[Key, torch.Tensor]
 
-_known: WeakKeyDictionary[GPTModel, "Reading"] = WeakKeyDictionary()
-_lock = threading.Lock()
+_known: PerWeights["Reading"] = PerWeights()
 
 
 def sample_means(
@@ -53,12 +52,7 @@ def sample_means(
 
 def reading(model: GPTModel, config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> "Reading":
     """How far this model with these weights has read the sample. Raises ValueError as `sample_means`."""
-    version = forward.version(model)
-    with _lock:
-        known = _known.get(model)
-        if known is None or known.version != version:
-            known = _known[model] = Reading(model, config, _texts(config, encode), version)
-    return known
+    return _known.get(model, lambda: Reading(model, config, _texts(config, encode)))
 
 
 def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tuple[int, ...]]:
@@ -76,9 +70,9 @@ def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tu
 class Reading:
     """The sample, of which `done` of `of` windows are read; `means` when all are."""
 
-    def __init__(self, model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]], version: int):
+    def __init__(self, model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]]):
         self._model = weakref.ref(model)  # the model is what this is kept by
-        self.config, self.texts, self.version = config, texts, version
+        self.config, self.texts = config, texts
         self.done, self.of = 0, len(texts)
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}

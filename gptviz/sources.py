@@ -9,14 +9,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from gptviz.edits import Edit
-from gptviz.forward import version
-from gptviz.model import GPTModel
 from gptviz.sample_means import sample_means
 from gptviz.sites import Key, named_key
 from gptviz.trace import Trace
+from gptviz.weights import PerWeights
 
 if TYPE_CHECKING:
     from gptviz.language_model import LanguageModel
@@ -26,7 +24,7 @@ MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may nee
 Ids = tuple[int, ...]
 _Kept = OrderedDict[tuple[Ids, tuple[Edit, ...]], Trace]
 
-_texts: WeakKeyDictionary[GPTModel, tuple[int, _Kept]] = WeakKeyDictionary()
+_texts: PerWeights[_Kept] = PerWeights()
 _lock = threading.Lock()
 
 
@@ -63,10 +61,9 @@ def _read(lm: "LanguageModel", ids: Ids, edits: Sequence[Edit], keys: list[Key])
     here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
     if any(edit.is_function for edit in here):  # it may do something else today
         return lm.plain.trace(ids, keep=list(map(named_key, keys)), edits=here)
-    now, what = version(lm.model), (ids, here)
+    kept, what = _texts.get(lm.model, _Kept), (ids, here)
     with _lock:
-        before, kept = _texts.get(lm.model, (now, _Kept()))
-        known = kept.get(what) if before == now else None
+        known = kept.get(what)
     missing = [named_key(key) for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
@@ -74,13 +71,10 @@ def _read(lm: "LanguageModel", ids: Ids, edits: Sequence[Edit], keys: list[Key])
     if known is not None:
         found = known.joined(found)
     with _lock:
-        before, kept = _texts.get(lm.model, (now, _Kept()))
-        kept = kept if before == now else _Kept()
         kept[what] = found
         kept.move_to_end(what)
         while kept and sum(trace.nbytes for trace in kept.values()) > MOST_BYTES:
             kept.popitem(last=False)
-        _texts[lm.model] = (now, kept)
     return found
 
 

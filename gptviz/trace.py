@@ -24,6 +24,7 @@ from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken, one_token
+from gptviz.weights import AsItWas, Fingerprint, fingerprint
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Trace:
 
     `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
     what was kept, `reduced(name)` gives what was made of a site during the pass, `edits` are those of
-    the pass. Tensors are CPU float32. A Trace holds no model: only the output head's and the
-    LayerNorms' own weights (the same tensors, not copies), so that logits and statistics can be
-    worked out where somebody asks for them. `nbytes` is what it holds beyond those.
+    the pass. Tensors are CPU float32. A Trace holds no model: only the output head's weights (the same
+    tensor, no copy) and the LayerNorms', so that logits and statistics can be worked out where somebody asks
+    for them. `nbytes` is what it holds beyond those. It belongs to the weights that made it: see `of`.
 
     A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
     site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
@@ -57,12 +58,12 @@ class Trace:
         tokenizer: tiktoken.Encoding,
         values: dict[Key, Rows],
         final: Rows,
-        head: torch.Tensor,
+        head: AsItWas,
         norms: list[Norm],
         edits: tuple[Edit, ...] = (),
         reduced: dict[Reduction, list[Any]] | None = None,
         past: Past | None = None,
-        version: int = 0,
+        weights: Fingerprint | None = None,
     ):
         self.name = name
         self.config = config
@@ -75,7 +76,7 @@ class Trace:
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
-        self._version = version  # of the model's weights, which may be trained on
+        self._weights = weights  # that made it: the model may be trained on
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -108,9 +109,14 @@ class Trace:
         """A site as it is held, for a trace that goes on from this one."""
         return self._final if key == ("final", None) else self._rows_of(key)
 
-    def is_of(self, head: torch.Tensor, version: int) -> bool:
-        """Whether it was taken of the model with this output head, and its weights are as they were."""
-        return self._head.data_ptr() == head.data_ptr() and self._version == version
+    def of(self, model: GPTModel) -> GPTModel:
+        """The model, if its weights made this trace (see `gptviz.weights`); ValueError otherwise."""
+        if fingerprint(model) != self._weights:
+            raise ValueError(
+                f"this trace of {self.name} was made by another model, or by this one before its weights "
+                "were changed: trace the text again"
+            )
+        return model
 
     def _rows_of(self, key: Key) -> Rows:
         if key not in self._values:
@@ -154,8 +160,11 @@ class Trace:
         ):
             if one != two:
                 raise ValueError(f"these traces cannot be joined: their {what} differ, {one} and {two}")
-        if self._head.data_ptr() != other._head.data_ptr() and not torch.equal(self._head, other._head):
-            raise ValueError(f"these traces cannot be joined: two different models are called {self.name!r}")
+        if self._weights != other._weights:
+            raise ValueError(
+                f"these traces cannot be joined: two different models are called {self.name!r}, or its "
+                "weights were changed in between"
+            )
         names = {reduction.name: reduction for reduction in self._reduced}
         for reduction in other._reduced:
             if names.get(reduction.name, reduction) != reduction:
@@ -175,7 +184,7 @@ class Trace:
             edits=self.edits,
             reduced=other._reduced | self._reduced,
             past=self._past or other._past,
-            version=self._version,
+            weights=self._weights,
         )
 
     def cut(self, n: int) -> "Trace":
@@ -200,14 +209,15 @@ class Trace:
             norms=self._norms,
             edits=self.edits,
             past=None if self._past is None else self._past.cut(n),
-            version=self._version,
+            weights=self._weights,
         )
 
     def past(self, model: GPTModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
-        The text's own, edits included. Raises ValueError if they were not kept.
+        The text's own, edits included. Raises ValueError if they were not kept, and for another model.
         """
+        self.of(model)
         if self._past is not None:
             return self._past.cut(len(self))
         blocks = range(self.config.n_layers)
@@ -225,10 +235,14 @@ class Trace:
         return nbytes_of(*pieces, *memory, *(r for results in self._reduced.values() for r in results))
 
     def logits(self, position: int = -1) -> torch.Tensor:
-        """(vocab_size,): the row of logits at one position. ValueError if there is no such position."""
+        """(vocab_size,): the row of logits at one position.
+
+        ValueError if there is no such position, and if the model's output head was changed since the pass.
+        """
         position = self._position(position)
+        head = self._head.tensor
         final = self._final.between(position, position + 1)  # (1, D)
-        return kernels.linear(final.to(self._head), self._head)[0].float().cpu()  # x (V, D) -> (V,)
+        return kernels.linear(final.to(head), head)[0].float().cpu()  # x (V, D) -> (V,)
 
     def next_tokens(
         self,

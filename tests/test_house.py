@@ -30,7 +30,7 @@ FLOORS = [
     {"past"},
     {"one_token"},
     {"kernels", "fast_attention", "blank", "initial"},
-    {"config", "model", "digits", "disk_cache", "progress", "sizes"},
+    {"config", "model", "digits", "disk_cache", "progress", "sizes", "weights"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -253,11 +253,11 @@ def test_the_short_way_is_for_the_books_own_lines_only(what, monkeypatch):
     model, ids = random_lm().model, IDS[:, 9:10]
     att = model.trf_blocks[0].att
     found = Past(model)
-    forward.hidden(model, IDS[:, :9], past=found)
-    monkeypatch.setattr(one_token, "hidden", lambda *_: pytest.fail("the short way was taken"))
     if what == "mask":
         att.mask[9, 3] = True
-    elif what == "forward":
+    forward.hidden(model, IDS[:, :9], past=found)
+    monkeypatch.setattr(one_token, "hidden", lambda *_: pytest.fail("the short way was taken"))
+    if what == "forward":
         monkeypatch.setattr(model.trf_blocks[1].ff, "forward", lambda x: x)
     elif what == "subclass":
         model.trf_blocks[1].norm1.__class__ = type("Mine", (type(model.final_norm),), {})

@@ -150,7 +150,8 @@ def head_write(trace: "Trace", model: GPTModel, block: int, head: int) -> torch.
     _check_head(trace, head)
     z = trace["z", block][head]  # (T, d)
     d = z.shape[-1]
-    weight = model.trf_blocks[block].att.out_proj.weight.detach()[:, head * d : (head + 1) * d]  # (D, d)
+    weight = trace.of(model).trf_blocks[block].att.out_proj.weight.detach()
+    weight = weight[:, head * d : (head + 1) * d]  # (D, d)
     return torch.linalg.vector_norm(z @ weight.float().cpu().T, dim=-1)  # (T, D) -> (T,)
 
 
@@ -170,7 +171,7 @@ def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
 
 def mean_writes(trace: "Trace", model: GPTModel) -> torch.Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
-    blocks = enumerate(model.trf_blocks)
+    blocks = enumerate(trace.of(model).trf_blocks)
     return torch.stack([block_writes(trace["z", b], block.att.out_proj.weight) for b, block in blocks])
 
 

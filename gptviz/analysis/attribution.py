@@ -67,8 +67,8 @@ def reader(
 
     Needs the last block's `resid_post`. Raises ValueError for a token or position that there is not.
     """
-    norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
     divisor = spread(trace, model, position)
+    norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
     towards = head * _double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ _double(norm.shift))
     return Reader((towards - towards.mean()) / divisor, constant, divisor)
@@ -77,7 +77,7 @@ def reader(
 def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
     """What the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
     x = trace["resid_post", trace.config.n_layers - 1][position_of(trace, position)].double()  # (D,)
-    return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
+    return float(torch.sqrt(x.var(unbiased=False) + trace.of(model).final_norm.eps))
 
 
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:

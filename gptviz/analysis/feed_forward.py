@@ -88,7 +88,7 @@ def units(trace: Trace, model: GPTModel, block: int, position: int) -> Units:
     middle, before, after, written = (
         trace[site, block][position].numpy().astype(np.float64) for site in SITES
     )
-    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second: Any = trace.of(model).get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column a unit
     bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
     columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))

@@ -51,7 +51,7 @@ def into_attention(
     whole = trace["resid_mid", block][positions]  # (R, D)
     values = trace["v", block][:, :n]  # (H, n, d)
     heads, _, d = values.shape
-    out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
+    out = tensor(trace.of(model).trf_blocks[block].att.out_proj.weight)  # (D, H d)
     near = torch.zeros(len(positions), heads, n)
     some = max(1, AT_ONCE // (n * whole.shape[-1]))
     for head in range(heads):

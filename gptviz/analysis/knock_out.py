@@ -141,6 +141,7 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
 
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
     """The logits with each part muted, (B, V) each: a block's parts together, as many as fit into a batch."""
+    trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
     parts = parts_of(lm)

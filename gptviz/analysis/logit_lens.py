@@ -76,7 +76,7 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     The last row is `trace.logits(position)`, bit for bit, edits of the run included. ValueError for a
     position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
     """
-    last = trace.logits(position)
+    last, model = trace.logits(position), trace.of(model)
     keys = row_keys(trace.config)[:-1]
     stream = torch.stack([trace[site, block][position] for site, block in _of(keys)])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])
@@ -182,24 +182,20 @@ def _of(keys: Sequence[Key]) -> Iterator[tuple[str, int]]:
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
     """The final LayerNorm anew, and the output head: (N, D) -> (N, V), in the model's own precision."""
     norm, head = model.final_norm, model.out_head.weight
-    if stream.shape[-1] != norm.scale.shape[0]:
-        raise ValueError(
-            f"the trace has {stream.shape[-1]} numbers a token and the model {norm.scale.shape[0]}: "
-            "give the model that made the trace"
-        )
     with running(model):
         return kernels.linear(norm(stream.to(norm.scale)).to(head), head).float().cpu()
 
 
 def _final(trace: Trace, model: GPTModel, start: int, stop: int) -> torch.Tensor:
     """(P, V): the model's own output, from what the pass itself made of the last row, edits included."""
-    head = model.out_head.weight
+    head = trace.of(model).out_head.weight
     with running(model):
         return kernels.linear(trace["final"][start:stop].to(head), head).float().cpu()
 
 
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
     """The logits of one row after the other, (P, V) each; the last is the model's own output."""
+    trace.of(model)
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
     for site, block in _of(row_keys(trace.config)[:-1]):

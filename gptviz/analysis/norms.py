@@ -37,7 +37,7 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
     """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
-    norm = find_norm(model, name)
+    norm = find_norm(trace.of(model), name)
     module = model.get_submodule(
         "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{name[-5:]}"
     )

@@ -75,6 +75,7 @@ def one_by_one(
     lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]
 ) -> Iterator[Batch]:
     """Each patch as an edit on top of the model's own: a whole pass for every one."""
+    own.of(lm.model), source.of(lm.model)
     ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
     for patch in patches:
         final = lm.trace(ids, keep=["final"], edits=[patch.edit(other)])["final"][at]  # (D,)
@@ -83,6 +84,7 @@ def one_by_one(
 
 def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
     """The same, the patches of a site and block together, as many as fit into a batch."""
+    own.of(lm.model), source.of(lm.model)
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1)))
     groups: dict[tuple[str, int], list[Patch]] = {}
     for patch in patches:

@@ -87,7 +87,7 @@ def head_reading(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> HeadReading:
     """One head's part of a reading, at one of its positions, split by the keys that it attends to."""
-    taken = _taken(model, reading, block, head)  # (d,)
+    taken = _taken(trace.of(model), reading, block, head)  # (d,)
     v = trace["v", block][head, : position + 1]  # (n, d)
     return HeadReading(weights(trace, block, head, position), reading.factors[position] * (v @ taken))
 
@@ -96,7 +96,7 @@ def by_value(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
     """What that head's part reads through its values, at every key: exact, and it sums to the part."""
-    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
+    att, norm = trace.of(model).trf_blocks[block].att, model.trf_blocks[block].norm1
     given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
     taken = _taken(model, reading, block, head)  # (d,)
     return _behind(trace, block, norm, att.W_value, head, taken, given)
@@ -129,7 +129,7 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
     """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
     n, direction = len(reading.factors), reading.direction
     names, rows = [Part("embedding")], [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
-    biases = torch.zeros(())
+    biases, model = torch.zeros(()), trace.of(model)
     for b in range(reading.depth):
         att = model.trf_blocks[b].att
         z = trace["z", b][:, :n]  # (H, n, d)

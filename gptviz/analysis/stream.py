@@ -251,6 +251,7 @@ class Block:
 
 def block_at_work(trace: Trace, model: GPTModel, block: int, position: int, most: int = 4) -> Block:
     """Needs `SITES` of the block in the trace. `without` is (size alone, size with the shortcut, cosine)."""
+    model = trace.of(model)
     rows = {site: trace[site, block][position].numpy().astype(np.float64) for site in SITES}
     for norm, source in (("norm1", "resid_pre"), ("norm2", "resid_mid")):
         rows[norm] = norm_steps(find_norm(model, f"block {block} · {norm}"), rows[source]).after

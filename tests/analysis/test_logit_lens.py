@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_said(lm, mini):
             logit_lens(t, lm.model, position)
     with pytest.raises(ValueError, match="was not kept"):
         logit_lens(lm.trace(TEXT, keep=["embed"]), lm.model)
-    with pytest.raises(ValueError, match="give the model that made the trace"):
+    with pytest.raises(ValueError, match="made by another model"):
         logit_lens(t, mini.model)
     for start, stop in ((0, 0), (3, 2), (0, len(t) + 1), (-1, 2)):
         with pytest.raises(ValueError, match="there are no positions"):

@@ -1,0 +1,126 @@
+"""Which weights some numbers belong to: one fingerprint for traces, pasts and all that is kept of a model.
+
+A fingerprint is made of how often each tensor was written into (torch counts that), how often one was put in
+the place of another, and some numbers of each, spread over its rows and columns: at least one of every head.
+So it sees an optimizer's step, a weight that is replaced, `weight.data.mul_(5)`, of which torch counts
+nothing, and another model of the same sizes. A model that is loaded again has the same one.
+
+What it can miss: numbers that are changed through `.data` only, between those that are looked at; and the
+same in a copy of a model. Numbers that are given on disk are told apart by all of them
+(`gptviz.disk_cache.weights_hash`). A look takes 0.04 ms for the bundled model (`benchmarks/weights.py`).
+"""
+
+import threading
+from collections.abc import Callable
+from itertools import chain
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+import numpy as np
+import torch
+from torch import nn
+
+MOST = 32  # numbers of a tensor: the heads of the widest GPT-2 have 64 rows of 1,600
+
+Fingerprint = tuple[int, int, int]  # tensors put in the place of others, writes into them, what they hold
+T = TypeVar("T")
+
+
+def fingerprint(model: nn.Module) -> Fingerprint:
+    """A model's weights and buffers as they are: another value after a change, see above what it can miss."""
+    known = _watched.get(model)
+    if known is None or not known.is_current():
+        with _lock:
+            known = _watched.get(model)
+            if known is None or not known.is_current():
+                known = _watched[model] = _Watched(model, 0 if known is None else known.moves + 1)
+    return known.moves, known.writes(), known.numbers()
+
+
+def stamp(tensor: torch.Tensor) -> tuple[int, int]:
+    """The same of a single tensor: how often it was written into, and some of its numbers."""
+    writes = 0 if tensor.is_inference() else tensor._version
+    some = _some(tensor)
+    return writes, crc32(some.cpu().numpy().tobytes() if isinstance(some, torch.Tensor) else some.tobytes())
+
+
+class AsItWas:
+    """A tensor of a model that is used as it was when this was made, or not at all; it is not copied."""
+
+    def __init__(self, tensor: torch.Tensor, name: str):
+        self._tensor, self._name, self._stamp = tensor.detach(), name, stamp(tensor)
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """Raises ValueError if it was changed meanwhile."""
+        if stamp(self._tensor) != self._stamp:
+            raise ValueError(f"the model's {self._name} was changed since this trace: trace the text again")
+        return self._tensor
+
+
+class PerWeights(Generic[T]):
+    """What is made once for a model with its weights as they are; forgotten with either of the two."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[nn.Module, tuple[Fingerprint, T]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, model: nn.Module, make: Callable[[], T]) -> T:
+        now = fingerprint(model)
+        with self._lock:
+            known = self._known.get(model)
+            if known is None or known[0] != now:
+                known = self._known[model] = (now, make())
+        return known[1]
+
+
+class _Watched:
+    """A model's tensors where they stand, and views of the numbers that are looked at: nothing is copied."""
+
+    def __init__(self, model: nn.Module, moves: int):
+        self.moves = moves
+        places = (d for m in model.modules() for d in (m._modules, m._parameters, m._buffers))
+        self._places: list[dict[str, Any]] = [d for d in places if d]
+        self._here = self._all()  # which keeps them, so that no other object gets one of their ids
+        self._ids = list(map(id, self._here))
+        tensors = {id(t): t for t in self._here if isinstance(t, torch.Tensor)}.values()  # tied ones once
+        self._tensors = [t for t in tensors if not t.is_inference()]  # torch counts no writes into the others
+        self._addressed = list(tensors)
+        self._addresses = [t.data_ptr() for t in tensors]
+        views = [_some(t) for t in tensors]
+        self._here_views = [view for view in views if isinstance(view, np.ndarray)]
+        self._away = [view for view in views if isinstance(view, torch.Tensor)]  # on a GPU
+
+    def _all(self) -> list[Any]:
+        return list(chain.from_iterable(map(dict.values, self._places)))
+
+    def is_current(self) -> bool:
+        """Whether the same tensors stand there, in the same memory."""
+        return (
+            list(map(id, self._all())) == self._ids
+            and [t.data_ptr() for t in self._addressed] == self._addresses
+        )
+
+    def writes(self) -> int:
+        return sum([t._version for t in self._tensors])
+
+    def numbers(self) -> int:
+        away = [torch.cat(self._away).cpu().numpy()] if self._away else []
+        return crc32(np.concatenate([*self._here_views, *away]).data)
+
+
+_watched: WeakKeyDictionary[nn.Module, _Watched] = WeakKeyDictionary()
+_lock = threading.Lock()
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # compared by bits, NaN, too
+
+
+def _some(tensor: torch.Tensor) -> Any:
+    """A view of at most `MOST` numbers from end to end, as whole numbers; NumPy's where it is on the CPU."""
+    tensor = tensor.detach()
+    tensor = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.reshape(1, -1)  # (R, C)
+    if tensor.element_size() in _WHOLE:
+        tensor = tensor.view(_WHOLE[tensor.element_size()])
+    rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)
+    tensor = tensor[0, ::columns] if len(tensor) == 1 else tensor[::rows, ::columns].diagonal()
+    return tensor.numpy() if tensor.is_cpu else tensor
