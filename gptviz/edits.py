@@ -296,6 +296,5 @@ def _is_pythons(value: Replacement) -> bool:
 
 
 def _kind(value: Replacement) -> str:
-    if isinstance(value, torch.Tensor):
-        return "a tensor"
-    return "another trace" if isinstance(value, Source) else "a Python function"
+    made_by = "another trace" if isinstance(value, Source) else "a Python function"
+    return "a tensor" if isinstance(value, torch.Tensor) else made_by

@@ -48,7 +48,7 @@ def hidden(
     cannot read, and what a hook raises.
     """
     with running(model), _watched(model, in_idx, past, hooks) as visits:
-        return _pass(model, in_idx, past, visits=visits)
+        return checked(_pass(model, in_idx, past, visits=visits))
 
 
 def hidden_from(
@@ -60,8 +60,7 @@ def hidden_from(
     """
     tokens = stream.shape[:2].numel()
     with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, tokens)):
-        after: torch.Tensor = model.final_norm(model.trf_blocks[block:](stream))
-        return after
+        return checked(model.final_norm(model.trf_blocks[block:](stream)))
 
 
 def last_logits(
@@ -77,7 +76,24 @@ def last_logits(
     one is given, and else where the past ends.
     """
     with running(model), _watched(model, idx, past, hooks) as visits, torch.inference_mode():
-        return model.out_head(_pass(model, idx, past, position, visits)[:, -1])
+        return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
+
+
+def logits_of(model: GPTModel, final: torch.Tensor) -> torch.Tensor:
+    """What the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU."""
+    head = model.out_head.weight
+    with running(model):
+        return checked(kernels.linear(final.to(head), head).float().cpu())
+
+
+def checked(rows: torch.Tensor) -> torch.Tensor:
+    """The same (..., N), where a pass made numbers. Raises ValueError for NaN and infinity."""
+    if not rows.detach().amax(dim=-1).isfinite().all():
+        raise ValueError(
+            "this pass ends in NaN or infinity, not in numbers: weights of the model are broken or far too "
+            "large, or what an edit puts in is; weight.isfinite().all() says which weights are whole"
+        )
+    return rows
 
 
 @contextmanager

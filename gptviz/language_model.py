@@ -1,6 +1,6 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import tiktoken
@@ -13,7 +13,7 @@ from gptviz.editing import edit_hooks
 from gptviz.edits import Edit, Given, edits_of
 from gptviz.generate import generate as write_on
 from gptviz.given import ids_of
-from gptviz.model import GPTModel
+from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.past import Past
 from gptviz.reduction import Reduction
 from gptviz.sources import ready
@@ -27,6 +27,8 @@ class LanguageModel:
 
     `edits` are made in every pass (see `edited`); `plain` is the same without them. `model` itself knows of
     none: a pass that has them is one of `trace`, `generate`, `hidden` and `last_logits`.
+
+    Raises ValueError for a config that is not the model's.
     """
 
     model: GPTModel
@@ -34,6 +36,14 @@ class LanguageModel:
     config: GPTConfig
     name: str
     edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, built in _built_with(self.model):
+            if self.config[name] != built:
+                raise ValueError(
+                    f"the config has {name} {self.config[name]!r}, and the model {built!r}: give the config "
+                    "that the model was built with"
+                )
 
     def edited(self, *edits: Given) -> "LanguageModel":
         """The same model with these edits (or their text forms) in every pass, after those it has already.
@@ -167,3 +177,22 @@ class LanguageModel:
         return self.hooks(first + in_idx.shape[1], first)
 
     generate = write_on
+
+
+def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
+    """What its modules say of a model's config; of a part that is none of the book's, nothing."""
+    yield "vocab_size", model.tok_emb.num_embeddings
+    yield "emb_dim", model.tok_emb.embedding_dim
+    yield "context_length", model.pos_emb.num_embeddings
+    yield "n_layers", len(model.trf_blocks)
+    yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            yield "n_heads", module.num_heads
+            yield "qkv_bias", module.W_query.bias is not None
+            yield "linear_bias", module.out_proj.bias is not None
+        elif isinstance(module, LayerNorm):
+            yield "norm_eps", module.eps
+            yield "norm_bias", module.shift is not None
+        elif isinstance(module, GELU | torch.nn.GELU):
+            yield "activation", "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh"

@@ -6,8 +6,7 @@ for the earlier tokens, the later ones look at nothing but their keys and values
 
 B is the batch, H heads, n the tokens of the past, t the new ones.
 
-References:
-  Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2.1 (the "KV cache")
+Reference: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2.1 (the "KV cache")
 """
 
 import threading
@@ -24,7 +23,7 @@ from gptviz import kernels, one_token
 from gptviz.config import GPTConfig
 from gptviz.fast_attention import attention
 from gptviz.model import GPTModel, MultiHeadAttention
-from gptviz.weights import Fingerprint, fingerprint
+from gptviz.weights import Fingerprint, fingerprint, same
 
 What = Literal["both", "keys", "values"]
 
@@ -63,9 +62,8 @@ class Past:
         weight = att.W_key.weight
         shape = (2, len(model.trf_blocks), batch, att.num_heads, max(1, room), att.head_dim)
         self._memory = _Memory(_empty(shape, weight.dtype, weight.device), 0)
-        self._n = 0
-        self.next = 0
-        self._weights: Fingerprint | None = None  # that made its numbers
+        self._n = self.next = 0
+        self.weights: Fingerprint | None = None  # that made its numbers
 
     @classmethod
     def of(cls, model: GPTModel, keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> "Past":
@@ -75,7 +73,7 @@ class Past:
         for into, given in zip(made._memory.kv, (keys, values), strict=True):
             for block, rows in enumerate(given):
                 into[block, 0, :, :n] = rows
-        made.begin(model)
+        made.weights = fingerprint(model)
         made.advance(n, n)
         return made
 
@@ -113,24 +111,13 @@ class Past:
 
     # ---- what a pass does ----
 
-    def begin(self, model: GPTModel) -> None:
-        """Raise a ValueError if its numbers were made by other weights than this model has now."""
-        now = fingerprint(model)
-        if len(self) and self._weights != now:
-            raise ValueError(
-                "these keys and values are another model's, or this one's before its weights were changed: "
-                "read the text again from the beginning, with a new Past"
-            )
-        self._weights = now
-
     def append(
         self, block: int, keys: torch.Tensor, values: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Behind a block's keys and values those of new tokens: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
         n, t = self._n, keys.shape[2]
         all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
-        all_keys[:, :, n : n + t] = keys
-        all_values[:, :, n : n + t] = values
+        all_keys[:, :, n : n + t], all_values[:, :, n : n + t] = keys, values
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
     def make_room(self, t: int) -> None:
@@ -190,12 +177,11 @@ class Past:
         return self._copied(kv)
 
     def _copied(self, kv: torch.Tensor) -> "Past":
-        n = kv.shape[-2]
-        return self._of(_Memory(kv, n), n, self.next)
+        return self._of(_Memory(kv, kv.shape[-2]), kv.shape[-2], self.next)
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
         made = object.__new__(Past)
-        made._memory, made._n, made.next, made._weights = memory, n, following, self._weights
+        made._memory, made._n, made.next, made.weights = memory, n, following, self.weights
         return made
 
     def _place(self, position: int) -> int:
@@ -245,7 +231,7 @@ def final_hidden(
         raise ValueError(f"{b} texts given, after a past of {past.batch}: see Past.rows")
     if first < 0 or max(first, len(past)) + t > context:
         raise ValueError(f"{t} tokens from position {first} on do not fit the context length of {context}")
-    past.begin(model)
+    past.weights = same(model, past.weights if len(past) else None, "the past was", "read the text")
     past.make_room(t)
     positions = torch.arange(first, first + t, device=in_idx.device)
     if visits is not None:
@@ -280,9 +266,8 @@ def _at_work(model: GPTModel, past: Past) -> Iterator[None]:
     finally:
         _this_thread.blocks.clear()
         for module, forward in zip(modules, before, strict=True):
-            if forward is None:
-                module.__dict__.pop("forward", None)
-            else:
+            module.__dict__.pop("forward", None)
+            if forward is not None:
                 module.__dict__["forward"] = forward
 
 

@@ -1,6 +1,7 @@
 """Trace: every number that one forward pass of a GPTModel made. `gptviz.capture` makes them."""
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from gptviz import kernels
 from gptviz.candidates import next_tokens_of
 from gptviz.config import GPTConfig
 from gptviz.edits import Edit
+from gptviz.forward import checked
 from gptviz.layer_norms import Norm, NormStatistics, norm_statistics
 from gptviz.model import GPTModel
 from gptviz.past import Past
@@ -24,7 +26,7 @@ from gptviz.sites import Key, all_keys, check_key, expand
 from gptviz.sizes import nbytes_of
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken, one_token
-from gptviz.weights import AsItWas, Fingerprint, fingerprint
+from gptviz.weights import AsItWas, Fingerprint, same
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Trace:
         edits: tuple[Edit, ...] = (),
         reduced: dict[Reduction, list[Any]] | None = None,
         past: Past | None = None,
-        weights: Fingerprint | None = None,
+        *,
+        weights: Fingerprint,
     ):
         self.name = name
         self.config = config
@@ -111,11 +114,7 @@ class Trace:
 
     def of(self, model: GPTModel) -> GPTModel:
         """The model, if its weights made this trace (see `gptviz.weights`); ValueError otherwise."""
-        if fingerprint(model) != self._weights:
-            raise ValueError(
-                f"this trace of {self.name} was made by another model, or by this one before its weights "
-                "were changed: trace the text again"
-            )
+        same(model, self._weights, f"this trace of {self.name} was", "trace the text")
         return model
 
     def _rows_of(self, key: Key) -> Rows:
@@ -172,19 +171,10 @@ class Trace:
                     f"these traces cannot be joined: each has another reduction called {reduction.name!r}"
                 )
         values = other._values | self._values
-        return Trace(
-            name=self.name,
-            config=self.config,
-            tokens=self.tokens,
-            tokenizer=self._tokenizer,
-            values={key: values[key] for key in all_keys(self.config) if key in values},
-            final=self._final,
-            head=self._head,
-            norms=self._norms,
-            edits=self.edits,
-            reduced=other._reduced | self._reduced,
-            past=self._past or other._past,
-            weights=self._weights,
+        return self._with(
+            _values={key: values[key] for key in all_keys(self.config) if key in values},
+            _reduced=other._reduced | self._reduced,
+            _past=self._past or other._past,
         )
 
     def cut(self, n: int) -> "Trace":
@@ -198,19 +188,19 @@ class Trace:
         unlike = next((edit for edit in self.edits if not edit.is_causal), None)
         if unlike is not None and n < len(self):
             raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
-        return Trace(
-            name=self.name,
-            config=self.config,
+        return self._with(
             tokens=self.tokens[:n],
-            tokenizer=self._tokenizer,
-            values={key: rows.cut(n) for key, rows in self._values.items()},
-            final=self._final.cut(n),
-            head=self._head,
-            norms=self._norms,
-            edits=self.edits,
-            past=None if self._past is None else self._past.cut(n),
-            weights=self._weights,
+            _values={key: rows.cut(n) for key, rows in self._values.items()},
+            _final=self._final.cut(n),
+            _reduced={},
+            _past=None if self._past is None else self._past.cut(n),
         )
+
+    def _with(self, **changed: Any) -> "Trace":
+        made = copy(self)
+        made.__dict__.pop("nbytes", None)
+        made.__dict__.update(changed)
+        return made
 
     def past(self, model: GPTModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
@@ -237,12 +227,13 @@ class Trace:
     def logits(self, position: int = -1) -> torch.Tensor:
         """(vocab_size,): the row of logits at one position.
 
-        ValueError if there is no such position, and if the model's output head was changed since the pass.
+        ValueError if there is no such position, if the model's output head was changed since the pass, and
+        where the logits are NaN or infinite.
         """
         position = self._position(position)
         head = self._head.tensor
         final = self._final.between(position, position + 1)  # (1, D)
-        return kernels.linear(final.to(head), head)[0].float().cpu()  # x (V, D) -> (V,)
+        return checked(kernels.linear(final.to(head), head)[0].float().cpu())  # x (V, D) -> (V,)
 
     def next_tokens(
         self,

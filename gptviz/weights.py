@@ -38,6 +38,16 @@ def fingerprint(model: nn.Module) -> Fingerprint:
     return known.moves, known.writes(), known.numbers()
 
 
+def same(model: nn.Module, then: Fingerprint | None, what: str, again: str) -> Fingerprint:
+    """The model's fingerprint. Raises ValueError if it is not what it was `then`, when `what` was made."""
+    now = fingerprint(model)
+    if then not in (None, now):
+        raise ValueError(
+            f"{what} made by another model, or by this one before its weights were changed: {again} again"
+        )
+    return now
+
+
 def stamp(tensor: torch.Tensor) -> tuple[int, int]:
     """The same of a single tensor: how often it was written into, and some of its numbers."""
     writes = 0 if tensor.is_inference() else tensor._version

@@ -1,6 +1,7 @@
 """A trace belongs to the weights that made it, and so does all that is kept of a model."""
 
 import copy
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -10,9 +11,11 @@ import torch
 from torch import nn
 
 import gptviz.analysis
-from gptviz import Edit, forward
+from gptviz import Edit, LanguageModel, forward
+from gptviz.analysis import circuit, knock_out, logit_lens, patching
 from gptviz.analysis.patches import patches_of
 from gptviz.analysis.readings import word_reading
+from gptviz.beams import beam_search
 from gptviz.past import Past
 from gptviz.weights import fingerprint
 from tests.conftest import random_lm
@@ -83,7 +86,7 @@ def test_what_takes_a_trace_and_a_model_refuses_those_that_do_not_belong_togethe
 
 
 def test_the_walk_meets_them():
-    assert len(public()) >= 20 and gptviz.analysis.logit_lens in public()
+    assert len(public()) >= 20 and logit_lens in public()
 
 
 def test_a_trace_goes_on_and_is_joined_with_its_own_weights_only():
@@ -189,5 +192,53 @@ def test_a_model_that_is_loaded_again_is_the_same(mini):
     again = gptviz.load("mini")
     assert fingerprint(again.model) == fingerprint(mini.model)
     trace = mini.trace("The cat sat")
-    assert torch.equal(gptviz.analysis.logit_lens(trace, again.model)[-1], trace.logits())
+    assert torch.equal(logit_lens(trace, again.model)[-1], trace.logits())
     assert fingerprint(gptviz.load("mini", dtype="bfloat16").model) != fingerprint(mini.model)
+
+
+BROKEN = {
+    "the output head": lambda lm: lm.model.out_head.weight.data[3, 5],
+    "a feed-forward": lambda lm: lm.model.trf_blocks[1].ff.layers[2].weight.data[0, 0],
+}
+
+
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@pytest.mark.parametrize("where", BROKEN)
+def test_what_is_no_number_is_said_and_never_ranked(where, number):
+    lm = random_lm()
+    trace = lm.trace(IDS)
+    BROKEN[where](lm).fill_(number)
+    for attempt in (
+        lambda: beam_search(lm, IDS, 2, 2),
+        lambda: knock_out(lm, IDS, 7),
+        lambda: lm.trace(IDS).logits(),
+        lambda: logit_lens(lm.trace(IDS), lm.model),
+        lambda: patching(lm, IDS, [*IDS[:-1], 8]),
+        lambda: circuit(lm, IDS, 7),
+        lambda: list(lm.generate(IDS, 2)),
+        lambda: forward.logits_of(lm.model, trace["final"]) if "head" in where else lm.trace(IDS),
+    ):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            attempt()
+
+
+def test_a_config_that_is_not_the_models_is_refused(lm):
+    wrong = {
+        "n_heads": 8,
+        "n_layers": 3,
+        "context_length": 65,
+        "vocab_size": 8191,
+        "emb_dim": 64,
+        "qkv_bias": False,
+        "linear_bias": False,
+        "norm_bias": False,
+        "norm_eps": 1e-6,
+        "activation": "gelu",
+        "tie_embeddings": True,
+    }
+    for name, value in wrong.items():
+        config = dataclasses.replace(lm.config, **{name: value})
+        with pytest.raises(ValueError, match=f"the config has {name} "):
+            LanguageModel(lm.model, lm.tokenizer, config, "wrong")
+        right = random_lm(**{name: value})  # built with it, it is right
+        assert LanguageModel(right.model, right.tokenizer, right.config, "right").config[name] == value

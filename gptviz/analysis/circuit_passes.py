@@ -12,12 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz import kernels
 from gptviz.analysis.against import difference
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.knock_out import BATCH_NUMBERS, Target, check
 from gptviz.edits import Edit
-from gptviz.forward import Hook, hidden_from, running
+from gptviz.forward import Hook, hidden_from, logits_of
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.sample_means import sample_means
@@ -112,9 +111,7 @@ class Passes:
         for i in range(0, len(circuits), size):
             some = circuits[i : i + size]
             final = self._final(some, block, stream)
-            with running(self.lm.model):
-                logits = kernels.linear(final, self.lm.model.out_head.weight)  # (B, D) x (V, D) -> (B, V)
-            yield self._measure(logits.float().cpu())
+            yield self._measure(logits_of(self.lm.model, final))  # (B, D) -> (B, V)
 
     def _measure(self, logits: torch.Tensor) -> Values:
         """(B, V) -> (B,)"""

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz import kernels
 from gptviz.analysis.against import Against, both_ids, difference
 from gptviz.analysis.attribution import position_of
 from gptviz.edits import Edit
-from gptviz.forward import Hook, hidden_from, running
+from gptviz.forward import Hook, hidden_from, logits_of
 from gptviz.language_model import LanguageModel
 from gptviz.progress import Progress
 from gptviz.sample_means import sample_means
@@ -185,9 +184,7 @@ def _batch(
         Hook(f"{path}.ff", "output", whole("feed-forward", "mlp_out")),
     ]
     stream = trace["resid_pre", block][None, :stop].to(model.out_head.weight)  # (1, T, D)
-    final = hidden_from(model, block, stream, hooks)[:, at]  # (B, D)
-    with running(model):
-        return kernels.linear(final, model.out_head.weight).float().cpu()  # (B, D) x (V, D) -> (B, V)
+    return logits_of(model, hidden_from(model, block, stream, hooks)[:, at])  # (B, D) -> (B, V)
 
 
 def _null(lm: LanguageModel, trace: Trace, site: str, block: int, baseline: str) -> torch.Tensor | None:

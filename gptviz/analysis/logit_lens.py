@@ -26,9 +26,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz import kernels
 from gptviz.config import GPTConfig
-from gptviz.forward import running
+from gptviz.forward import logits_of, running
 from gptviz.model import GPTModel
 from gptviz.sites import Key
 from gptviz.trace import Trace
@@ -181,16 +180,14 @@ def _of(keys: Sequence[Key]) -> Iterator[tuple[str, int]]:
 
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
     """The final LayerNorm anew, and the output head: (N, D) -> (N, V), in the model's own precision."""
-    norm, head = model.final_norm, model.out_head.weight
+    norm = model.final_norm
     with running(model):
-        return kernels.linear(norm(stream.to(norm.scale)).to(head), head).float().cpu()
+        return logits_of(model, norm(stream.to(norm.scale)))
 
 
 def _final(trace: Trace, model: GPTModel, start: int, stop: int) -> torch.Tensor:
     """(P, V): the model's own output, from what the pass itself made of the last row, edits included."""
-    head = trace.of(model).out_head.weight
-    with running(model):
-        return kernels.linear(trace["final"][start:stop].to(head), head).float().cpu()
+    return logits_of(trace.of(model), trace["final"][start:stop])
 
 
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
