@@ -88,7 +88,7 @@ def logits_of(model: GPTModel, final: torch.Tensor) -> torch.Tensor:
 
 def checked(rows: torch.Tensor) -> torch.Tensor:
     """The same (..., N), where a pass made numbers. Raises ValueError for NaN and infinity."""
-    if not rows.detach().amax(dim=-1).isfinite().all():
+    if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).isfinite().all():  # NaN is both ends
         raise ValueError(
             "this pass ends in NaN or infinity, not in numbers: weights of the model are broken or far too "
             "large, or what an edit puts in is; weight.isfinite().all() says which weights are whole"
