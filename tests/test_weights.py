@@ -59,6 +59,10 @@ def asked(function, lm, trace):
         "baseline": "mean",
         "patches": patches_of(lm.config, len(IDS), ["z", "resid_pre"]),
         "reading": READING,
+        "writes": torch.ones(2, lm.config.emb_dim),
+        "chosen": [0, 1],
+        "activations": [1.0, 2.0],
+        "k": 3,
     }
     needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
     result = function(**{name: values[name] for name in needed})
