@@ -9,10 +9,11 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from gptviz.figures.head_grid import mosaic
+from gptviz.ui.shell.examples import EXAMPLES
 from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview.doors import DOORS
+from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of
 
 
@@ -119,10 +120,14 @@ def test_a_change_that_a_door_does_not_see_gives_it_no_ghosts(run_page):
     assert "dasharray" not in found["layernorm"]["picture"]["svg"]
 
 
-def test_an_empty_prompt_is_a_sentence(run_page):
-    at = run_page("overview", text="")
-    assert "The prompt is empty" in at.info[0].value
-    assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
+def test_an_empty_prompt_is_a_sentence_and_offers_texts(run_page):
+    for name in sorted(PAGES.keys() - WITHOUT_TEXT):
+        at = run_page(name, text="")
+        assert "The prompt is empty" in at.info[0].value
+        assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
+        assert [b.label for b in at.button if b.key.startswith("example_")] == [e.label for e in EXAMPLES]
+    at.button(key="example_1").click().run()
+    assert not at.exception and not at.info and prompt_of(at) == EXAMPLES[1].text
 
 
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
@@ -141,6 +146,15 @@ def test_the_special_token_is_text_unless_switched_on(run_page, special, is_one)
     assert at.toggle[0].value is is_one
 
 
+def test_where_the_special_token_is_typed_its_switch_is_at_hand(run_page):
+    for name in sorted(PAGES.keys() - WITHOUT_TEXT):
+        at = run_page(name, text="the end<|endoftext|>")
+        at.button(key="special_on").click().run()
+        assert not at.exception and at.query_params["special"] == "on"
+        assert not [b for b in at.button if b.key == "special_on"]
+    assert not [b for b in run_page("overview").button if b.key == "special_on"]
+
+
 def test_a_selected_token_beyond_the_text_is_the_last(run_page):
     at = run_page("overview", text="Hi", token=99)
     strip = component(at, "chips")
@@ -153,7 +167,6 @@ def test_an_example_is_one_click_away(run_page, number):
     at.button(key=f"example_{number}").click().run()
     assert not at.exception
     assert prompt_of(at) == EXAMPLES[number].text
-    assert any(EXAMPLES[number].watch in note.value for note in at.markdown)
     assert at.query_params["text"] == EXAMPLES[number].text
 
 

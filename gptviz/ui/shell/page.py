@@ -28,6 +28,7 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import (
     COMPARE,
     draw_links,
@@ -190,6 +191,7 @@ def read(made: Frame) -> Prompted:
         if switched:
             st.caption(switched)
         limits(made.key, lm, prompt.text, state.choose_model)
+        prompt_box.special_hint(lm)
     return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place, changed)
 
 
@@ -198,7 +200,8 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
         st.warning(reading.refusal)
         st.stop()
     if not reading.ids:
-        st.info("The prompt is empty. Type a text, and press Enter.")
+        st.info("The prompt is empty. Type a text, and press Enter; or try one of these.")
+        example_row()
         st.stop()
 
 

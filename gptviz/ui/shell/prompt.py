@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.tokenizer import well_formed
+from gptviz.tokenizer import END_OF_TEXT, well_formed
 from gptviz.trace import Token
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.components.theme_watch import mode_shown
@@ -83,6 +83,25 @@ def special_switch() -> None:
         "Special tokens",
         help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
     )
+
+
+def special_hint(lm: LanguageModel) -> None:
+    """Where the special token's name is typed and read as plain text: a sentence, and the switch."""
+    if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            f"`{END_OF_TEXT}` is read as plain text here, in several tokens. To this model's tokenizer it is "
+            "also the name of one special token.",
+            width="content",
+        )
+        st.button("Read it as the special token", key="special_on", on_click=state.SPECIAL.set, args=(True,))
+
+
+def _has_special(lm: LanguageModel) -> bool:
+    """Whether the model has a special token for the end of a text."""
+    ids = lm.encode(END_OF_TEXT, special_tokens=True)
+    return len(ids) == 1 and ids[0] < lm.config.vocab_size
 
 
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:

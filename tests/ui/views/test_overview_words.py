@@ -1,7 +1,6 @@
 """The Overview's sentences, all of them, for small inputs."""
 
 from gptviz.ui.views.attention.change_words import sheet
-from gptviz.ui.views.examples import EXAMPLES
 from gptviz.ui.views.overview import words
 from tests.golden_files import check
 
@@ -42,6 +41,5 @@ def test_every_sentence() -> None:
             "table: tokens": words.TABLE,
             "table: norms": words.NORMS,
             "table: heads": words.HEADS,
-        }
-        | {f"example: {example.label}": example.watch for example in EXAMPLES},
+        },
     )

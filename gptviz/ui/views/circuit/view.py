@@ -17,6 +17,7 @@ from gptviz.figures.circuit import Curve, circuit_curve
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.params import in_link
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.sample import read_sample
@@ -43,7 +44,6 @@ from gptviz.ui.views.circuit.derived import Asked
 from gptviz.ui.views.circuit.sheet import Brought, sheet
 from gptviz.ui.views.circuit.snippet import kept as kept_in_python
 from gptviz.ui.views.circuit.words import Held, Measured
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.slow import is_asked_for
 
 # A link's score has four digits that mean something, and another machine other last ones of its logits.

@@ -20,6 +20,7 @@ from gptviz.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
@@ -28,7 +29,6 @@ from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
 from gptviz.ui.views.both import both
 from gptviz.ui.views.change import Part, menu
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.index_input import index_input

@@ -10,10 +10,10 @@ from gptviz.analysis.head_scores import HeadScores
 from gptviz.figures.role_sheet import Cell, role_sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import state
+from gptviz.ui.shell.examples import EXAMPLES, Example
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.attention.controls import open_head
-from gptviz.ui.views.examples import EXAMPLES, Example
 from gptviz.ui.views.heads import words
 from gptviz.ui.views.heads.chosen import Chosen
 

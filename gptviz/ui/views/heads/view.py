@@ -17,13 +17,13 @@ from gptviz.figures.head_trial import Score, here_and_general
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.measuring import general_job
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import change
 from gptviz.ui.views.attention import controls
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.change_actions import Part
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.heads import labels, measures, portraits, together, trials, words
 from gptviz.ui.views.heads.chosen import Chosen, choose
 from gptviz.ui.views.heads.snippet import measured_heads

@@ -14,6 +14,7 @@ from gptviz.figures.knock_out import ranked_bars
 from gptviz.model import TransformerBlock
 from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.prose import prose
@@ -22,7 +23,6 @@ from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.change import Part, menu
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.knock_out import words
 from gptviz.ui.views.knock_out.snippet import muted as muted_in_python
 from gptviz.ui.views.knock_out.words import Asked, Muted

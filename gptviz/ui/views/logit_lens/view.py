@@ -11,10 +11,10 @@ from gptviz.figures.lens import Trail, beside_the_end, ends_of, scale_of, short_
 from gptviz.model import LayerNorm
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.both import both, caption
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.logit_lens import choice, derived, streaming, tables, words
 from gptviz.ui.views.logit_lens.derived import Depth, Part
 from gptviz.ui.views.logit_lens.snippet import says_next

@@ -26,11 +26,11 @@ from gptviz.ui import runs
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.both import caption
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.loss import tables, words
 from gptviz.ui.views.loss.snippet import losses
 from gptviz.ui.views.next_token.derived import logits_at, mean_loss, prompt_surprises

@@ -18,6 +18,7 @@ from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
@@ -25,7 +26,6 @@ from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
 from gptviz.ui.views.both import both
 from gptviz.ui.views.change import Part, menu
-from gptviz.ui.views.examples import example_row
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
 from gptviz.ui.views.same import alike, why_same

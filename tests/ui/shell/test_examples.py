@@ -2,17 +2,12 @@
 
 import pytest
 
-from gptviz.ui.views.examples import EXAMPLES
+from gptviz.ui.shell.examples import EXAMPLES
 
 
 def best(mini, label, k=1):
     text = next(example.text for example in EXAMPLES if example.label == label)
     return mini.trace(text, keep=()).next_tokens(k=k)["token"].tolist()
-
-
-def test_there_are_six_and_each_says_what_to_watch():
-    assert len({example.text for example in EXAMPLES}) == len(EXAMPLES) == 6
-    assert all(example.watch.endswith(".") for example in EXAMPLES)
 
 
 @pytest.mark.parametrize(
