@@ -71,6 +71,11 @@ def is_whole(lm: LanguageModel, token_id: int) -> bool:
     return is_named(lm, token_id)
 
 
+def is_piece(lm: LanguageModel, token_id: int) -> bool:
+    """Whether a token is some bytes that are no whole characters, shown as such: `\\xe4`."""
+    return is_named(lm, token_id) and not is_whole(lm, token_id)
+
+
 def nameless(token: str) -> str:
     """Why a row of the model without a token cannot go into the prompt."""
     return (

@@ -12,6 +12,7 @@ from gptviz.config import GPTConfig
 from gptviz.edits import Edit
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
+from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.logit_lens import streaming
 from gptviz.ui.views.logit_lens.choice import MOST, PINNED
 from gptviz.ui.views.logit_lens.snippet import says_next
@@ -80,6 +81,22 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
         expected["rank"] = 1 - ranks.log() / math.log(mini.config.vocab_size)
     assert np.allclose(found["color"], expected[measure].clamp(0, 1), atol=1e-3)
     assert all(found["cells"]["shown"][str(i)] == show(mini, i) for i in np.unique(found["ids"])[::40])
+
+
+def test_pieces_of_characters_are_said_to_be_some(run_page, mini):
+    for text in ("你好 🙂", "the old", DEFAULT_TEXT):
+        at = run_page("logit_lens", text=text)
+        data = grid(at)
+        raws = {int(i): token_bytes(mini.tokenizer, int(i)) for i in np.unique(data["ids"])}
+        pieces = {i for i, raw in raws.items() if "\ufffd" in raw.decode(errors="replace")}
+        assert set(data["cells"]["pieces"]) == pieces
+        top = data["ids"][..., 0]
+        count = int(np.isin(top, list(pieces)).sum())
+        said = [note.value for note in at.markdown if "piece of a character" in note.value]
+        assert bool(said) == bool(count)
+        if count:
+            assert f"In {count} of {top.size} cells" in said[0]
+            assert f"such as `{show(mini, next(i for i in top.flat if i in pieces))}`" in said[0]
 
 
 def test_the_last_row_is_next_tokens(run_page, mini):

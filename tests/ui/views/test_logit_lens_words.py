@@ -33,6 +33,7 @@ def test_every_sentence():
             "look for": words.look_for(0, 22, True),
             "look for: a tied head": words.look_for(17, 22, True),
             "look for: another head": words.look_for(1, 22, False),
+            "pieces": words.pieces(3, 286, "\\x8e"),
             "limit": words.limit(25, 1024, 66, 50257),
             "progress": words.progress(3, 32),
             "cell": words.cell(NAMES[2], "·old", 21, False),

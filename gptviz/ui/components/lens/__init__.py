@@ -53,6 +53,7 @@ class LensCells:
     color: np.ndarray  # (R, K)
     numbers: Sequence[Number]
     shown: Mapping[int, str]
+    pieces: Sequence[int] = ()  # of those, the ids that are no whole characters
     ghosts: tuple[np.ndarray, np.ndarray] | None = None  # (R, K) each: ids on top unchanged, probabilities
 
 
@@ -71,6 +72,7 @@ def encoded(cells: LensCells) -> dict[str, Any]:
             for number in cells.numbers
         ],
         "shown": {str(i): text for i, text in cells.shown.items()},
+        "pieces": list(cells.pieces),
         "ghosts": None
         if cells.ghosts is None
         else {"ids": _base64(cells.ghosts[0], "<u4"), "probabilities": _base64(cells.ghosts[1], "<f4")},

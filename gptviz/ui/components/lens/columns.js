@@ -37,7 +37,7 @@ function columnsOf(known) {
 
 function decoded(cells) {
   return {
-    columns: columnsOf(cells.known), each: cells.each, shown: cells.shown,
+    columns: columnsOf(cells.known), each: cells.each, shown: cells.shown, pieces: new Set(cells.pieces),
     ids: arrayOf(cells.ids, cells.wide ? Uint32Array : Uint16Array),
     probabilities: arrayOf(cells.probabilities, Float32Array),
     color: arrayOf(cells.color, Float32Array),

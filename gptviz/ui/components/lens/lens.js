@@ -84,7 +84,7 @@ function cell(view, row, position, named, end) {
   const color = colorOf(state, found), ring = row === state.selected.row && position === state.selected.position;
   const moved = found.ghost && found.ghost.id !== found.id;
   return gv.h('div', {
-    class: `${base}${found.id === end.id ? ' same' : ''}${ring ? ' ring' : ''}${moved ? ' moved' : ''}`,
+    class: `${base}${found.id === end.id ? ' same' : ''}${ring ? ' ring' : ''}${moved ? ' moved' : ''}${state.read.pieces.has(found.id) ? ' piece' : ''}`,
     style: { background: `rgb(${color})`, color: gv.textOn(color) },
     data: { testid: 'lens-cell', row, position, id: found.id, probability: found.probability, color: found.color, ghost: found.ghost?.id },
   }, named ? found.tops[0].shown : '');
@@ -154,7 +154,7 @@ function tops({ data, state }, at) {
   if (ghost) head.push(gv.h('div', { class: 'under', data: { testid: 'lens-ghost', id: ghost.id, probability: ghost.probability } },
     'unchanged: ', gv.h('code', null, ghost.shown), ` ${percent(ghost.probability)}`));
   return [...head, found.tops.map((top, i) => gv.h('div', { class: 'top', data: { testid: 'lens-top', id: top.id, probability: top.probability, rank: i + 1 } },
-    gv.h('span', { class: 'name' }, top.shown), gv.h('span', { class: 'bar' }, gv.h('i', { style: { width: `${100 * top.probability}%` } })),
+    gv.h('span', { class: 'name' }, state.read.pieces.has(top.id) ? `${top.shown} (piece)` : top.shown), gv.h('span', { class: 'bar' }, gv.h('i', { style: { width: `${100 * top.probability}%` } })),
     gv.h('span', { class: 'share' }, percent(top.probability)))),
   gv.h('div', { class: 'numbers', data: { testid: 'lens-numbers' } }, found.numbers.map((number) => gv.h('span', { data: { value: number.value } }, `${number.label} ${written(number)}`)))];
 }

@@ -26,7 +26,7 @@ from gptviz.figures.lens import Bar, Trail, colors_of, grid_values
 from gptviz.ui import runs
 from gptviz.ui.components.lens import LensCells, Number, encoded
 from gptviz.ui.runs import per_run
-from gptviz.ui.words import show_id
+from gptviz.ui.words import is_piece, show_id
 
 Part = tuple[int, int]  # positions from the first to before the second
 
@@ -175,6 +175,7 @@ def drawn(
             color=colors_of(measure, values, lm.config.vocab_size),
             numbers=numbers,
             shown={int(i): show_id(lm, int(i)) for i in np.unique(named)},
+            pieces=[int(i) for i in np.unique(named) if is_piece(lm, int(i))],
             ghosts=ghosts,
         )
     )
@@ -197,6 +198,14 @@ def around(parts: Sequence[Part], position: int) -> Part:
 
 
 @per_run
+def pieces(run: Run, parts: tuple[Part, ...]) -> tuple[int, int, str | None]:
+    """Return how many cells have a piece of a character on top, of how many that are read, and the first."""
+    lm, top = runs.model(run), columns(run, parts).ids[..., 0]
+    found = [int(i) for i in np.unique(top) if is_piece(lm, int(i))]
+    first = next((show_id(lm, int(i)) for i in top.flat if i in found), None)
+    return int(np.isin(top, found).sum()), top.size, first
+
+
 def itself(run: Run, parts: tuple[Part, ...], here: Part) -> int:
     """In how many columns of `here` the embedding, read as it is, gives back the token that it stands for."""
     top, positions = columns(run, parts).ids[0, :, 0], np.concatenate([np.arange(*part) for part in parts])

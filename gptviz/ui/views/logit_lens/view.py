@@ -43,6 +43,7 @@ def draw(scene: Scene) -> None:
         words.look_for(
             derived.itself(scene.run, parts, here), here[1] - here[0], scene.lm.config.tie_embeddings
         )
+        + words.pieces(*derived.pieces(scene.run, parts))
         + (words.MOVED if scene.other else ""),
         *("token", "residual stream", "LayerNorm", "logit lens", "entropy"),
     )

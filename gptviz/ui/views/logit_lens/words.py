@@ -87,6 +87,17 @@ def look_for(itself: int, columns: int, tied: bool) -> str:
     return LOOK_FOR + NOT + text + (": the output head is the token embedding." if tied else ".")
 
 
+def pieces(cells: int, of: int, example: str | None) -> str:
+    """Behind what is below the grid, where the token on top of some cells is a piece of a character."""
+    if example is None:
+        return ""
+    return (
+        f" In {cells:,} of {of:,} cells the token on top is a **piece of a character**, such as "
+        f"{as_code(example)}: one or more of the bytes that write it. A character that is not in the "
+        "vocabulary is put together from such tokens."
+    )
+
+
 def limit(rows: int, tokens: int, read: int, vocabulary: int) -> str:
     """Where only some columns are read unasked."""
     return (
