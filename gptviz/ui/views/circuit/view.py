@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.circuit import Circuit, subsets, written
+from gptviz.analysis.circuit import Circuit, Score, subsets, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.digits import significant
@@ -63,7 +63,7 @@ def draw(scene: Scene) -> None:
     chosen = chosen_of(scene, asked, searches, Measured(explained.shown, explained.against_shown))
     with sentence:
         _say(scene, chosen)
-        _worth(scene, asked, chosen)
+        score = _worth(scene, asked, chosen)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         brought = sheet(scene, asked, chosen)
@@ -75,7 +75,7 @@ def draw(scene: Scene) -> None:
     with st.expander(words.WORTH, icon=":material/balance:"):
         st.markdown(words.definitions(chosen.measured))
     example_row("A copied passage", "A name comes back", "A quotation closes")
-    _details(scene, asked, chosen, searches, brought)
+    _details(scene, asked, chosen, searches, brought, score)
 
 
 # ---- what is said ----
@@ -174,24 +174,20 @@ def _says(found: Circuit, way: str, chosen: Chosen) -> list[str]:
     ]
 
 
-def _worth(scene: Scene, asked: Asked, chosen: Chosen) -> None:
+def _worth(scene: Scene, asked: Asked, chosen: Chosen) -> Score | None:
     """Faithfulness and completeness, where that is quick or asked for; of the model itself both are 0."""
     sets, everything = subsets(chosen.heads)
-    passes = 2 * len(sets)
+    passes, ask, stopped = 2 * len(sets), "circuit_score_ask", "circuit_score_stopped"
     if len(chosen.heads) == chosen.of and asked.feed_forwards:
-        return
-    if is_asked_for(scene.lm, len(scene.tokens), passes) and not st.toggle(
-        words.ask_score(passes), key="circuit_score_ask"
-    ):
-        return
-    key = "circuit_score_stopped"
-    if st.session_state.get(key) == chosen.heads:
-        return
-    score = derived.score(
-        scene.run, asked, chosen.heads, lambda: st.session_state.update({key: chosen.heads})
-    )
+        return None
+    was_stopped = st.session_state.get(stopped) == chosen.heads
+    if was_stopped or is_asked_for(scene.lm, len(scene.tokens), passes):
+        if not st.toggle(words.ask_score(passes), key=ask):
+            return None
+    stop = partial(st.session_state.update, {stopped: chosen.heads, ask: False})
+    score = derived.score(scene.run, asked, chosen.heads, stop)
     prose(words.worth(chosen.measured, chosen.held, score.completeness, score.worst, len(sets), everything))
-    in_numbers(score.table, "circuit-sets", words.SETS, "the sets K")
+    return score
 
 
 # ---- the details ----
@@ -203,6 +199,7 @@ def _details(
     chosen: Chosen,
     searches: dict[str, Circuit],
     brought: Brought,
+    score: Score | None,
 ) -> None:
     def table() -> pd.DataFrame:
         n_heads = scene.lm.config.n_heads
@@ -210,6 +207,8 @@ def _details(
         return both(_table(chosen, brought.own, n_heads), old, ("brings",))
 
     in_numbers(table, "circuit", caption(words.NUMBERS, brought.unchanged), "every head")
+    if score is not None:
+        in_numbers(score.table, "circuit-sets", words.SETS, "the sets K")
     if searches:
         steps = [found.steps.assign(way=words.CURVES[way]) for way, found in searches.items()]
         values = derived.random(scene.run, asked)

@@ -176,7 +176,7 @@ def ask(heads: int) -> str:
 
 
 def ask_score(passes: int) -> str:
-    return f"Work them out ({passes} passes)"
+    return f"Work out faithfulness and completeness ({passes} passes)"
 
 
 def unreadable(error: str) -> str:
