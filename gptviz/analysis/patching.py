@@ -41,6 +41,10 @@ COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect")
 
 # a smaller difference of the two texts is no scale to measure a patch by
 LEAST = 0.01
+# Below so many logits the two texts hardly answer differently: the odds between the two words differ by less
+# than a factor of e, and what the first has of both together by less than tanh(1/4) = .245. A share of that
+# says little: read `logit`.
+SHARES_FROM = 1.0
 
 Target = tuple[OneToken, OneToken]
 
@@ -55,13 +59,23 @@ class Ends:
     corrupt: float
 
     @property
+    def distance(self) -> float:
+        """How far apart the two are, in logits: below 0 where the corrupt text's is the larger."""
+        return self.clean - self.corrupt
+
+    @property
     def is_scale(self) -> bool:
         """Whether the two differ by enough to measure patches by."""
-        return abs(self.clean - self.corrupt) >= LEAST
+        return abs(self.distance) >= LEAST
+
+    @property
+    def tells_shares(self) -> bool:
+        """Whether the two lie so far apart that a share of their distance says something."""
+        return abs(self.distance) >= SHARES_FROM
 
     def metric(self, logit: float) -> float:
         """0 for the corrupt text's difference, 1 for the clean one's."""
-        return (logit - self.corrupt) / (self.clean - self.corrupt)
+        return (logit - self.corrupt) / self.distance
 
 
 def patching(
@@ -85,7 +99,8 @@ def patching(
 
     Columns: site, block, head and position (<NA> where there is none), logit (the difference in the patched
     pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass without a
-    patch, which is 0 for denoising and 1 for noising). Site by site, block by block; positions up to the one
+    patch, which is 0 for denoising and 1 for noising): shares, which say little where the two texts lie less
+    than `SHARES_FROM` logits apart. Site by site, block by block; positions up to the one
     that is looked at, since nothing later reaches it. The rows are those of `lm.trace(text, edits=[patch])`,
     within 1e-5 in float32; where the patch is what stood there, they are the unpatched pass to the bit.
 

@@ -29,18 +29,20 @@ def position_map(
     reached: NDArray[np.bool_],
     mode: Mode,
     unchanged: Floats | None = None,
+    unit: str = "",
 ) -> Figure:
     """A patch a block and a position, (L, T). `labels` are both texts' tokens, the patched text's first.
 
     `says` begins a hover's sentence. `patched` cells are framed; `reached` (L, T) is what these can change.
     `unchanged` (L, T), the same in the model without its changes, stands in the hover, too.
+    `unit` stands behind its numbers.
     """
     rows, n = effects.shape
     names = [
         f"`{one}` (position {i})" if one == other else f"`{one}`, in the other text `{other}` (position {i})"
         for i, (one, other) in enumerate(_safe(labels))
     ]
-    cells = _cells(effects, [names] * rows, f"{says} %{{y}}at %{{customdata}}: %{{z:.3f}}", unchanged)
+    cells = _cells(effects, [names] * rows, f"{says} %{{y}}at %{{customdata}}: %{{z:.3f}}{unit}", unchanged)
     stroke = line(palette(mode).accent, 2.5)
     layout = _layout(rows, mode) | {
         "xaxis": _PLAIN | {"range": [-0.5, n - 0.5]} | token_ticks(_ticks(labels)),
@@ -70,11 +72,13 @@ def head_map(
     patched: Cells,
     mode: Mode,
     unchanged: Floats | None = None,
+    unit: str = "",
 ) -> Figure:
     """A patch of each head's parts at all positions, (G, L, H): the groups side by side.
 
     `groups` are their names, and the name of each one's colour in the palette. `patched` cells are
-    (block, column). `unchanged` (G, L, H), the same in the model without its changes, stands in the hover.
+    (block, column). `unchanged` (G, L, H), the same in the model without its changes, stands in the hover,
+    and `unit` behind its numbers.
     """
     count, rows, heads = effects.shape
     colors = palette(mode)
@@ -89,7 +93,9 @@ def head_map(
         for block in range(rows):
             for head in range(heads):
                 said[block][start + head] = f"{name} of block {block} · head {head}"
-    cells = _cells(wide, said, f"{says} %{{customdata}}: %{{z:.3f}}", None if unchanged is None else old)
+    cells = _cells(
+        wide, said, f"{says} %{{customdata}}: %{{z:.3f}}{unit}", None if unchanged is None else old
+    )
     cells["hoverongaps"] = False
     step = 1 if heads <= 8 else 2 if heads <= 16 else 4
     ticks = [(column_of(g, h, heads), str(h)) for g in range(count) for h in range(0, heads, step)]

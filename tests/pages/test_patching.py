@@ -9,10 +9,13 @@ import streamlit as st
 from gptviz import Edit
 from gptviz.analysis import patching
 from gptviz.analysis.patches import HEAD_SITES, Patch
+from gptviz.analysis.patching import SHARES_FROM
+from gptviz.digits import significant
 from gptviz.figures.patching import column_of
 from gptviz.ui.views.patching import passes
 from gptviz.ui.views.patching.pairs import PAIRS
 from gptviz.ui.views.patching.snippet import effects
+from gptviz.ui.views.patching.view import strongest
 from tests.specs import charts
 
 BARN = PAIRS[0].other
@@ -48,6 +51,68 @@ def test_noising_is_the_other_way_round(run_page, mini):
     table = patching(mini, TEXT, OTHER, sites="resid_pre", direction="noising")
     assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 4), atol=1e-5)
     assert charts(at)[0]["data"][0]["z"].min() == pytest.approx(-1, abs=1e-4)
+
+
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+@pytest.mark.parametrize("edits", ["", "mlp_out.1=zero"])
+def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini, way, edits):
+    """After "... off" both texts say " the" and " a" with nearly one difference: .30 logits apart."""
+    target = tuple(mini.encode(word)[0] for word in (" the", " a"))
+    texts = (OTHER, TEXT) if way == "denoising" else (TEXT, OTHER)  # clean, corrupt
+    patch = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
+    at = run_page(
+        "patching", text=TEXT, other=OTHER, patch_way=way, target=target[0], against=target[1],
+        edits=",".join(filter(None, (edits, str(patch)))),
+    )  # fmt: skip
+    changes = {}
+    for name, lm in (("own", mini.edited(edits) if edits else mini), ("unchanged", mini)):
+        logits = lm.trace(TEXT, keep=[]).logits().double()
+        before = float(logits[target[0]] - logits[target[1]])
+        table = patching(lm, *texts, target, sites=["resid_pre", *HEAD_SITES], direction=way)
+        changes[name] = table["logit"].to_numpy() - before
+        assert abs(table["metric"] - table["effect"]).iloc[0] == (way == "noising")
+    ends = [lm.trace(text, keep=[]).logits()[list(target)].diff() for text in texts]
+    assert abs(float(ends[0] - ends[1])) < SHARES_FROM
+    grid = np.array(charts(at)[0]["data"][0]["z"])
+    assert np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
+    coloraxis = charts(at)[0]["layout"]["coloraxis"]
+    assert (coloraxis["cmin"], coloraxis["cmax"]) == (-1, 1)
+    said = " ".join(element.value for element in (*at.markdown, *at.caption))
+    told = [part for part in said.split(". ") if "moves the difference by" in part or "moves most" in part]
+    assert len(told) >= 3 and all("logits" in part and "%" not in part for part in told)
+    (made,) = attributes(at, "patches_made")
+    assert float(made["effect"]) == pytest.approx(grid[2, 1], abs=1e-4)
+    at.session_state["numbers_patching"] = True
+    rows = at.run().dataframe[0].value
+    assert not {"metric", "effect"} & set(rows)
+    assert np.allclose(rows["change"][:-1], changes["own"], atol=1e-4)
+    if edits:
+        assert np.allclose(rows["unchanged change"][:-1], changes["unchanged"], atol=1e-4)
+    else:
+        python = effects(mini, *texts, target, way)
+        assert np.allclose(python, grid, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_the_headline_leaves_out_the_difference_itself(run_page, way):
+    """Into block 0 at ·man | ·woman goes the other token: that it is the other text is no finding."""
+    at = run_page("patching", text=TEXT, other=OTHER, patch_way=way)
+    grid = np.array(charts(at)[0]["data"][0]["z"])
+    assert abs(grid[0, 1]) == pytest.approx(1, abs=1e-4)  # the map has it
+    said = next(element.value for element in at.markdown if element.value.startswith("After"))
+    said = re.sub(r"<[^>]+>", "", said)  # terms
+    places = [(int(b), int(p)) for b, p in re.findall(r"block (\d) at .*?\(position (\d)\)", said)]
+    assert [b for b, _ in places] == [1, 5]
+    for block, position in places:
+        share = abs(grid[block, position])
+        assert share == np.abs(grid[block]).max() and f"{significant(100 * share, 2)} %" in said
+
+
+def test_a_model_of_one_block_has_the_difference_itself_alone():
+    cells = np.array([[0.0, 1.0, 0.0, 0.0]])
+    first, second = strongest("resid_pre", cells, [1])
+    assert (first, second) == ((0, 0), None) and cells[0, 1] == 1.0
+    assert strongest("attn_out", cells, [1]) == ((0, 1), (0, 0))
 
 
 def test_the_switch_lets_the_texts_change_places(run_page, mini):
@@ -118,7 +183,9 @@ def test_the_default_prompt_has_its_other_text(run_page):
     assert at.text_input(key="other_box").value == BARN
     grid = np.array(charts(at)[0]["data"][0]["z"])
     assert grid.argmax(axis=1).tolist() == [7] * 6 and grid[:, 7].min() > 0.9
-    sentence = next(element.value for element in at.markdown if "100 %" in element.value)
+    sentence = next(element.value for element in at.markdown if element.value.startswith("After"))
+    shares = [f"{significant(100 * grid[block, 7], 2)} %" for block in (1, 5)]  # block 0's is the text itself
+    assert re.findall(r"\d+ %", sentence) == shares
     assert "`·mill` (0.952)" in sentence and "`·barn` (0.844)" in sentence
     marked = [body for body in (e.proto.body for e in at.get("html")) if "pair-token" in body]
     assert marked[0].count('data-differs="1"') == 1 and marked[0].count('data-testid="pair-token"') == 16
@@ -155,7 +222,8 @@ def test_where_the_texts_do_not_differ_it_says_so(run_page):
 def test_two_chosen_words_are_measured(run_page, mini):
     at = run_page("patching", text=TEXT, other=OTHER, target=7, against=300, token=2)
     table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
-    assert np.allclose(charts(at)[0]["data"][0]["z"], table["effect"].to_numpy().reshape(6, 3), atol=1e-4)
+    change = table["logit"] - table["logit"][0]  # of two words whose ends lie close; before the first change
+    assert np.allclose(charts(at)[0]["data"][0]["z"], change.to_numpy().reshape(6, 3), atol=1e-4)
 
 
 def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, monkeypatch):

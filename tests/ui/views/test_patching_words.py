@@ -2,8 +2,8 @@
 
 import pytest
 
-from gptviz.ui.views.patching import words
-from gptviz.ui.views.patching.words import DENOISING, NOISING, Cell, Said
+from gptviz.ui.views.patching import other_words, words
+from gptviz.ui.views.patching.words import DENOISING, LOGITS, NOISING, Cell, Said
 from tests.golden_files import check
 
 MILL, BARN = Said("·mill", 0.906), Said("·barn", 0.899)
@@ -23,18 +23,26 @@ def test_the_sentences():
         "scale": words.scale("·barn", "·mill", 10.8, -8.53, DENOISING),
         "scale, noising": words.scale("·barn", "·mill", 10.8, -8.53, NOISING),
         "scale, changed": words.scale("·barn", "·mill", 10.8, -8.53, DENOISING, (11.2, -3.0)),
+        "scale, too close": words.scale("·barn", "·mill", 0.14, -0.22, LOGITS),
+        "scale, unchanged too close": words.scale("·barn", "·mill", 3.0, -0.22, LOGITS, (0.3, 0.1)),
+        "too close": words.sentence(LOGITS, "attn_out", "·old", MILL, BARN, lost, apart, 0.02),
+        "too close, no place": words.sentence(LOGITS, "resid_pre", "·old", MILL, BARN, none, None, 0.02),
+        "too close, unchanged": words.then(LOGITS, words.FIRST, 0.18),
+        "too close, heads": words.head_sentence(LOGITS, 0, 1, 0.41, parts, [(5, 0, -0.03)]),
+        "too close, patches": words.together(1, 0.18, LOGITS) + " " + words.together(2, -0.5, LOGITS),
+        "too close, numbers": words.numbers(LOGITS) + words.unit(LOGITS),
         "unchanged": words.then(DENOISING, words.FIRST, 0.93),
         "unchanged, noising": words.then(NOISING, words.OUTPUT, 0.2),
         "unchanged, nothing": words.then(DENOISING, words.FIRST, 0.001),
         "heads": words.head_sentence(DENOISING, 0, 1, 0.41, parts, [(0, 5, 0.2), (5, 0, -0.03)]),
         "one head": words.head_sentence(NOISING, 0, 0, -0.41, parts, []),
-        "one token more": words.different_counts(15, 16, [("·now", '?"', 4)], True),
-        "five tokens more": words.different_counts(
+        "one token more": other_words.different_counts(15, 16, [("·now", '?"', 4)], True),
+        "five tokens more": other_words.different_counts(
             9, 4, [("a", "b", 0), ("c", None, 4), ("d", None, 4), ("e", None, 4), ("f", None, 4)], False
         ),
         "same answer": words.same_answer("·the"),
         "no scale": words.no_scale("·the", "·a", 1.2, 1.2),
-        "made": words.made("·mill", "·man", 10),
+        "made": other_words.made("·mill", "·man", 10),
         "one patch": words.together(1, 0.98, DENOISING),
         "three patches, noising": words.together(3, -0.5, NOISING),
         "offer": words.offer(36864),
@@ -42,10 +50,10 @@ def test_the_sentences():
         "directions": words.DIRECTIONS,
         "click": words.CLICK,
         "head map": words.HEADS,
-        "nothing": words.NOTHING_MADE,
-        "none found": words.NONE_FOUND,
-        "the same text": words.SAME,
-        "numbers": words.NUMBERS,
+        "nothing": other_words.NOTHING_MADE,
+        "none found": other_words.NONE_FOUND,
+        "the same text": other_words.SAME,
+        "numbers": words.numbers(DENOISING),
         "tokens": words.TOKENS,
     }
     check("patching_words", said | {f"watch {site}": text for site, text in words.WATCH.items()})

@@ -12,7 +12,7 @@ from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.patching import derived, words
+from gptviz.ui.views.patching import derived, other_words, words
 from gptviz.ui.views.patching.pairs import PAIRS, other_of
 from gptviz.ui.views.patching.rows import pair_rows
 from gptviz.ui.views.patching.words import DENOISING
@@ -57,11 +57,11 @@ def choose(scene: Scene) -> Other | None:
             on_click=_make,
         )
     if found is None:
-        st.info(words.NONE_FOUND if MADE.value or not _is_long(scene) else words.NOTHING_MADE)
+        st.info(other_words.NONE_FOUND if MADE.value or not _is_long(scene) else other_words.NOTHING_MADE)
         return None
     reading = read(scene.lm, found.text, scene.special)
     if reading.refusal or not reading.ids:
-        st.warning(reading.refusal or words.NOTHING_MADE)
+        st.warning(reading.refusal or other_words.NOTHING_MADE)
         return None
     other = replace(found, ids=tuple(reading.ids))
     _rows(scene, other)
@@ -82,7 +82,7 @@ def _other(scene: Scene) -> Other | None:
     return Other(
         made.text,
         (),
-        words.made(scene.labels[made.position], show_id(scene.lm, made.token), made.position),
+        other_words.made(scene.labels[made.position], show_id(scene.lm, made.token), made.position),
     )
 
 
@@ -99,7 +99,7 @@ def _rows(scene: Scene, other: Other) -> None:
     names = (f"prompt, {roles[0]}", f"other, {roles[1]}")
     pair_rows(names, scene.labels, labels, (ids, other.ids), columns, scene.mode)
     if ids == other.ids:
-        st.warning(words.SAME)
+        st.warning(other_words.SAME)
     elif other.note:
         st.caption(other.note)
 
@@ -119,7 +119,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
         )
         for one in missing(shorter, longer)
     ]
-    st.warning(words.different_counts(len(ids), len(other.ids), added, prompt_is_shorter))
+    st.warning(other_words.different_counts(len(ids), len(other.ids), added, prompt_is_shorter))
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
     if scene.lm.encode(text, special_tokens=scene.special) == longer_now:

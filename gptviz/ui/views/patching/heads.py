@@ -23,12 +23,12 @@ NEXT = 3  # heads that are named after the strongest
 GROUPS = {"z": "output", "q": "query", "k": "key", "v": "value", "attn": "accent"}  # their colours
 
 
-def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | None:
+def draw(scene: Scene, other: Other, pair: Pair, ends: Ends, told: str) -> pd.DataFrame | None:
     """The map and what it says; gives the table, None where it waits for a click."""
     st.subheader("Which head, and what of it", anchor=False)
     prose(words.HEADS, "head", "query", "key", "value")
     config = scene.lm.config
-    found = patched(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
+    found = patched(scene, pair, ends, tuple(HEAD_SITES), "patching_heads", told)
     if found is None:
         return None
     cells = [
@@ -36,14 +36,14 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | N
         for group, site in enumerate(HEAD_SITES)
         for block, head in derived.cells_of(pair.patches, site)
     ]
-    old = beside(scene, pair, ends, tuple(HEAD_SITES), "patching_heads")
+    old = beside(scene, pair, ends, tuple(HEAD_SITES), "patching_heads", told)
     strongest = _strongest(found.effects)
     then = (
         ""
         if old is None
-        else words.then(WAY.value, words.OUTPUT, float(old.effects[_OUTPUT, strongest[1], strongest[2]]))
+        else words.then(told, words.OUTPUT, float(old.effects[_OUTPUT, strongest[0], strongest[1]]))
     )
-    prose(f"{words.head_sentence(*strongest)}{then}")
+    prose(f"{words.head_sentence(told, *strongest)}{then}")
     sideways("patching_head_map", 760)
     scene.chart(
         figures.head_map(
@@ -53,6 +53,7 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | N
             cells,
             scene.mode,
             None if old is None else old.effects,
+            words.unit(told),
         ),
         key="patching_head_map",
         alt=f"Each head's output, queries, keys, values and pattern patched ({WAY.value})",
@@ -73,7 +74,7 @@ def draw(scene: Scene, other: Other, pair: Pair, ends: Ends) -> pd.DataFrame | N
 Heads = list[tuple[int, int, float]]  # block, head, effect
 
 
-def _strongest(effects: NDArray[np.float64]) -> tuple[str, int, int, float, dict[str, float], Heads]:
+def _strongest(effects: NDArray[np.float64]) -> tuple[int, int, float, dict[str, float], Heads]:
     """Of all heads' outputs the one that moves most, what its other parts do, and those that come next.
 
     `effects` are those of `HEAD_SITES`, (5, L, H).
@@ -83,4 +84,4 @@ def _strongest(effects: NDArray[np.float64]) -> tuple[str, int, int, float, dict
     (block, head), *others = [divmod(int(i), outputs.shape[1]) for i in order]
     parts = dict(zip(HEAD_SITES, effects[:, block, head].tolist(), strict=True))
     after = [(b, h, float(outputs[b, h])) for b, h in others if abs(outputs[b, h]) >= LEAST]
-    return WAY.value, block, head, float(outputs[block, head]), parts, after
+    return block, head, float(outputs[block, head]), parts, after

@@ -18,10 +18,10 @@ from gptviz.ui.views.both import both
 from gptviz.ui.views.patching import derived, words
 from gptviz.ui.views.patching.choice import WAY
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.words import DENOISING
+from gptviz.ui.views.patching.words import DENOISING, LOGITS
 from gptviz.ui.views.slow import is_asked_for, watched
 
-LEAST = 0.02  # of an effect that a sentence speaks of
+LEAST = 0.02  # of an effect that a sentence speaks of: a share, or logits
 GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
 
@@ -32,12 +32,28 @@ class Patched:
     table: pd.DataFrame
     effects: NDArray[np.float64]
 
+    def in_logits(self, ends: Ends) -> "Patched":
+        """The same as changes of the two logits' difference, instead of shares of the ends' distance."""
+        change = self.table["effect"] * ends.distance
+        table = self.table.drop(columns=["metric", "effect"]).assign(change=change)
+        return Patched(table, self.effects * ends.distance)
+
     def with_unchanged(self, unchanged: "Patched | None") -> pd.DataFrame:
         """The table, with the unchanged model's numbers beside its own where they are known."""
-        return both(self.table, None if unchanged is None else unchanged.table, ("logit", "metric", "effect"))
+        numbers = [name for name in self.table if name in ("logit", "metric", "effect", "change")]
+        return both(self.table, None if unchanged is None else unchanged.table, numbers)
 
 
-def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> Patched | None:
+def told(scene: Scene, pair: Pair, ends: Ends) -> str:
+    """How effects are told: as shares, by the way of patching; `LOGITS` where a model's ends lie close."""
+    found = (ends, ends_beside(scene, pair, ends))
+    close = any(one is not None and one.is_scale and not one.tells_shares for one in found)
+    return LOGITS if close else WAY.value
+
+
+def patched(
+    scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str, told: str
+) -> Patched | None:
     """`patching` of these sites for the selected position; None where it waits for a click."""
     lm, position, way = runs.model(pair.own), scene.position, WAY.value
     passes = _count(scene, pair, sites)
@@ -57,15 +73,18 @@ def patched(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: s
 
     name = (f"{__name__}.patched", pair.source, position, ends, way, sites)
     stop = (lambda: GO.set(False)) if slow else None
-    return watched(name, pair.own, work, words.patching, f"{key}_stop", stop)
+    found = watched(name, pair.own, work, words.patching, f"{key}_stop", stop)
+    return found.in_logits(ends) if told == LOGITS else found
 
 
-def beside(scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> Patched | None:
+def beside(
+    scene: Scene, pair: Pair, ends: Ends, sites: tuple[str, ...], key: str, told: str
+) -> Patched | None:
     """The same in the model without its changes, None where there are none or no scale."""
     scale = ends_beside(scene, pair, ends)
     if scale is None or not scale.is_scale:
         return None
-    return patched(scene, pair.plain, scale, sites, f"{key}_unchanged")
+    return patched(scene, pair.plain, scale, sites, f"{key}_unchanged", told)
 
 
 def ends_beside(scene: Scene, pair: Pair, ends: Ends) -> Ends | None:

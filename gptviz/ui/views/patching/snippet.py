@@ -21,7 +21,10 @@ def effects(
     sites: Sequence[str] = ("resid_pre",),
     special_tokens: bool = False,
 ) -> np.ndarray:
-    """The effect of each patch of the first of these sites: a row a block, a column a position or a head."""
+    """The effect of each patch of the first of these sites: a row a block, a column a position or a head.
+
+    Shares of the two texts' distance; changes in logits where that is below `patching.SHARES_FROM`.
+    """
     texts = [lm.encode(text, special_tokens)[: lm.config.context_length] for text in (clean, corrupt)]
     traces = [lm.trace(ids, keep=[]) for ids in texts]
     ends = ends_of(lm, traces[0].logits(position), traces[1].logits(position), target)
@@ -39,7 +42,8 @@ def effects(
     own, source = texts if direction == "noising" else texts[::-1]
     one_pass(lm, own, source, table.iloc[0], ends, position)
     table = table[table["site"] == sites[0]].sort_index()
-    return table["effect"].to_numpy().reshape(lm.config.n_layers, -1)
+    drawn = table["effect"].to_numpy().reshape(lm.config.n_layers, -1)
+    return drawn if ends.tells_shares else drawn * ends.distance  # in logits, where a share says little
 
 
 def one_pass(

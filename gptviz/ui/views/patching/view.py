@@ -1,5 +1,6 @@
 """Patching: where in the pass the answer is: one value of another text put in, place by place."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import Patch
 from gptviz.analysis.patching import Ends
 from gptviz.analysis.shapes import run_first_block
@@ -21,9 +23,9 @@ from gptviz.ui.views.both import caption
 from gptviz.ui.views.patching import choice, derived, heads, words
 from gptviz.ui.views.patching.choice import SITE, WAY, Other
 from gptviz.ui.views.patching.derived import Pair
-from gptviz.ui.views.patching.passes import GO, LEAST, Patched, beside, ends_beside, patched
+from gptviz.ui.views.patching.passes import GO, LEAST, Patched, beside, ends_beside, patched, told
 from gptviz.ui.views.patching.snippet import effects as effects_in_python
-from gptviz.ui.views.patching.words import DENOISING, HEAD_SITES, Cell, Said
+from gptviz.ui.views.patching.words import DENOISING, HEAD_SITES, LOGITS, Cell, Said
 from gptviz.ui.views.sideways import sideways
 from gptviz.ui.words import show_id
 
@@ -45,24 +47,25 @@ def draw(scene: Scene) -> None:
     picture = st.container()
     ends = _ends(scene, pair)
     tables = []
+    how = WAY.value if ends is None else told(scene, pair, ends)
     if ends is not None:
         with picture:
-            found = patched(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}")
+            found = patched(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}", how)
         if found is not None:
-            old = beside(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}")
+            old = beside(scene, pair, ends, (SITE.value,), f"patching_{SITE.value}", how)
             tables.append(found.with_unchanged(old))
             with picture:
-                _draw_map(scene, other, pair, found, old)
+                _draw_map(scene, other, pair, found, old, how)
             with sentence:
-                prose(_sentence(scene, pair, other, found, old), "block", "residual stream")
-            _together(scene, pair, ends)
+                prose(_sentence(scene, pair, other, found, old, how), "block", "residual stream")
+            _together(scene, pair, ends, how)
     prose(words.WATCH[SITE.value] + " " + words.CLICK, "block", "attention", "feed-forward")
     prose(words.DIRECTIONS)
     choice.pairs_row(scene, other)
     if ends is not None:
-        table = heads.draw(scene, other, pair, ends)
+        table = heads.draw(scene, other, pair, ends, how)
         tables += [] if table is None else [table]
-    _details(scene, other, pair, ends, tables)
+    _details(scene, other, pair, ends, tables, how)
 
 
 def _controls(scene: Scene, other: Other) -> None:
@@ -114,14 +117,14 @@ def _ends(scene: Scene, pair: Pair) -> Ends | None:
         return None
     old = ends_beside(scene, pair, ends)
     unchanged = None if old is None else (old.clean, old.corrupt)
-    st.caption(words.scale(*shown, ends.clean, ends.corrupt, WAY.value, unchanged))
+    st.caption(words.scale(*shown, ends.clean, ends.corrupt, told(scene, pair, ends), unchanged))
     return ends
 
 
 # ---- the maps ----
 
 
-def _draw_map(scene: Scene, other: Other, pair: Pair, found: Patched, old: Patched | None) -> None:
+def _draw_map(scene: Scene, other: Other, pair: Pair, found: Patched, old: Patched | None, told: str) -> None:
     layers, n, site = scene.lm.config.n_layers, scene.position + 1, SITE.value
     labels = list(zip(scene.labels, (show_id(scene.lm, i) for i in other.ids), strict=True))[:n]
     cells = [(b, p) for b, p in derived.cells_of(pair.patches, site) if p < n]
@@ -136,6 +139,7 @@ def _draw_map(scene: Scene, other: Other, pair: Pair, found: Patched, old: Patch
             derived.reached(pair.patches, site, layers, n),
             scene.mode,
             None if old is None else old.effects[0],
+            words.unit(told),
         ),
         key="patching_map",
         alt=f"{words.SITES[site]} patched at each block and position ({WAY.value})",
@@ -153,52 +157,83 @@ def _draw_map(scene: Scene, other: Other, pair: Pair, found: Patched, old: Patch
 # ---- what is said ----
 
 
-def _sentence(scene: Scene, pair: Pair, other: Other, found: Patched, old: Patched | None) -> str:
+def _sentence(scene: Scene, pair: Pair, other: Other, found: Patched, old: Patched | None, told: str) -> str:
     says = []
     for run in (pair.own, pair.other):
         token, probability = derived.first_choice(run, scene.position)
         says.append(Said(show_id(scene.lm, token), probability))
     first, second = _cells(scene, other, found.effects[0])
-    said = words.sentence(WAY.value, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
+    said = words.sentence(told, SITE.value, scene.label, says[0], says[1], first, second, LEAST)
     if old is None or abs(first.effect) < LEAST:
         return said
-    return said + words.then(WAY.value, words.FIRST, float(old.effects[0][first.block, first.position]))
+    return said + words.then(told, words.FIRST, float(old.effects[0][first.block, first.position]))
 
 
 def _cells(scene: Scene, other: Other, effects: NDArray[np.float64]) -> tuple[Cell, Cell | None]:
-    """The two strongest cells; of the stream the strongest into the first block, and into the last."""
-    if SITE.value == "resid_pre":
-        rows = dict.fromkeys((0, len(effects) - 1))
-        places = [(b, int(np.abs(effects[b]).argmax())) for b in rows]
+    """The cells that the sentence names."""
+    differ = differing([token.id for token in scene.tokens], other.ids)
+    first, second = (
+        place
+        and Cell(
+            *place, scene.labels[place[1]], show_id(scene.lm, other.ids[place[1]]), float(effects[place])
+        )
+        for place in strongest(SITE.value, effects, differ)
+    )
+    assert first is not None
+    return first, second
+
+
+Place = tuple[int, int]  # block, position
+
+
+def strongest(site: str, effects: NDArray[np.float64], differ: Sequence[int]) -> tuple[Place, Place | None]:
+    """The two cells of (L, T) that move most; of the stream those into the second block, and into the last.
+
+    The stream into the first block is the text itself: where the two `differ`, a patch there is the
+    difference itself, and named nowhere.
+    """
+    if site == "resid_pre":
+        last = len(effects) - 1
+        sizes = np.abs(effects)
+        sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
+        places = [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]
     else:
         order = np.argsort(-np.abs(effects).ravel(), kind="stable")[:2]
-        places = [divmod(int(i), effects.shape[1]) for i in order]
-    cells = [
-        Cell(b, p, scene.labels[p], show_id(scene.lm, other.ids[p]), float(effects[b, p])) for b, p in places
-    ]
-    return cells[0], cells[1] if len(cells) > 1 else None
+        places = [(int(i) // effects.shape[1], int(i) % effects.shape[1]) for i in order]
+    return places[0], places[1] if len(places) > 1 else None
 
 
-def _together(scene: Scene, pair: Pair, ends: Ends) -> None:
+def _together(scene: Scene, pair: Pair, ends: Ends, told: str) -> None:
     if pair.patches:
-        logit, metric = derived.made(scene.run, scene.position, ends)
-        effect = metric - (0.0 if WAY.value == DENOISING else 1.0)
+        made = _made(scene, ends, told)
+        effect = made["change" if told == LOGITS else "effect"]
         st.html(
             f'<div data-testid="patches_made" data-count="{len(pair.patches)}" data-effect="{effect}" '
-            f'data-logit="{logit}"></div>'
+            f'data-logit="{made["logit"]}"></div>'
         )
-        prose(words.together(len(pair.patches), effect, WAY.value))
+        prose(words.together(len(pair.patches), effect, told))
+
+
+def _made(scene: Scene, ends: Ends, told: str) -> dict[str, float]:
+    """What all patches that are made come to, as the table has it of one."""
+    logit, metric = derived.made(scene.run, scene.position, ends)
+    effect = metric - (0.0 if WAY.value == DENOISING else 1.0)
+    if told == LOGITS:
+        return {"logit": logit, "change": effect * ends.distance}
+    return {"logit": logit, "metric": metric, "effect": effect}
 
 
 # ---- the details ----
 
 
-def _details(scene: Scene, other: Other, pair: Pair, ends: Ends | None, found: list[pd.DataFrame]) -> None:
+def _details(
+    scene: Scene, other: Other, pair: Pair, ends: Ends | None, found: list[pd.DataFrame], told: str
+) -> None:
     if found and ends is not None:
         in_numbers(
-            lambda: _table(scene, pair, ends, found),
+            lambda: _table(scene, pair, ends, found, told),
             "patching",
-            caption(words.NUMBERS, pair.own.edits or None),
+            caption(words.numbers(told), pair.own.edits or None),
             "every patch",
             missing="–",
         )
@@ -223,12 +258,10 @@ def _details(scene: Scene, other: Other, pair: Pair, ends: Ends | None, found: l
     )
 
 
-def _table(scene: Scene, pair: Pair, ends: Ends, found: list[pd.DataFrame]) -> pd.DataFrame:
+def _table(scene: Scene, pair: Pair, ends: Ends, found: list[pd.DataFrame], told: str) -> pd.DataFrame:
     rows = pd.concat(found, ignore_index=True)
     if pair.patches:
-        logit, metric = derived.made(scene.run, scene.position, ends)
-        effect = metric - (0.0 if WAY.value == DENOISING else 1.0)
-        made = {"site": "all that are made", "logit": logit, "metric": metric, "effect": effect}
+        made = {"site": "all that are made"} | _made(scene, ends, told)
         rows = pd.concat([rows, pd.DataFrame([made])], ignore_index=True)
     return rows
 

@@ -7,10 +7,12 @@ prompt is the corrupt text and the other the clean one, for noising the other wa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gptviz.analysis.patching import SHARES_FROM
 from gptviz.digits import fixed, significant
 from gptviz.ui.words import as_code
 
 DENOISING, NOISING = "denoising", "noising"
+LOGITS = "logits"  # how an effect is told where the two texts lie too close for shares: see SHARES_FROM
 WAYS = {DENOISING: "Denoising: enough?", NOISING: "Noising: needed?"}
 SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Feed-forward"}
 PLACES = {
@@ -66,7 +68,7 @@ def sentence(
         )
     if abs(first.effect) < least:
         return (
-            f"{said} No single place of {_what(site)} moves the answer: each cell is below {percent(least)}."
+            f"{said} No single place of {_what(site)} moves the answer: each is below {_amount(way, least)}."
         )
     said += f" {capital(PLACES[site])} block {first.block} at {first.at} {_does(way, first.effect)}"
     if second is not None and abs(second.effect) >= least:
@@ -75,7 +77,11 @@ def sentence(
 
 
 def _what(site: str) -> str:
-    return {"resid_pre": "the residual stream", "attn_out": "attention", "mlp_out": "the feed-forwards"}[site]
+    return {
+        "resid_pre": "the residual stream but the difference itself",
+        "attn_out": "attention",
+        "mlp_out": "the feed-forwards",
+    }[site]
 
 
 def _in(site: str) -> str:
@@ -86,7 +92,17 @@ def _said(said: Said) -> str:
     return f"{as_code(said.token)} ({significant(said.probability)})"
 
 
+def _amount(way: str, effect: float) -> str:
+    return f"{significant(effect, 2)} logits" if way == LOGITS else percent(effect)
+
+
+def _change(effect: float) -> str:
+    return f"{'+' * (effect > 0)}{_amount(LOGITS, effect)}"
+
+
 def _does(way: str, effect: float) -> str:
+    if way == LOGITS:
+        return f"moves the difference by **{_change(effect)}**"
     share = f"**{percent(abs(effect))}**"
     if way == DENOISING:
         return f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
@@ -96,6 +112,8 @@ def _does(way: str, effect: float) -> str:
 def _short(way: str, effect: float) -> str:
     if abs(effect) < 0.005:
         return "nothing"
+    if way == LOGITS:
+        return _change(effect)
     wanted = effect > 0 if way == DENOISING else effect < 0
     return f"{percent(abs(effect))}" if wanted else f"{percent(abs(effect))} the other way"
 
@@ -128,14 +146,27 @@ def scale(
         if unchanged
         else ""
     )
-    less = ", less 1: what is lost" if way == NOISING else ""
-    return (
-        f"Measured: the logit of {as_code(token)} less that of {as_code(against)}, {fixed(clean, 2)} in "
-        "the clean "
-        f"text and {fixed(corrupt, 2)} in the corrupt one{old}. A cell is (patched − corrupt) / (clean − "
-        f"corrupt){less}. "
-        "Colours end at −1 and 1."
+    said = (
+        f"Measured: the logit of {as_code(token)} less that of {as_code(against)}, {fixed(clean, 2)} in the "
+        f"clean text and {fixed(corrupt, 2)} in the corrupt one{old}. "
     )
+    if way == LOGITS:
+        close = abs(clean - corrupt) < SHARES_FROM
+        said += (
+            f"{'These lie' if close else 'Those of the unchanged model lie'} less than {SHARES_FROM:g} logit "
+            "apart: the odds of the one word against the other are less than e = 2.72 times as high in one "
+            "text as in the other. Percents of so little would mislead. So a cell is in logits: the "
+            "difference with the patch minus the one without"
+        )
+    else:
+        less = ", less 1: what is lost" if way == NOISING else ""
+        said += f"A cell is (patched − corrupt) / (clean − corrupt){less}"
+    return f"{said}. Colours end at −1 and 1."
+
+
+def unit(told: str) -> str:
+    """What stands behind a cell's number."""
+    return " logits" if told == LOGITS else ""
 
 
 DIRECTIONS = (
@@ -147,8 +178,9 @@ DIRECTIONS = (
 
 WATCH = {
     "resid_pre": (
-        "Follow the colour down the blocks: it stands where the answer is carried. It begins at the token "
-        "that differs, and where it jumps to another position an attention has moved it."
+        "Follow the colour down the blocks: it stands where the answer is carried. In the first row that is "
+        "the token that differs, since a patch there puts in the other token itself. Where the colour jumps "
+        "to another position an attention has moved the answer."
     ),
     "attn_out": (
         "A coloured cell is an attention that fetched something for this position: look for the block that "
@@ -189,31 +221,6 @@ def head_sentence(
     return f"{said} Next come the outputs of {others}." if others else said
 
 
-def different_counts(
-    prompt: int, other: int, added: Sequence[tuple[str, str | None, int]], shorter_is_prompt: bool
-) -> str:
-    """Why nothing is patched: which tokens the shorter text lacks, each with what it goes before."""
-    short, long = (
-        ("Your prompt", "the other text") if shorter_is_prompt else ("The other text", "your prompt")
-    )
-    counts = (prompt, other) if shorter_is_prompt else (other, prompt)
-    missing = abs(prompt - other)
-    where = [
-        f"{as_code(token)} "
-        + (f"before {as_code(before)} (position {position})" if before is not None else "at the end")
-        for token, before, position in added[:3]
-    ]
-    rest = f", and {missing - 3} more" if missing > 3 else ""
-    return (
-        f"Values are patched position by position, so both texts need the same number of tokens. {short} has "
-        f"{counts[0]}, {long} {counts[1]}: add {missing} token{'s' * (missing > 1)} to it, for example "
-        f"{', '.join(where)}{rest}."
-    )
-
-
-SAME = "The two texts are the same: a patch puts back what stood there, and changes nothing."
-
-
 def same_answer(token: str) -> str:
     return (
         f"The model says {as_code(token)} after both texts. Choose above which two words to compare, or "
@@ -232,32 +239,18 @@ def no_scale(token: str, against: str, clean: float, corrupt: float) -> str:
     )
 
 
-NOTHING_MADE = (
-    "Patching takes values from a second text that is nearly the same. Type one above, as many tokens, one "
-    "word another; or have one made, which takes a while for a text of this length."
-)
-NONE_FOUND = (
-    "No other text was found that differs in one token and makes the model say something else. Type one "
-    "above: as many tokens, one word another."
-)
-
-
-def made(own: str, other: str, position: int) -> str:
-    return (
-        f"Made from your prompt: {as_code(own)} (position {position}) became {as_code(other)}, the change "
-        "of one "
-        "token that moves the prediction most."
-    )
-
-
 def together(count: int, effect: float, way: str) -> str:
     """What all patches that were clicked do at once."""
     what, them = ("This patch is", "it") if count == 1 else (f"These {count} patches are", "them")
-    verb = {DENOISING: "brings back", NOISING: "takes away"}[way]
-    verb = verb if count == 1 else verb.replace("s ", " ", 1)
-    share = percent(effect if way == DENOISING else -effect)
+    if way == LOGITS:
+        does = "moves the difference by "
+        share = _change(effect)
+    else:
+        does = {DENOISING: "brings back ", NOISING: "takes away "}[way]
+        share = f"{percent(effect if way == DENOISING else -effect)} of the answer"
+    does = does if count == 1 else does.replace("s ", " ", 1)
     return (
-        f"{what} made in the whole app, and {verb} {share} of the answer{' together' * (count > 1)}. The "
+        f"{what} made in the whole app, and {does}{share}{' together' * (count > 1)}. The "
         f"maps and the sentence above them are of your prompt without {them}."
     )
 
@@ -270,11 +263,17 @@ def patching(done: int, of: int) -> str:
     return f"{done} of {of} places patched"
 
 
-NUMBERS = (
-    "Every patch: logit is the difference of the two logits in the patched pass, metric (patched − "
-    "corrupt) / "
-    "(clean − corrupt), effect the metric less that of the pass without a patch."
-)
+def numbers(told: str) -> str:
+    """Over the table of patches."""
+    said = "Every patch: logit is the difference of the two logits in the patched pass, "
+    if told == LOGITS:
+        return f"{said}change that minus the one without a patch."
+    return (
+        f"{said}metric (patched − corrupt) / (clean − corrupt), effect the metric less that of the pass "
+        "without a patch."
+    )
+
+
 TOKENS = "Both texts, position by position; – where one has no token."
 
 
