@@ -3,6 +3,9 @@
 A file is named after what it is of (`fingerprint`: the weights' hash, and all else that its numbers depend
 on), is written whole or not at all, and holds the hash of its content: what was cut short, or changed,
 counts as not there. All of them together are bounded; those that were not asked for the longest go first.
+
+What was measured of the bundled model ships with it, under the same names, in `SHIPPED`: since a name has the
+weights' hash, no other model gets it.
 """
 
 import hashlib
@@ -11,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ import torch
 from torch import nn
 
 SETTING = "GPTVIZ_CACHE_DIR"
+SHIPPED = Path(__file__).parent / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
 MOST_BYTES = 64 * 2**20
 
 
@@ -50,7 +55,9 @@ def fingerprint(parts: Iterable[object]) -> str:
 
 
 def read(name: str) -> Any | None:
-    """What `write` put under this name; None where there is nothing, or nothing whole."""
+    """What ships under this name, or `write` put there; None where there is nothing, or nothing whole."""
+    if name in shipped():
+        return shipped()[name]
     path = folder() / f"{name}.json"
     try:
         text = path.read_text(encoding="utf-8")
@@ -61,6 +68,13 @@ def read(name: str) -> Any | None:
         return json.loads(content)
     except (OSError, ValueError):  # not there, not ours to read, or not text: it is worked out again
         return None
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    """What was measured of the bundled model, by its names."""
+    found: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    return found
 
 
 def write(name: str, value: Any) -> bool:

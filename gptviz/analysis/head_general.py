@@ -2,7 +2,8 @@
 
 The formulas are those of a typed text (`gptviz.analysis.head_formulas`); only the texts are others. Looking
 for what repeats is measured on random tokens (`random_repeats`), all else on the sample, where a text is a
-text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`).
+text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`);
+the bundled model's ships with it.
 
 Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1, C the columns of
 `block_scores`.
@@ -42,14 +43,11 @@ class General:
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
     tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what
     the queries of this share leave on token 0), share_of_rest (share of what is then left), and the
-    columns of `gptviz.analysis.head_measures.MEASURES`. `distances` (L, H, N): how much of its attention a
-    head gives, over all queries of the sample but the first, to the token so many back, without token 0;
-    with what goes to token 0 (the column `first`) that is 1. `key` is its name on disk, None where an edit by
+    columns of `gptviz.analysis.head_measures.MEASURES`. `key` is its name on disk, None where an edit by
     a Python function forbids one; `known` says whether it was there already.
     """
 
     table: pd.DataFrame
-    distances: NDArray[np.float32]
     sequences: int
     random_tokens: int
     windows: int
@@ -71,7 +69,7 @@ def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = Tr
     is no text to make them in, is then not a number.
     """
     texts, sample = random_repeats(lm), sample_windows(lm)
-    key = kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
+    key = _name(lm, texts, sample)
     if disk and key is not None and (found := _from_disk(key)) is not None:
         return found
     work = len(texts) + len(sample)
@@ -92,10 +90,16 @@ def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = Tr
     weights = copying_scores(lm, lambda done, steps: step(work + (of - work) * done / steps))
     table = _table(lm, repeated, read).merge(weights, on=["block", "head"])
     counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
-    made = General(table, read.distances(lm), *counts, key=key)
+    made = General(table, *counts, key=key)
     if disk and key is not None:
-        disk_cache.write(key, _to_json(made))
+        disk_cache.write(key, to_json(made))
     return made
+
+
+def known_general(lm: LanguageModel) -> General | None:
+    """Return what is on disk of a model's heads, or ships with it; None where they were not measured."""
+    key = _name(lm, random_repeats(lm), sample_windows(lm))
+    return None if key is None else _from_disk(key)
 
 
 def sample_windows(lm: LanguageModel) -> list[Window]:
@@ -113,6 +117,10 @@ def kept_under(lm: LanguageModel, *parts: object) -> str | None:
         return None
     written = [str(edit) for edit in lm.edits]
     return disk_cache.fingerprint([disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts])
+
+
+def _name(lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[Window]) -> str | None:
+    return kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
 
 
 def distance_sums(attn: torch.Tensor) -> torch.Tensor:
@@ -228,18 +236,15 @@ def _named(
     return role, rests[role]
 
 
-def _to_json(made: General) -> dict[str, Any]:
-    return {
-        "table": made.table.to_dict("list"),
-        "distances": made.distances.tolist(),
-        "counts": [made.sequences, made.random_tokens, made.windows, made.sample_tokens],
-    }
+def to_json(made: General) -> dict[str, Any]:
+    counts = [made.sequences, made.random_tokens, made.windows, made.sample_tokens]
+    return {"table": made.table.to_dict("list"), "counts": counts}
 
 
 def _from_disk(key: str) -> General | None:
     found = disk_cache.read(key)
     if found is None:
         return None
-    table, distances = pd.DataFrame(found["table"]), np.array(found["distances"], dtype=np.float32)
     sequences, random_tokens, count, sample_tokens = found["counts"]
-    return General(table, distances, sequences, random_tokens, count, sample_tokens, key, known=True)
+    table = pd.DataFrame(found["table"])
+    return General(table, sequences, random_tokens, count, sample_tokens, key, known=True)

@@ -24,13 +24,15 @@ WORK = 2**32  # multiply-adds of a batch: about a tenth of a second, in which no
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a head: its z is zero, or, with `looking`, its attention is spread evenly over keys.
+    """What is done to a head: its z is `value` (d,), zero if None, at every position, or, with `looking`, its
+    attention is spread evenly over keys.
 
     `looking` (T, T) booleans; a query that has no such key looks where it does.
     """
 
     head: int
     looking: torch.Tensor | None = None
+    value: torch.Tensor | None = None
 
 
 def losses(
@@ -108,7 +110,7 @@ class _Hooks:
         z = z.clone()
         for row, change in zip(z, self.changes, strict=True):
             if change.looking is None:
-                row[:, self._of(change, z)] = 0
+                row[:, self._of(change, z)] = 0 if change.value is None else change.value.to(z)
         return z
 
     def _of(self, change: Change, value: torch.Tensor) -> slice:

@@ -13,26 +13,29 @@ from gptviz.figures.next_token import mixed
 from gptviz.figures.theme import Mode, figure, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
+MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A head's role and its short label; what a hover says; how its trial ended; whether it is hidden."""
+    """A head's role and its short label; what a hover says; how its trial ended; whether it is hidden.
+
+    `verdict`: "holds", "withdrawn", "not shown", "not decided", or "" where it was not tried.
+    """
 
     role: str
     label: str
     says: str
-    withdrawn: bool = False
-    held: bool = False  # in its trial; neither: it was not tried
+    verdict: str = ""
     hidden: bool = False  # this text cannot show it
 
 
 def role_sheet(
     cells: Sequence[Sequence[Cell]], colors: Mapping[str, str], chosen: tuple[int, int], mode: Mode
 ) -> Figure:
-    """(L, H) cells; `colors` has each role's, the chosen head is framed. A withdrawn label is struck out, one
-    that held has a check mark.
+    """(L, H) cells; `colors` has each role's, the chosen head is framed. A withdrawn label is struck out, any
+    other that was tried has a mark.
     """
     theme = palette(mode)
     roles = list(colors)
@@ -85,6 +88,6 @@ def _word(cell: Cell, quiet: str) -> str:
     word = escape(cell.label, quote=False).replace(" ", "<br>")
     if cell.hidden:
         return f'<i style="color:{quiet}">{word}</i>'
-    if cell.withdrawn:
+    if cell.verdict == "withdrawn":
         return f"<s>{word}</s>"
-    return f"{word} ✓" if cell.held else word
+    return f"{word} {MARKS[cell.verdict]}" if cell.verdict else word

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from gptviz.config import GPTConfig
+from gptviz.disk_cache import SHIPPED
 from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.live import command as live
@@ -52,6 +53,12 @@ def parser() -> argparse.ArgumentParser:
     card.add_argument("--machine", default="", help='where it was trained, in words, like "two CPU cores"')
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
+
+    heads = commands.add_parser(
+        "heads", help="measure the model's heads and their trials, which ship with it"
+    )
+    heads.add_argument("--model", type=Path, required=True, help="the exported folder; heads.json goes there")
+    heads.set_defaults(run=run_heads)
 
     live.add(commands)
     return top
@@ -139,6 +146,21 @@ def run_card(args: argparse.Namespace) -> None:
     card = write_card(args.model, args.work, evaluation, args.machine)
     args.out.write_text(card, encoding="utf-8")
     print(f"{args.out}: {len(card.splitlines())} lines")
+
+
+def run_heads(args: argparse.Namespace) -> None:
+    from gptviz.loading import load
+    from gptviz.training.heads import measured_heads
+
+    found = measured_heads(
+        load(str(args.model)), lambda done, of: print(f"{done} of {of} trials", flush=True)
+    )
+    out = args.model / SHIPPED.name
+    lines = ",\n".join(
+        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in found.items()
+    )
+    out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    print(f"{out}: {out.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -184,7 +184,7 @@ def _training(saved: dict[str, Any], machine: str) -> dict[str, Any]:
 
 
 def _commands(saved: dict[str, Any]) -> str:
-    """The five commands that make the model again, with the options that are not the defaults."""
+    """The commands that make the model again, with the options that are not the defaults."""
     recipe, config = saved["recipe"], saved["config"]
     defaults = {option.name: option.default for option in fields(Recipe)}
     options = {name: config[name] for name in ("emb_dim", "n_heads", "n_layers", "context_length")}
@@ -198,7 +198,8 @@ def _commands(saved: dict[str, Any]) -> str:
 {command} export --work work --out gptviz/assets/mini
 {command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json
 {command} card --model gptviz/assets/mini --work work --evaluation evaluation.json \\
-    --out gptviz/assets/mini/MODEL_CARD.md"""
+    --out gptviz/assets/mini/MODEL_CARD.md
+{command} heads --model gptviz/assets/mini"""
 
 
 def _curve_table(curve: list[dict[str, float]]) -> str:

@@ -49,6 +49,9 @@ Induction score: the mean attention from a token's second occurrence to the toke
 
 {induction_grid}
 
+The folder's `heads.json`, by `python -m gptviz.training heads`, has what the page "Heads on trial" says of
+these weights: what every head does in general, and how the trials of these labels ended.
+
 ### Copying
 
 Loss on the same sequences in nats per token. The second half's first token cannot be foreseen and is

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from gptviz import Edit, disk_cache
 from gptviz.analysis import head_general, random_repeats
-from gptviz.analysis.head_general import General, general
+from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.language_model import LanguageModel
+from gptviz.loading import load
 from gptviz.sample import Window
 from tests.conftest import random_lm
 
@@ -21,7 +23,7 @@ INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}
 
 @pytest.fixture(scope="module")
 def found(mini: LanguageModel) -> General:
-    return general(mini)
+    return general(mini, disk=False)
 
 
 def test_the_bundled_model_has_its_known_heads(found: General) -> None:
@@ -32,6 +34,14 @@ def test_the_bundled_model_has_its_known_heads(found: General) -> None:
     assert set(zip(best["block"], best["head"], strict=True)) == INDUCTION
 
 
+def test_what_ships_with_the_bundled_model_is_what_is_measured(mini: LanguageModel, found: General) -> None:
+    ships = known_general(mini)
+    assert ships is not None and ships.key == found.key
+    pd.testing.assert_frame_equal(ships.table, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
+    assert (ships.sequences, ships.windows) == (found.sequences, found.windows)
+    assert known_general(load("mini-untrained")) is None and known_general(mini.edited("z.0.0=zero")) is None
+
+
 def test_every_measure_is_a_column_within_its_scale(found: General) -> None:
     assert len(found.table) == 48 and found.sequences == 16 and found.windows > 30
     for name, measure in MEASURES.items():
@@ -39,8 +49,6 @@ def test_every_measure_is_a_column_within_its_scale(found: General) -> None:
         assert values.notna().all(), name
         assert measure.low is None or values.min() >= measure.low - 1e-5
         assert measure.high is None or values.max() <= measure.high + 1e-5
-    given_ = found.distances.sum(axis=-1) + found.table["first"].to_numpy().reshape(6, 8)
-    assert np.allclose(given_, 1, atol=1e-5)  # all attention goes to token 0 or some tokens back
 
 
 def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(
@@ -51,7 +59,7 @@ def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(
     first = general(lm)
     again = general(lm, progress=lambda *_: pytest.fail("nothing was to be worked out"))
     assert again.known and not first.known and again.key == first.key
-    assert again.table.equals(first.table) and np.array_equal(again.distances, first.distances)
+    assert again.table.equals(first.table)
     with torch.no_grad():
         lm.model.trf_blocks[1].att.W_key.weight[0, 0] += 1e-3
     assert general(lm).key != first.key

@@ -63,7 +63,7 @@ def test_names_cover_no_point_and_no_other_name():
 def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode):
     colors = role_colors(ROLES, ("mixed",), mode)
     cells = [
-        [Cell("induction", "induction", "a & b", withdrawn=True), Cell("mixed", "mixed", "m")],
+        [Cell("induction", "induction", "a & b", "withdrawn"), Cell("mixed", "mixed", "m")],
         [Cell("previous", "previous", "p"), Cell("induction", "induction", "h", hidden=True)],
     ]
     fig = role_sheet(cells, colors, (1, 0), mode)
@@ -72,11 +72,11 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
     assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'
     assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 8
-    tried = [[Cell("induction", "one token", "a", held=held, withdrawn=not held) for held in (True, False)]]
-    assert list(role_sheet(tried, colors, (0, 0), mode).data[0].text[0]) == [
-        "one<br>token ✓",
-        "<s>one<br>token</s>",
-    ]
+    verdicts = ("holds", "withdrawn", "not shown", "not decided", "")
+    tried = [[Cell("induction", "one token", "a", verdict) for verdict in verdicts]]
+    word = "one<br>token"
+    marked = [f"{word} ✓", f"<s>{word}</s>", f"{word} ○", f"{word} ?", word]
+    assert list(role_sheet(tried, colors, (0, 0), mode).data[0].text[0]) == marked
     corners = fig.layout.shapes[0]
     assert (corners.x0, corners.y0) == (-0.5, 0.5)
     assert role_sheet([cells[0] * 6], colors, (0, 0), mode).data[0].texttemplate is None

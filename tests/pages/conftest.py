@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 
@@ -39,7 +40,8 @@ def run_page_fixture() -> RunPage:
 @pytest.fixture(autouse=True)
 def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pages start work in the background; here it stays as if somebody had stopped it, and what other tests
-    have measured, in this process or on the disk, is not known."""
+    have measured, in this process or on the disk, is not known, nor what ships with the bundled model."""
+    monkeypatch.setattr(heads, "_at_once", lambda run: (None, {}))
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
     jobs.clear()  # type: ignore[attr-defined]

@@ -16,6 +16,8 @@ from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.analysis.head_roles import most_telling, role_table, roles
 from gptviz.analysis.head_trial import Trial
 from gptviz.edits import Edit
+from gptviz.ui.measuring.heads import jobs
+from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.heads import portraits, trials, verdicts, view
 from gptviz.ui.views.heads.words import SHORT
@@ -67,7 +69,7 @@ def known(monkeypatch, mini):
     table.insert(1, "head", list(range(8)) * 6)
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
-    made = General(table, np.zeros((6, 8, 4), dtype=np.float32), 16, 3072, 42, 10361, None)
+    made = General(table, 16, 3072, 42, 10361, None)
     job = SimpleNamespace(state="done", active=False, result=made)
     monkeypatch.setattr(view, "general_job", lambda run: job)
     return made
@@ -145,26 +147,32 @@ def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
         assert np.allclose(table[column], [role.spread for row in roles(of) for role in row], atol=1e-5)
 
 
-def a_trial(block, head, label, holds):
+RISES = ("repeated_rise", "unrepeated_rise", "extra", "rise")
+
+
+def a_trial(block, head, label, reasons):
     """A trial as if it had been held."""
     others = [h for h in range(8) if h != head][:5]
-    rises = np.linspace(0.1, 0.6, 6)
-    columns = ("repeated_rise", "unrepeated_rise", "extra", "rise", "even_rise", "forced_rise")
-    table = pd.DataFrame({"block": block, "head": [head, *others], "on_trial": [True] + [False] * 5})
-    table["same_label"] = [True, True, False, False, False, False]
-    for i, name in enumerate(columns):
-        table[name] = rises / (i + 1)
-    table.loc[1:, ["even_rise", "forced_rise"]] = np.nan
-    reason = "enough" if holds else "not missed"
-    return Trial(block, head, label, holds, reason, table, 2.0, 4.0, 10, 63)
+    rows = [(h, baseline) for baseline in ("zero", "sample") for h in (head, *others)]
+    rows += [(head, "even"), (head, "label")]
+    table = pd.DataFrame(rows, columns=["head", "change"]).assign(block=block)
+    table["on_trial"] = table["head"] == head
+    table["same_label"] = table["head"].isin([head, others[0]])
+    for i, name in enumerate(RISES):
+        table[name], table[f"{name}_se"] = np.linspace(0.1, 1.4, 14) / (i + 1), 0.01
+    return Trial(block, head, label, dict(zip(("zero", "sample"), reasons, strict=True)), table, 2, 4, 10, 63)
+
+
+REASONS = {"induction": ("enough", "enough"), "previous": ("not enough", "not enough")}
+REASONS |= {"first": ("not missed", "anywhere"), "copies": ("not missed", "enough")}
 
 
 @pytest.fixture
 def tried(monkeypatch, known):
-    """Trials as if they had been held: every previous-token head's failed, all others held."""
+    """Trials as if they had been held: every induction head holds, every previous-token head failed."""
 
     def job(run, block, head, label):
-        result = a_trial(block, head, label, label != "previous")
+        result = a_trial(block, head, label, REASONS.get(label, REASONS["induction"]))
         key, nothing = (run, block, head, label), lambda *_: None
         return SimpleNamespace(
             state="done", active=False, result=result, start=nothing, key=key, look=nothing
@@ -174,40 +182,61 @@ def tried(monkeypatch, known):
     monkeypatch.setattr(verdicts, "known_trial", lambda *claim: job(*claim).result)
 
 
-def test_a_label_on_trial_holds_or_is_withdrawn(run_page, tried, known):
+def trial_rows(at):
+    """The small table of the trial: by what was done, its cells."""
+    body = next(part.proto.body for part in at.get("html") if 'data-testid="The trial"' in part.proto.body)
+    rows = re.findall(r"<tr.*?</tr>", body)[1:]
+    cells = [[re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+    return {name: rest for name, *rest in cells}
+
+
+def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried, known):
     at = run_page("heads", text=TEXT, block=0, head=0)
     *_, general, costs = charts(at)
     others, own = costs["data"]
-    assert np.allclose(own["x"], [0.1, 0.05, 0.02, 0.1 / 6]) and np.allclose(
-        others["x"][:5], np.linspace(0.2, 0.6, 5)
-    )
-    short, sentence = (element.value for element in at.markdown if "On trial as" in element.value)
-    known_trial = a_trial(0, 0, "induction", True).table[1:]  # 0.13 of all five, 0.15 of the four unlike it
-    assert "**holds**" in short and "**holds**" in sentence and "0.10 nats a token more" in sentence
-    extra, same = (known_trial[name] for name in ("extra", "same_label"))
-    assert same.sum() == 1 and f"{extra.mean():.2f} in the mean" in sentence
-    assert f"the four of them that do not bear the label {extra[~same].mean():.2f} in" in sentence
-    assert {word for row in general["data"][0]["text"] for word in row if "previous" in word} == {
-        "<s>previous</s>"
-    }
+    table = a_trial(0, 0, "induction", REASONS["induction"]).own
+    wanted = [table[name][change] for change in ("zero", "sample") for name in RISES[:2]]
+    wanted += [table["repeated_rise"][change] for change in ("even", "label")]
+    assert np.allclose(own["x"], wanted) and len(others["x"]) == 4 * 5
+    said = [element.value for element in at.markdown if "On trial as" in element.value]
+    assert len(said) == 2 and all("**holds**" in sentence for sentence in said)
+    rows = trial_rows(at)
+    assert [row[2] for row in rows.values()] == [f"+{v:.3f} ± 0.010" for v in table["extra"]]
+    unlike = a_trial(0, 0, "induction", REASONS["induction"]).others("sample")[1:]  # the first has the label
+    assert rows["with its mean in its place"][3] == f"{unlike['extra'].mean():#.3g}"
+    words = {word for row in general["data"][0]["text"] for word in row}
+    assert words == {"induction ✓", "<s>previous</s>", "resting ○", "mixed"}
     at.number_input(key="head").set_value(1).run()
     assert all("**withdrawn**" in said.value for said in at.markdown if "On trial as" in said.value)
     hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous token"]
     assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
     at.selectbox(key="claim").set_value("copies").run()
     assert at.query_params["claim"] == "copies"
-    at.number_input(key="head").set_value(3).run()  # no habit, and the claim was another's
-    assert at.selectbox(key="claim").value is None and len(charts(at)) == 4
+    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
+    assert "**not decided**" in sentence and "+0.033 ± 0.010" in sentence and "+0.233 ± 0.010" in sentence
+    at.number_input(key="head").set_value(2).run()  # the claim was another's; no harm, whatever the reason
+    assert at.selectbox(key="claim").value is None
+    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
+    assert "not shown to be needed" in sentence and "withdrawn" not in sentence
+    at.number_input(key="head").set_value(3).run()  # no habit
+    assert len(charts(at)) == 4
 
 
-def test_a_label_that_held_has_a_check_mark_and_one_not_tried_has_none(run_page, tried, known, monkeypatch):
-    def labels():
-        at = run_page("heads", text=TEXT, block=0, head=0)
-        return {word for row in charts(at)[3]["data"][0]["text"] for word in row}
-
-    assert labels() == {"induction ✓", "<s>previous</s>", "resting ✓", "mixed"}
-    monkeypatch.setattr(verdicts, "known_trial", lambda *claim: None)
-    assert labels() == {"induction", "previous", "resting", "mixed"}
+def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
+    """The bundled model's heads in general, and their trials: no work is queued, and Attention knows them."""
+    monkeypatch.undo()  # `_at_once` again
+    monkeypatch.setattr(Jobs, "start", lambda self, job: pytest.fail(f"{job.key} was to be worked out"))
+    jobs.clear()
+    monkeypatch.setattr(view.portraits, "draw", lambda *_: None)  # a head's portrait is measured
+    at = run_page("heads", text=TEXT, block=0, head=1)
+    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
+    assert "**not decided**" in sentence
+    rows = trial_rows(at)
+    extra = {name: row[2] for name, row in rows.items()}
+    assert extra["with zero in its place"] == "−1.33 ± 0.31"
+    assert extra["with its mean in its place"] == "+2.06 ± 0.25"
+    labels = given(run_page("attention", text=TEXT, block=0, head=1), "heads")["roles"]
+    assert "\u0336" not in labels[0][1]["label"]
 
 
 def test_all_heads_of_one_label_are_switched_off_at_one_click(run_page, mini):

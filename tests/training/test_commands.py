@@ -142,7 +142,15 @@ def test_the_cards_commands_are_commands(made):
 
     text = (made / "MODEL_CARD.md").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m gptviz.training")]
-    assert [line[0] for line in lines] == ["evaluate", "tokenizer", "model", "export", "evaluate", "card"]
+    assert [line[0] for line in lines] == [
+        "evaluate",
+        "tokenizer",
+        "model",
+        "export",
+        "evaluate",
+        "card",
+        "heads",
+    ]
     parsed = [parser().parse_args(line) for line in lines]
     assert (parsed[2].steps, parsed[2].emb_dim, parsed[2].hidden_lr, parsed[2].stride) == (80, 32, 0.03, 64)
 

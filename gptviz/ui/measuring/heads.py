@@ -1,17 +1,24 @@
-"""What is worked out of a model's heads in the background: once for all sessions, and kept on disk."""
+"""What is worked out of a model's heads in the background: once for all sessions, and kept on disk.
+
+Of the bundled model it ships with it, and is there at once.
+"""
 
 import atexit
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.head_general import General, general
+from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_portrait import Portrait, portrait
-from gptviz.analysis.head_trial import Trial, trial
+from gptviz.analysis.head_trial import Claim, Trial, known_trials, trial
+from gptviz.model import GPTModel
 from gptviz.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.measuring.jobs import WAITING, Job, Jobs
 from gptviz.ui.models.cache import model_cache
+from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.settings import cache_bytes, count
 
 SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
@@ -34,7 +41,7 @@ def general_job(run: Run) -> Job[General]:
     def work(progress: Progress) -> General:
         return general(lm, progress)
 
-    return jobs().get(_key("general", run), work)
+    return jobs().get(_key("general", run), work, _at_once(run)[0])
 
 
 def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
@@ -45,7 +52,9 @@ def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
         heads = known.result if known is not None and known.result is not None else general(lm, progress)
         return trial(lm, block, head, label, progress, heads)
 
-    return jobs().get(_key("trial", run, block, head, label), work)
+    return jobs().get(
+        _key("trial", run, block, head, label), work, _at_once(run)[1].get((block, head, label))
+    )
 
 
 def portrait_job(run: Run, block: int, head: int, role: str | None = None) -> Job[Portrait]:
@@ -59,9 +68,23 @@ def portrait_job(run: Run, block: int, head: int, role: str | None = None) -> Jo
 
 
 def known_trial(run: Run, block: int, head: int, label: str) -> Trial | None:
-    """The trial of this label, if it has been held and is remembered; nothing is worked out."""
+    """The trial of this label, if it has been held and is remembered, or ships; nothing is worked out."""
     job = jobs().find(_key("trial", run, block, head, label))
-    return None if job is None else job.result
+    return _at_once(run)[1].get((block, head, label)) if job is None else job.result
+
+
+Known = tuple[General | None, Mapping[Claim, Trial]]
+_known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
+
+
+def _at_once(run: Run) -> Known:
+    """What is known of the bundled model as it is: looked up once, by its weights' hash."""
+    lm = runs.model(run)
+    if lm.name != DEFAULT_MODEL or lm.edits:
+        return None, {}
+    if lm.model not in _known:
+        _known[lm.model] = known_general(lm), known_trials(lm)
+    return _known[lm.model]
 
 
 def _key(what: str, run: Run, *rest: object) -> tuple[object, ...]:

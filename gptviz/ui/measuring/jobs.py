@@ -96,21 +96,24 @@ class Jobs:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def get(self, key: Hashable, work: Callable[[Progress], R]) -> Job[R]:
+    def get(self, key: Hashable, work: Callable[[Progress], R], known: R | None = None) -> Job[R]:
         """The job of this name: the one that there is, or a new one, which is started.
 
-        One that was stopped stays so, and one that failed: `start` it.
+        One that was stopped stays so, and one that failed: `start` it. With a result that is `known` it is
+        done at once.
         """
         with self._changed:
             job = self._jobs.pop(key, None)
             new = job is None
             if job is None:
                 job = Job(key, work, self)
+            if known is not None:
+                job.result, job.state = known, "done"
             self._jobs[key] = job  # asked for just now
             idle = [name for name, other in self._jobs.items() if other.state in ("failed", "stopped")]
             for name in idle[:-MOST_IDLE]:  # each holds its model
                 del self._jobs[name]
-        if new:
+        if new and known is None:
             self.start(job)
         return job
 

@@ -36,9 +36,8 @@ def test_every_sentence() -> None:
             "cannot show": words.cannot_show(["induction", "copies", "marks"]),
             "cannot show: one": words.cannot_show(["nearby"]),
             "cell": words.cell(4, 3, "previous", 0.912),
-            "cell: failed": words.FAILED,
+            "cell: tried": "".join(words.TRIED.values()),
             "cell: hidden": words.hidden_cell(5, 0, "induction", "first", 0.62),
-            "cell: held": words.HELD,
             "together": words.switch_off(5, 5, "induction", "here"),
             "together: general": words.switch_off(2, 3, "previous", "general"),
             "together: undo": words.switch_on(5, 5, "induction", "here"),
@@ -55,57 +54,38 @@ def test_every_sentence() -> None:
     )
 
 
-RISES = {
-    "repeated": 0.442,
-    "unrepeated": 0.048,
-    "extra": 0.394,
-    "rise": 0.245,
-    "even": 0.229,
-    "forced": -0.0005,
-}
-
-
-# what is missed of other heads of the block, and whether they bear the label: block 5 beside its head 0
-MIXED = [(0.0010, False), (0.0761, True), (0.0929, True), (0.0912, True), (0.0339, True)]
-UNLIKE = [(0.001, False), (-0.002, False), (0.004, False)]
+MISSED = {"zero": (-1.33, 0.308), "sample": (2.061, 0.249)}
 
 
 def test_every_sentence_of_a_trial() -> None:
-    verdict = trial_words.verdict
+    def verdict(label: str, said: str, zero: str, sample: str) -> str:
+        return trial_words.verdict(label, said, {"zero": zero, "sample": sample}, MISSED)
+
     check(
         "heads_trial_words",
         {
-            "enough: one unlike": verdict("induction", "enough", RISES, MIXED),
-            "enough: several unlike": verdict("induction", "enough", RISES, [*MIXED[:4], (0.003, False)]),
-            "enough: all alike": verdict("induction", "enough", RISES, MIXED[1:]),
-            "enough: none alike": verdict("induction", "enough", RISES, UNLIKE),
-            "enough: one other, alike": verdict("induction", "enough", RISES, [(0.09, True)]),
-            "enough: one other, unlike": verdict("induction", "enough", RISES, [(0.09, False)]),
-            "enough: alone": verdict("induction", "enough", RISES, []),
-            "anywhere": verdict("previous", "anywhere", RISES, MIXED),
-            "anywhere: repeats": verdict("copies", "anywhere", RISES, UNLIKE),
-            "as others: one unlike": verdict("copies", "as others", RISES, [(0.5, False), (0.2, True)]),
-            "as others": verdict("copies", "as others", RISES, [(0.5, False), (0.4, False)]),
-            "not missed": verdict("induction", "not missed", RISES, MIXED),
-            "not missed: where it looks": verdict("previous", "not missed", RISES, MIXED),
-            "resting": verdict("first", "enough", RISES, MIXED),
-            "enough": verdict("previous", "enough", RISES, MIXED),
-            "not enough": verdict("previous", "not enough", RISES, []),
-            "outcome": trial_words.outcome("previous", True),
-            "outcome: withdrawn": trial_words.outcome("first", False),
+            "holds": verdict("induction", "holds", "enough", "enough"),
+            "resting": verdict("first", "holds", "enough", "enough"),
+            "withdrawn": verdict("previous", "withdrawn", "not enough", "not enough"),
+            "not shown": verdict("copies", "not shown", "not missed", "not missed"),
+            "not shown: two reasons": verdict("copies", "not shown", "as others", "anywhere"),
+            "not decided: repeats": verdict("copies", "not decided", "not missed", "enough"),
+            "not decided": verdict("nearby", "not decided", "enough", "not missed"),
+            "stands in": trial_words.STANDS_IN,
+            "table": trial_words.table_says(10),
             "waits": trial_words.WAITS,
             "no claim": trial_words.no_claim("mixed"),
             "no trial": trial_words.no_claim("favourite"),
-            "intro": trial_words.intro("induction", 10, 63),
-            "intro: where it looks": trial_words.intro("previous", 10, 63),
-            "intro: resting": trial_words.intro("first", 10, 63),
-            "working": trial_words.working(12, 140),
+            "intro": trial_words.intro("induction", 10, 63, 5, "0.0837", "4.32"),
+            "intro: where it looks": trial_words.intro("previous", 10, 63, 1, "0.0837", "4.32"),
+            "intro: resting": trial_words.intro("first", 10, 63, 0, "0.0837", "4.32"),
+            "working": trial_words.working(12, 300),
             "stopped": trial_words.STOPPED,
             "all": trial_words.all_trials(27),
             "all: working": trial_words.all_working(3, 27),
-            "tried: none": trial_words.tried(0, 27, 0),
-            "tried": trial_words.tried(3, 27, 1),
-            "table: trial": trial_words.NUMBERS,
+            "tried: none": trial_words.tried({}, 27),
+            "tried": trial_words.tried({"holds": 2, "not decided": 1}, 27),
+            "numbers": trial_words.NUMBERS,
         },
     )
 

@@ -81,7 +81,7 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
 
 
 def _withdrawn(run: Run, labels: list[list[Thumbnail]]) -> list[list[Thumbnail]]:
-    """The same; a label that is known to have failed in its trial is struck out (see Heads on trial)."""
+    """The same; a label that was withdrawn in its trial is struck out (see Heads on trial)."""
     failed = withdrawn_here(run, heads.measured(run).roles)
     if not failed:
         return labels

@@ -98,7 +98,9 @@ def _mostly(found: HeadRole) -> str:
     return f"{percent(share)} goes to {target}"
 
 
-WITHDRAWN = "Its label was withdrawn in its trial (see Heads on trial)."
+WITHDRAWN = (
+    "Its label was withdrawn in its trial: the model needs the head for more than that (see Heads on trial)."
+)
 
 
 def struck(label: str) -> str:

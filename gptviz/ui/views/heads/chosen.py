@@ -40,15 +40,10 @@ class Chosen:
         """What the opened head does on this text."""
         return self.here.roles[self.block][self.head]
 
-    def failed(self, block: int, head: int, role: str) -> bool:
-        """Whether this label of a head was withdrawn."""
+    def verdict(self, block: int, head: int, role: str) -> str:
+        """How the trial of this label of a head ended; "" where it was not tried."""
         trial = self.tried.get((block, head))
-        return trial is not None and trial.label == role and not trial.holds
-
-    def held(self, block: int, head: int, role: str) -> bool:
-        """Whether this label of a head was tried, and holds."""
-        trial = self.tried.get((block, head))
-        return trial is not None and trial.label == role and trial.holds
+        return trial.verdict if trial is not None and trial.label == role else ""
 
     @property
     def unchanged_share(self) -> float | None:

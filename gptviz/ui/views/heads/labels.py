@@ -79,9 +79,8 @@ def _general(chosen: Chosen) -> list[list[Cell]]:
 
 def _tried(chosen: Chosen, block: int, head: int, role: str, says: str) -> Cell:
     """A label's cell, with how its trial ended if it has had one."""
-    failed, held = chosen.failed(block, head, role), chosen.held(block, head, role)
-    says += words.FAILED if failed else words.HELD if held else ""
-    return Cell(role, words.SHORT[role], says, withdrawn=failed, held=held)
+    verdict = chosen.verdict(block, head, role)
+    return Cell(role, words.SHORT[role], says + words.TRIED[verdict], verdict)
 
 
 # ---- what this text cannot show ----

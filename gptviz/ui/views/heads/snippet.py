@@ -35,9 +35,9 @@ def measured_heads(
     if not in_general:
         return here
     lm = lm.plain
-    if label is not None:  # a label of this head put on trial: more than a hundred passes
+    if label is not None:  # a label of this head put on trial: some 300 texts, or what they gave
         tried = trial(lm, block, head, label)
-        print("on trial as", label, tried.verdict, tried.reason, tried.repeated, tried.unrepeated)
+        print("on trial as", label, tried.verdict, tried.reasons, tried.repeated, tried.unrepeated)
         print(tried.table.to_string())
     if role is not None:  # the head's portrait, painted by this role: some 40 passes
         over = portrait(lm, block, head, role if role in ROLES else None)

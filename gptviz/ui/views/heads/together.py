@@ -31,7 +31,7 @@ def same_label(chosen: Chosen) -> dict[str, tuple[str, Heads]]:
     for where, roles in found.items():
         role = roles[chosen.head]
         alike = sorted(h for h, kind in roles.items() if kind == role)
-        heads = tuple(h for h in alike if not chosen.failed(block, h, role))
+        heads = tuple(h for h in alike if chosen.verdict(block, h, role) != "withdrawn")
         several = len(heads) > 1 and chosen.head in heads and role not in words.QUIET
         if several and heads not in [others for _, others in made.values()]:
             made[where] = role, heads

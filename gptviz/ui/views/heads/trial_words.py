@@ -1,96 +1,67 @@
 """The sentences of a trial and of a portrait: numbers in, Markdown out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from gptviz.digits import significant
+from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE
+from gptviz.digits import fixed
 from gptviz.ui.views.heads.words import QUIET, TITLES
 
-REPEATS = ("induction", "copies")  # labels that make use of repeats
+Measured = tuple[float, float]  # a mean over the passages, and its standard error
 
 
 # ---- the trial ----
 
+REASONS = {
+    "enough": "the label holds",
+    "not enough": "needed for more than its label says",
+    "not missed": "not shown to be needed here",
+    "as others": "not shown to be needed more than other heads",
+    "anywhere": "not shown to matter where it looks",
+}
+CHANGES = {
+    "zero": "with zero in its place",
+    "sample": "with its mean in its place",
+    "even": "looking at all tokens alike",
+    "label": "looking only where its label says",
+}
 
-def outcome(label: str, holds: bool) -> str:
-    """Above the pictures: no more than what came of it."""
-    return f"On trial as *{TITLES[label]}*, the label {'**holds**' if holds else 'is **withdrawn**'} (below)."
 
-
-def verdict(label: str, reason: str, rises: Mapping[str, float], others: Sequence[tuple[float, bool]]) -> str:
-    """The trial's outcome, by its reason.
-
-    `rises`: how much the loss rises, in nats a token: "repeated" and "unrepeated" without the head, "extra"
-    the first less the second, "rise" their mean, "even" where it looks at all tokens alike, "forced" where it
-    looks only where its label says. `others`: of each other head of its block that was tried the "extra", and
-    whether it bears the label, too.
-    """
-    start = f"On trial as *{TITLES[label]}*, the label"
-    repeats = (
-        f"without the head a repeated passage costs {_nats(rises['repeated'])}, an unrepeated one "
-        f"{_more(rises['unrepeated'])}"
-    )
-    extra = significant(rises["extra"], 2)
-    if reason == "as others":
-        missed = "it is" if sum(not same for _, same in others) == 1 else "these are"
+def verdict(label: str, said: str, reasons: Mapping[str, str], missed: Mapping[str, Measured]) -> str:
+    """The trial's outcome, in a sentence or two. `missed`: by each baseline how much the head is missed."""
+    start = f"On trial as *{TITLES[label]}*:"
+    zero, sample = (REASONS[reasons[baseline]] for baseline in BASELINES)
+    if said == "not decided":
+        more = " more on repeats than elsewhere" if label in ON_REPEATS else ""
+        costs = [plus_minus(*missed[baseline]) for baseline in BASELINES]
         return (
-            f"{start} is **withdrawn**: {repeats}. The difference is {extra}{_beside(others)}: {missed} "
-            "missed as much."
+            f"{start} **not decided**. With zero in its place it costs {costs[0]} nats per token{more}, with "
+            f"its mean {costs[1]}."
         )
-    if reason == "not missed" and label in REPEATS:
-        return f"{start} is **withdrawn**: {repeats}. Repeats do not need it more than other texts do."
-    if reason == "not missed":
-        return f"{start} is **withdrawn**: {repeats}, too little to be told from nothing."
-    missed = (
-        f"{repeats} (the difference is {extra}{_beside(others)})"
-        if label in REPEATS
-        else f"without the head the loss is {_nats(rises['rise'])}"
+    by = (
+        "" if label == "first" else ", whether zero or its mean stands in for the head"
+    )  # a head at rest need not be missed
+    if said == "holds":
+        return f"{start} the label **holds**{by}."
+    if said == "withdrawn":
+        return f"{start} the label is **withdrawn**{by}: the head is {zero}."
+    return (
+        f"{start} **{zero}**{by}."
+        if zero == sample
+        else f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
     )
-    where = ", on a repeated passage," if label in REPEATS else ""
-    alike = f"When it looks at all tokens alike, the loss is{where} {_nats(rises['even'])}"
-    if reason == "anywhere":
-        return (
-            f"{start} is **withdrawn**: {missed}. {alike}, too little to be told from nothing: where it "
-            "looks makes no difference."
-        )
-    both = f"{missed}. {alike}; when it looks where the label says and nowhere else, {_more(rises['forced'])}"
-    if reason == "enough":
-        return f"{start} **holds**: {both}."
-    return f"{start} is **withdrawn**: {both}, so it is needed for more."
 
 
-def _beside(others: Sequence[tuple[float, bool]]) -> str:
-    """The difference of the other heads that were tried: of all, and of those without the label.
-
-    Both, since the verdict is by the latter, and a block may hold several heads of one kind.
-    """
-    if not others:
-        return ""
-    extras, unlike = [extra for extra, _ in others], [extra for extra, same in others if not same]
-    if len(others) == 1:
-        bears = "does not bear" if unlike else "bears"
-        return f"; for the one other head of its block, which {bears} the label, it is {_mean(extras)}"
-    of_all = f"; for the {_COUNTS[len(others)]} other heads of its block that were tried"
-    if len(unlike) in (0, len(others)):
-        bear = "none of which bears" if unlike else "which all bear"
-        return f"{of_all}, {bear} the label, it is {_mean(extras)}"
-    bear = "one of them that does" if len(unlike) == 1 else f"{_COUNTS[len(unlike)]} of them that do"
-    return f"{of_all} it is {_mean(extras)}, and for the {bear} not bear the label {_mean(unlike)}"
+def plus_minus(mean: float, error: float) -> str:
+    """A rise with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
+    decimals = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
+    return f"{'+' if mean > 0 else ''}{fixed(mean, decimals)} ± {fixed(error, decimals)}"
 
 
-_COUNTS = ("no", "one", "two", "three", "four", "five")  # a trial has five others at most
-
-
-def _mean(values: Sequence[float]) -> str:
-    return significant(math.fsum(values) / len(values), 2) + (" in the mean" if len(values) > 1 else "")
-
-
-def _more(rise: float, unit: str = "") -> str:
-    return f"{significant(abs(rise), 2)}{unit} {'more' if rise >= 0 else 'less'}"
-
-
-def _nats(rise: float) -> str:
-    return _more(rise, " nats a token")
+STANDS_IN = (
+    "This does not say that the head looks elsewhere: other heads may stand in for it. The label says where "
+    "it looks, which was measured, and stays."
+)
 
 
 WAITS = "A head's label in general is what is put on trial, and that is not known yet."
@@ -103,19 +74,40 @@ def no_claim(role: str) -> str:
     return f"There is no trial for *{TITLES[role]}*. Choose a label to try it all the same."
 
 
-def intro(label: str, passages: int, tokens: int) -> str:
-    """What the trial is."""
+def intro(label: str, passages: int, tokens: int, others: int, repeated: str, unrepeated: str) -> str:
+    """What the trial is. `repeated`, `unrepeated`: the model's own loss on these passages."""
     test = "" if label == "first" else " It must be missed."
-    if label in REPEATS:
+    if label in ON_REPEATS:
         test = (
-            " A head that makes use of repeats must be missed where there are some, and more than others are."
+            " A head that makes use of repeats must be missed more on them than elsewhere, and more so than "
+            "heads without the label."
         )
     return (
-        f"A label is a claim, here *{TITLES[label]}*, so it is put to a test. The model reads {passages} "
-        f"passages of books ({tokens} predicted tokens each), once after themselves and once after another "
-        "one, with the head's output set to zero, and then with that of other heads of its block, drawn at "
-        f"random.{test} Then it is made to look at all tokens alike, and only where the label says, which "
-        "must cost less than half as much. A label that fails is withdrawn, here and on Attention."
+        f"Does the model need the head to do what its label, *{TITLES[label]}*, says? The model reads "
+        f"{passages} passages of books ({tokens} predicted tokens each), once after themselves (repeated: "
+        f"loss {repeated} nats per token) and once after another one (unrepeated: {unrepeated}). The head's "
+        f"output is replaced by zero, and then by its mean over the sample of books{_OTHERS[others]}."
+        f"{test} Then it looks at all tokens alike, and only "
+        "where its label says, which must cost less than half as much. A verdict is given only where "
+        "both baselines, zero and the mean, agree."
+    )
+
+
+_OTHERS = (
+    "",
+    ", and so is that of its block's other head",
+    *(
+        f", and so is that of {n} other heads of its block, drawn at random"
+        for n in ("two", "three", "four", "five")
+    ),
+)
+
+
+def table_says(passages: int) -> str:
+    """Below the table."""
+    return (
+        f"By how much the loss rises, in nats per token: the mean over {passages} passages ± its standard "
+        f"error. What is less than {SURE:.0f} standard errors above zero cannot be told from nothing."
     )
 
 
@@ -134,19 +126,25 @@ def all_working(done: int, of: int) -> str:
     return f"{done} of {of} labels tried"
 
 
-def tried(done: int, of: int, withdrawn: int) -> str:
-    """How many of the labels in general were tried."""
-    if not done:
+def tried(verdicts: Mapping[str, int], of: int) -> str:
+    """How many of the labels in general were tried, and how these trials ended."""
+    if not verdicts:
         return f"Of the {of} labels in general that can be tried, none was tried yet."
-    return (
-        f"Labels in general that were tried: {done} of the {of} that can be. Withdrawn (struck out above): "
-        f"{withdrawn}."
-    )
+    ended = ", ".join(f"{_ENDED[said]} {verdicts.get(said, 0)}" for said in _ENDED)
+    return f"Labels in general that were tried: {sum(verdicts.values())} of the {of} that can be. {ended}."
 
+
+_ENDED = {
+    "holds": "They hold:",
+    "withdrawn": "withdrawn (struck out above):",
+    "not shown": "not shown to be needed:",
+    "not decided": "not decided:",
+}
 
 NUMBERS = (
-    "A row a head, the one on trial first: the losses in nats a token with it muted, by how much they are "
-    "above the whole model's (_rise), the difference of these two (extra), and of the first head what it "
-    "costs to look at all tokens alike (even_rise), and only where the label says (forced_rise); _se is a "
-    "standard error over the passages."
+    "A row a change, those of the head on trial first: it or another head of its block gives zero, or its "
+    "mean over the sample; the head on trial looks at all tokens alike (even), or only where its label says "
+    "(label). By how much the loss is above the model's own, in nats per token: on repeated and on "
+    "unrepeated passages, the first minus the second (extra), and the mean of both (rise); _se is a standard "
+    "error over the passages."
 )

@@ -1,11 +1,13 @@
-"""A label on trial: what muting the head costs where its habit helps and where it does not, and a verdict."""
+"""A label on trial: what the model loses without the head by two baselines, and a verdict."""
 
+from collections import Counter
 from functools import partial
 
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.head_trial import TESTABLE, Trial
+from gptviz.analysis.head_trial import BASELINES, TESTABLE, Claim, Trial
+from gptviz.digits import significant
 from gptviz.figures.head_trial import Cost, costs
 from gptviz.ui.measuring import trial_job
 from gptviz.ui.shell import state
@@ -13,9 +15,11 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.tables import STYLE, Row, number, table
 from gptviz.ui.views.heads import trial_words, words
 from gptviz.ui.views.heads.chosen import Chosen
-from gptviz.ui.views.heads.verdicts import Claim, claims
+from gptviz.ui.views.heads.trial_words import CHANGES, REASONS, plus_minus
+from gptviz.ui.views.heads.verdicts import claims
 from gptviz.ui.views.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 
 CLAIM: Param[str | None] = Param("claim", str, None, if_there)  # None: what the head does in general
@@ -48,14 +52,21 @@ def draw(scene: Scene, chosen: Chosen) -> Trial | None:
         _all(scene, chosen)
         return None
     with said:
-        prose(trial_words.intro(label, trial.passages, trial.tokens), "head", "block")
+        own = (significant(trial.repeated), significant(trial.unrepeated))
+        others = len(trial.others(BASELINES[0]))
+        prose(trial_words.intro(label, trial.passages, trial.tokens, others, *own), "head", "block")
+        st.markdown(verdict(trial))
+        st.html(STYLE)
+        st.html(_table(trial))
+        st.caption(trial_words.table_says(trial.passages))
+        if trial.verdict == "not shown":
+            st.markdown(trial_words.STANDS_IN)
     scene.unchanged.chart(
         costs(_costs(trial), block, head, scene.mode),
         key="heads_trial",
         alt=f"What muting block {block}, head {head} costs, beside other heads of its block",
         which=(f"block{block}", f"head{head}", label),
     )
-    st.markdown(verdict(trial))
     in_numbers(trial.table, "heads-trial", trial_words.NUMBERS, "the trial")
     _all(scene, chosen)
     return trial
@@ -93,38 +104,48 @@ def _turn_to(run: Run, claim: Claim) -> None:
     take_up(trial_job(run, *claim))
 
 
+def _table(trial: Trial) -> str:
+    """What each change costs, the numbers that the verdict is by: a row a change."""
+    repeats = trial.missed_by == "extra"
+    columns = ("repeated_rise", "unrepeated_rise", trial.missed_by)
+    rows = []
+    for change, own in trial.own.iterrows():
+        cells = [number(plus_minus(own[name], own[f"{name}_se"])) for name in columns]
+        others, said = "", ""
+        if change in BASELINES:
+            found = trial.others(change)
+            found = found[~found["same_label"]] if repeats else found  # the verdict is by these
+            others = significant(found[trial.missed_by].mean()) if len(found) else "–"
+            said = REASONS[trial.reasons[change]]
+        rows.append(Row([CHANGES[change], *cells, number(others), said]))
+    what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
+    head = ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"]
+    return table("The trial", head, rows)
+
+
 def _costs(trial: Trial) -> list[Cost]:
     """What is drawn: without the head, on both kinds of passages; then looking alike, and as it is called."""
-    rows = [
-        ("a repeated passage", "without the head", "repeated_rise", trial.repeated),
-        ("an unrepeated passage", "without the head", "unrepeated_rise", trial.unrepeated),
-    ]
-    on, whole = (
-        ("a repeated passage", trial.repeated)
-        if trial.label in trial_words.REPEATS
-        else ("both together", (trial.repeated + trial.unrepeated) / 2)
-    )
-    rows.append((on, "looking at all tokens alike", "even_rise", whole))
-    rows.append((on, "looking only where the label says", "forced_rise", whole))
-    heads = [int(head) for head in trial.table["head"]]
+    kinds = {"repeated_rise": ("a repeated passage", trial.repeated)}
+    kinds["unrepeated_rise"] = ("an unrepeated passage", trial.unrepeated)
+    kinds["rise"] = ("both together", (trial.repeated + trial.unrepeated) / 2)
+    shown = [(change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")]
+    shown += [("even", trial.looked_by), ("label", trial.looked_by)]
     found = []
-    for passage, how, column, whole in rows:
-        losses = [whole + float(rise) for rise in trial.table[column].dropna()]
-        others = tuple(zip(heads[1 : len(losses)], losses[1:], strict=True))
-        found.append(Cost(passage, how, whole, losses[0], others))
+    for change, name in shown:
+        passage, whole = kinds[name]
+        others = trial.others(change)
+        beside = zip(others["head"], whole + others[name], strict=True)
+        found.append(Cost(passage, CHANGES[change], whole, whole + trial.own[name][change], tuple(beside)))
     return found
 
 
 def verdict(trial: Trial) -> str:
     """What came of it, in a sentence."""
-    own = trial.table.iloc[0]
-    rises = {
-        name.removesuffix("_rise"): float(own[name])
-        for name in ("repeated_rise", "unrepeated_rise", "extra", "rise", "even_rise", "forced_rise")
-    }
-    others = trial.table.iloc[1:]
-    beside = list(zip(others["extra"].astype(float), others["same_label"].astype(bool), strict=True))
-    return trial_words.verdict(trial.label, trial.reason, rises, beside)
+    own = trial.own.loc[list(BASELINES)]
+    missed = dict(
+        zip(BASELINES, zip(own[trial.missed_by], own[f"{trial.missed_by}_se"], strict=True), strict=True)
+    )
+    return trial_words.verdict(trial.label, trial.verdict, trial.reasons, missed)
 
 
 # ---- all labels ----
@@ -139,8 +160,8 @@ def _all(scene: Scene, chosen: Chosen) -> None:
     going = bool(st.session_state.get(_ALL)) and len(known) < len(every)
     if not going:
         st.session_state[_ALL] = False
-        withdrawn = sum(not trial.holds for trial in known.values())
-        st.markdown(trial_words.tried(len(known), len(every), withdrawn))
+        ended = Counter(trial.verdict for trial in known.values())
+        st.markdown(trial_words.tried(ended, len(every)))
         if len(known) < len(every):
             said = trial_words.all_trials(len(every))
             st.button(said, key="heads_try_all", on_click=_try_all, args=(run, every))

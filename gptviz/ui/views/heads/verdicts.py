@@ -1,13 +1,11 @@
-"""Which labels of heads were put on trial, and which of them failed: what is known, without any work."""
+"""Which labels of heads were put on trial, and which were withdrawn: what is known, without any work."""
 
 from collections.abc import Mapping, Sequence
 
 from gptviz import Run
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.analysis.head_trial import TESTABLE, Trial
+from gptviz.analysis.head_trial import TESTABLE, Claim, Trial
 from gptviz.ui.measuring import known_trial
-
-Claim = tuple[int, int, str]  # block, head, label
 
 
 def claims(labels: Mapping[tuple[int, int], tuple[str, float | None]]) -> list[Claim]:
@@ -23,9 +21,11 @@ def verdicts(
 
 
 def withdrawn_here(run: Run, roles: Sequence[Sequence[HeadRole]]) -> dict[tuple[int, int], str]:
-    """The labels on a text that are known to have failed in their trial, by block and head."""
+    """The labels on a text that are known to have been withdrawn in their trial, by block and head."""
     here = [(role.block, role.head, role.kind) for row in roles for role in row if role.kind in TESTABLE]
-    return {head: trial.label for head, trial in _known(run.plain, here).items() if not trial.holds}
+    return {
+        head: trial.label for head, trial in _known(run.plain, here).items() if trial.verdict == "withdrawn"
+    }
 
 
 def _known(run: Run, asked: Sequence[Claim]) -> dict[tuple[int, int], Trial]:

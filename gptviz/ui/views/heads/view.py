@@ -27,7 +27,6 @@ from gptviz.ui.views.change_actions import Part
 from gptviz.ui.views.heads import labels, measures, portraits, together, trials, words
 from gptviz.ui.views.heads.chosen import Chosen, choose
 from gptviz.ui.views.heads.snippet import measured_heads
-from gptviz.ui.views.heads.trial_words import outcome
 from gptviz.ui.views.heads.waiting import wait_for
 
 PARAMS = (*measures.PARAMS, *trials.PARAMS)
@@ -68,7 +67,7 @@ def draw(scene: Scene) -> None:
         said = words.sentence(
             chosen.role, scene.labels, chosen.in_general, chosen.hidden, chosen.unchanged_share
         )
-        prose(f"{said} {outcome(trial.label, trial.holds)}" if trial else said, "head", "block")
+        prose(f"{said} {trials.verdict(trial)}" if trial else said, "head", "block")
     _details(scene, chosen, trial, painted is not None)
 
 
@@ -107,7 +106,7 @@ def _role(chosen: Chosen, here: HeadRole) -> tuple[str, bool]:
     if chosen.labels is None:
         return here.kind, False
     role, _ = chosen.labels[here.block, here.head]
-    return role, chosen.failed(here.block, here.head, role)
+    return role, chosen.verdict(here.block, here.head, role) == "withdrawn"
 
 
 def _open() -> None:

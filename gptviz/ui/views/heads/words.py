@@ -223,8 +223,9 @@ LABELS = (
     "Left what each head does on this text, right what it does in general. What a head leaves on the first "
     "token is set apart first, for attention cannot go nowhere: a head that leaves more than half there is "
     "*resting here*. Any other is named for what it clearly does with the rest. Grey on the left is a head "
-    "whose general label this text cannot show. A label that held in its trial has a check mark, a withdrawn "
-    "one is struck out, and any other was not tried yet (*mixed* and *even* claim nothing)."
+    "whose general label this text cannot show. After its trial a label has ✓ where it holds, ○ where the "
+    "head is not shown to be needed, ? where the two baselines disagree, and is struck out where it was "
+    "withdrawn; any other was not tried yet (*mixed* and *even* claim nothing)."
 )
 
 
@@ -257,7 +258,13 @@ def cell(block: int, head: int, role: str, share: float | None) -> str:
     return f"{name(block, head)}: {TITLES[role]}{part}"
 
 
-FAILED, HELD = "; withdrawn in its trial", "; held in its trial"
+TRIED = {
+    "": "",
+    "holds": "; held in its trial",
+    "withdrawn": "; withdrawn in its trial",
+    "not shown": "; its trial did not show that it is needed",
+    "not decided": "; its trial was not decided",
+}
 
 
 def hidden_cell(block: int, head: int, general: str, here: str, share: float | None) -> str:
