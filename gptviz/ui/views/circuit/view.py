@@ -180,10 +180,9 @@ def _worth(scene: Scene, asked: Asked, chosen: Chosen) -> Score | None:
     passes, ask, stopped = 2 * len(sets), "circuit_score_ask", "circuit_score_stopped"
     if len(chosen.heads) == chosen.of and asked.feed_forwards:
         return None
-    was_stopped = st.session_state.get(stopped) == chosen.heads
-    if was_stopped or is_asked_for(scene.lm, len(scene.tokens), passes):
-        if not st.toggle(words.ask_score(passes), key=ask):
-            return None
+    waits = st.session_state.get(stopped) == chosen.heads or is_asked_for(scene.lm, len(scene.tokens), passes)
+    if waits and not st.toggle(words.ask_score(passes), key=ask):
+        return None
     stop = partial(st.session_state.update, {stopped: chosen.heads, ask: False})
     score = derived.score(scene.run, asked, chosen.heads, stop)
     prose(words.worth(chosen.measured, chosen.held, score.completeness, score.worst, len(sets), everything))
