@@ -1,6 +1,7 @@
 """GPTConfig: the numbers that say how large a GPTModel is, and the table of known models."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ WIDEST = 2**20  # of a model's emb_dim; the widest known has some 10,000
 
 def divisors(emb_dim: int) -> list[int]:
     """The numbers of heads that a width can be divided among."""
-    return [n for n in range(1, emb_dim + 1) if emb_dim % n == 0]
+    small = [n for n in range(1, math.isqrt(emb_dim) + 1) if emb_dim % n == 0]
+    return sorted({*small, *(emb_dim // n for n in small)})
 
 
 def _is_number(value: object) -> bool:

@@ -153,20 +153,28 @@ def hub_folder(name: str, report: Report | None = None) -> Path:
 def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None) -> tiktoken.Encoding:
     """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
     size = checkpoint.config.vocab_size
+    if isinstance(tokenizer, tiktoken.Encoding) and tokenizer.n_vocab == size:
+        return tokenizer
     try:
-        if isinstance(tokenizer, tiktoken.Encoding):
-            return tokenizer if tokenizer.n_vocab == size else fitted(of_encoding(tokenizer), name, size)
-        if tokenizer is not None:
-            return fitted(read_tokenizer(tokenizer), name, size)
-        own = checkpoint.vocabulary()
-        if own is not None:
-            return fitted(own, name, size)
-        if size in GPT2_SIZES:
-            return fitted(of_encoding(get_encoding("gpt2")), name, size)
+        return fitted(vocabulary_for(checkpoint, tokenizer), name, size)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from None
+
+
+def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer = None) -> Vocabulary:
+    """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size. Raises ValueError."""
+    size = checkpoint.config.vocab_size
+    if isinstance(tokenizer, tiktoken.Encoding):
+        return of_encoding(tokenizer)
+    if tokenizer is not None:
+        return read_tokenizer(tokenizer)
+    own = checkpoint.vocabulary()
+    if own is not None:
+        return own
+    if size in GPT2_SIZES:
+        return of_encoding(get_encoding("gpt2"))
     raise TokenizerMissing(
         f"{checkpoint.path} brings no tokenizer, and its vocabulary of {size:,} is not GPT-2's: "
         "say which it is, gptviz.load(..., tokenizer=...): an encoding's name, tokenizer.json, a file of "

@@ -17,7 +17,7 @@ FLOORS = [
     {"ui"},
     {"figures", "analysis", "lessons", "training"},
     {"catalog"},
-    {"loading"},
+    {"loading", "convert"},
     {"beams"},
     {"language_model", "generate", "given", "sources"},
     {"checkpoints"},
@@ -30,7 +30,7 @@ FLOORS = [
     {"past"},
     {"one_token"},
     {"kernels", "fast_attention", "blank", "initial"},
-    {"config", "model", "digits", "disk_cache", "progress", "sizes", "weights"},
+    {"config", "model", "digits", "disk_cache", "leash", "progress", "sizes", "weights"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -41,7 +41,7 @@ UI_FLOORS = [
     {"measuring"},
     {"runs", "training"},
     {"models", "components"},
-    {"words", "tables", "glossary", "settings", "root"},
+    {"words", "tables", "glossary", "settings", "root", "worker"},
 ]
 UI_FLOOR = {room: floor for floor, rooms in enumerate(UI_FLOORS) for room in rooms}
 

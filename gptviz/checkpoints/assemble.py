@@ -15,6 +15,7 @@ from gptviz.config import GPTConfig
 from gptviz.model import GPTModel
 
 LONGEST_CONTEXT = 32768  # its causal mask alone is 1 GiB
+MOST_BLOCKS = 1000  # GPT-3 has 96
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,28 @@ def assemble(
     The numbers are copied: the model does not depend on the file afterwards. Needs the memory of the
     weights and of the largest tensor beside them.
     """
+    model, weights = checked(config, dialect, tensors, dtype)
+    state = dict(weights)
+    if config.tie_embeddings:
+        state["out_head.weight"] = state["tok_emb.weight"]
+    model.load_state_dict(state, assign=True)
+    if config.tie_embeddings:  # `assign` made two parameters of it
+        model.out_head.weight = model.tok_emb.weight
+    _make_masks(model, config.context_length)
+    return model.eval()
+
+
+def checked(
+    config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype
+) -> tuple[GPTModel, Iterator[tuple[str, torch.Tensor]]]:
+    """A model of shapes alone, and its weights by their names, each read when it is asked for.
+
+    A tied output head is not among them. Raises CheckpointError for names and shapes at once, for numbers
+    as they come, and at their end for a model that they let overflow.
+    """
     names = dialect.names(tensors)
+    if config.n_layers > MOST_BLOCKS:
+        raise CheckpointError(f"{tensors.path} has {config.n_layers} blocks; at most {MOST_BLOCKS} work")
     if config.n_layers > len(names):  # before anything is built as deep as a damaged config says
         raise CheckpointError(
             f"{tensors.path} has {len(names)} tensors, too few for the config's {config.n_layers} blocks"
@@ -109,16 +131,7 @@ def assemble(
         _check_tied(
             tensors, head, next(names[copy.source] for copy in copies if copy.target == "tok_emb.weight")
         )
-    largest: dict[str, float] = {}
-    state = dict(_copied(tensors, names, copies, shapes, dtype, largest))
-    _check_range(tensors, names, copies, config, largest)
-    if config.tie_embeddings:
-        state["out_head.weight"] = state["tok_emb.weight"]
-    model.load_state_dict(state, assign=True)
-    if config.tie_embeddings:  # `assign` made two parameters of it
-        model.out_head.weight = model.tok_emb.weight
-    _make_masks(model, config.context_length)
-    return model.eval()
+    return model, _copied(tensors, names, copies, shapes, dtype, config)
 
 
 def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) -> None:
@@ -165,9 +178,10 @@ def _copied(
     copies: list[Copy],
     shapes: dict[str, tuple[int, ...]],
     dtype: torch.dtype,
-    largest: dict[str, float],
+    config: GPTConfig,
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Our names with their own memory, one tensor of the file at a time. Fills in `largest` of each."""
+    """Our names with their own memory, one tensor of the file at a time."""
+    largest: dict[str, float] = {}
     wanted: dict[str, list[Copy]] = {}
     for copy in copies:
         wanted.setdefault(names[copy.source], []).append(copy)
@@ -186,6 +200,7 @@ def _copied(
             yield copy.target, weights
         del tensor
         tensors.release(name)
+    _check_range(tensors, names, copies, config, largest)
 
 
 def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:

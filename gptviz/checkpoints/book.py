@@ -10,7 +10,7 @@ from pathlib import Path
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, HeadsMissing
 from gptviz.checkpoints.tensors import Tensors
-from gptviz.config import GPTConfig, divisors
+from gptviz.config import WIDEST, GPTConfig, divisors
 
 IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
 SIZES = ("tok_emb.weight", "pos_emb.weight")
@@ -57,6 +57,8 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
                 f"{tensors.path}: {name} has the shape {tensors.shapes[names[name]]}; expected two dimensions"
             )
     vocab_size, emb_dim = tensors.shapes[names["tok_emb.weight"]]
+    if not 1 <= emb_dim <= WIDEST:
+        raise CheckpointError(f"{tensors.path}: emb_dim is {emb_dim}; it must be from 1 to {WIDEST}")
     context_length, _ = tensors.shapes[names["pos_emb.weight"]]
     blocks = {int(found[1]) for name in names if (found := IN_BLOCK.match(name))}
     if n_heads is None:

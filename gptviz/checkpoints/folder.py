@@ -1,7 +1,7 @@
-"""Our own layout: a folder with config.json, model.safetensors and tokenizer.tiktoken.
+"""Our own layout: a folder with config.json, model.safetensors and tokenizer.tiktoken or vocabulary.json.
 
-`python -m gptviz.training export` writes it; the names are those of the model itself. The model that
-somebody trained on the Build it pages comes as the book's model.pth and a table of characters instead.
+`python -m gptviz.training export` and `gptviz.convert` write it; the names are the model's own. The model
+that somebody trained on the Build it pages comes as the book's model.pth and a table of characters instead.
 """
 
 from pathlib import Path
@@ -14,9 +14,10 @@ from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
 from gptviz.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
-from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding
+from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding, read_vocabulary
 
 CONFIG, WEIGHTS, RANKS = "config.json", "model.safetensors", "tokenizer.tiktoken"
+VOCABULARY = "vocabulary.json"
 BOOK_WEIGHTS, META = "model.pth", "meta.pkl"
 
 DIALECT = Dialect("gptviz's own folder", table, head="out_head.weight")
@@ -51,6 +52,8 @@ def vocabulary_of(folder: Path) -> Vocabulary | None:
     """The folder's tokenizer, or None where it has none. Raises ValueError for a damaged one."""
     if (folder / RANKS).is_file():
         return of_encoding(encoding_from_ranks(folder / RANKS, folder.name))
+    if (folder / VOCABULARY).is_file():
+        return read_vocabulary(folder / VOCABULARY)
     return meta_of(folder)
 
 

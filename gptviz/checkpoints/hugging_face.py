@@ -10,6 +10,7 @@ from typing import Any
 
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.looks import read_text
 from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.config import GPTConfig
 
@@ -133,7 +134,7 @@ def read_config(path: Path) -> GPTConfig:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file. Raises CheckpointError."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_text(path))
     except FileNotFoundError:
         raise CheckpointError(f"{path.parent} has no {path.name}: it is not a model folder") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -6,6 +6,8 @@ ZIP = b"PK\x03\x04"
 # torch.save before 1.6: a pickle of this number comes first
 LEGACY = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
 
+LONGEST_TEXT = 8 * 2**20  # bytes of a config or an index of shards; theirs are some thousand
+
 KNOWN = {
     ZIP: "a zip archive",
     b"GGUF": "a GGUF file, as llama.cpp reads them",
@@ -47,6 +49,13 @@ def look(path: Path) -> str:
         page = text.lstrip().lower().startswith(("<!doctype html", "<html"))
         return "a web page" if page else "a text file"
     return f"of no kind known here: its first bytes are {first[:8].hex(' ')}"
+
+
+def read_text(path: Path) -> str:
+    """A small file's UTF-8. Raises OSError, and ValueError for one that is too long or no UTF-8."""
+    if path.stat().st_size > LONGEST_TEXT:
+        raise ValueError(f"it has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read")
+    return path.read_text(encoding="utf-8")
 
 
 def _first(path: Path) -> bytes:

@@ -8,6 +8,7 @@ are mapped rather than read, so that a tensor nobody asks for (an optimizer's, s
 import json
 import re
 import warnings
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look
+from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_text
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
 # every group of about this many bytes, and so is never in memory as a whole beside the model.
@@ -187,9 +188,14 @@ def read_pickle(path: Path) -> Any:
             "torch.save(model.state_dict(), ...) writes, or a file of safetensors"
         )
     try:
+        mapped = _is_zip(path)
+        if mapped:
+            _check_unpacked(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except CheckpointError:
+        raise
     except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
         refused = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
         if refused:
@@ -209,13 +215,25 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) == ZIP
 
 
+def _check_unpacked(path: Path) -> None:
+    """torch never packs its archives: one that is larger inside than outside was made to fill a memory."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    size, inside = path.stat().st_size, sum(entry.file_size for entry in entries)
+    if inside > size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise CheckpointError(
+            f"{path} is a packed zip archive ({inside:,} bytes in {size:,}); torch.save packs nothing: "
+            "save the weights again with it"
+        )
+
+
 def _start(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
     return (tensor.data_ptr(), tensor.stride()) if tensor.numel() else None
 
 
 def weight_map(index: Path) -> dict[str, str]:
     try:
-        homes = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        homes = json.loads(read_text(index))["weight_map"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{index} is not an index of shards: {type(error).__name__} {error}") from None
     if not isinstance(homes, dict) or not homes:

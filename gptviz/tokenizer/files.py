@@ -70,6 +70,8 @@ def _vocabulary(
             raise ValueError(f"{path}: {token!r} has the id {id!r}; expected a whole number from 0 on")
     if not tokens:
         raise ValueError(f"{path}: the vocabulary is empty")
+    if len(merges) > len(tokens):  # each makes a token of its own
+        raise ValueError(f"{path}: {len(merges):,} merges are more than its {len(tokens):,} tokens")
     try:
         ranks = {_bytes_of(token): id for token, id in tokens.items() if token not in added}
         pairs = [(_bytes_of(left), _bytes_of(right)) for left, right in merges]

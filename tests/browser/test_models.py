@@ -1,6 +1,7 @@
 """Models in the browser: downloaded from a hub on this machine, and brought as files by a person."""
 
 import re
+import time
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 import gptviz
 from tests.browser.conftest import settled, start_server, stop_server
 from tests.checkpoints import makers
+from tests.checkpoints.hostile import HOSTILE
 from tests.checkpoints.hub_server import Hub
 
 TEXT = "Seven green parrots"
@@ -26,9 +28,13 @@ def hub(truth, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def fresh(browser, hub, tmp_path_factory):
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def fresh(browser, hub, home):
     """A server of its own, that nobody has visited, and whose hub is ours."""
-    home = tmp_path_factory.mktemp("home")
     process, url = start_server(
         home, "--server.headless", "true", HF_ENDPOINT=hub.url, HF_HOME=str(home / "hf"), HF_HUB_OFFLINE="0"
     )
@@ -142,6 +148,29 @@ def test_uploads_are_told_apart_removed_and_leave_the_uploader_empty(fresh, open
     page.get_by_text("noise (yours)").wait_for(state="detached")
     settled(page)
     assert "2 blocks × 4 heads" in facts(page)
+
+
+def test_files_made_to_stop_a_server_stop_nobody(fresh, home, open_page, type_prompt, tmp_path):
+    mine, theirs = (open_page("tokens", base=fresh, text="a b") for _ in range(2))
+    for count, (name, write) in enumerate(HOSTILE.items(), start=3):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        write(folder)
+        mine.get_by_role("button", name="More models").click()
+        window = mine.get_by_role("dialog")
+        window.locator("input[type=file]").set_input_files(sorted(folder.iterdir()))
+        began = time.monotonic()
+        window.get_by_role("button", name="Load these files").click()
+        window.wait_for(state="detached")
+        type_prompt(theirs, "a " * count + "b")  # while it is read
+        answered = time.monotonic()
+        mine.get_by_text("cannot be loaded").or_(mine.get_by_text("How many attention heads")).wait_for()
+        print(f"{name}: {time.monotonic() - began:.1f} s; who typed beside it: {answered - began:.1f} s")
+        settled(mine)
+        mine.get_by_role("button", name=re.compile("Remove it|Stay with")).first.click()
+        settled(mine)
+        assert theirs.get_by_test_id("chips").locator("[data-position]").count() >= count, name
+    assert "Traceback" not in (home / "server.log").read_text()
 
 
 def test_a_click_in_the_table_takes_the_model(fresh, open_page):

@@ -3,13 +3,12 @@
 import argparse
 import json
 import os
-import shutil
 import sys
-import threading
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gptviz.leash import end_with_the_server
 from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def _head(text: str) -> tuple[int, int]:
 def run_live(args: argparse.Namespace) -> None:
     """Train; a refusal is one line on standard error, and exit status 1."""
     if args.leash:
-        threading.Thread(target=_end_with_the_server, args=(args.work,), daemon=True).start()
+        end_with_the_server(args.work)
     from gptviz.training.live.work import train
 
     if args.nice and hasattr(os, "nice"):  # only now: loading torch behind a busy server takes a minute
@@ -100,14 +99,3 @@ def planned(args: argparse.Namespace) -> "LiveRun":
         return fork(LiveRun(args.fork_of), args.at, args.work, tuple(args.mute), args.steps)
     text = args.text.read_text(encoding="utf-8") if args.text else None
     return begin(args.work, LiveConfig(**given, muted=tuple(args.mute)), text)
-
-
-def _end_with_the_server(work: Path) -> None:
-    """Wait until whoever started this process is gone, however it went; then leave nothing behind.
-
-    The other end of standard input is held by the server and by nobody else.
-    """
-    while sys.stdin.buffer.read(4096):
-        pass  # nothing is said on it
-    shutil.rmtree(work, ignore_errors=True)
-    os._exit(1)

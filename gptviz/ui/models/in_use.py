@@ -7,12 +7,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from gptviz import LanguageModel
+from gptviz import KNOWN_MODELS, LanguageModel
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
 from gptviz.tokenizer import encoding_names
-from gptviz.ui.models.browsers import find_upload
+from gptviz.ui.models.apart import NotRead, check_here, converted, line
+from gptviz.ui.models.browsers import find_upload, visitor
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.downloads import Downloads
@@ -71,9 +72,12 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
         if key in model_cache():
             return key, model_cache().get(key, lambda: plan_of(choice))
         with st.spinner("Loading the model …", show_time=True):
-            return key, model_cache().get(key, lambda: plan_of(choice))
-    except NotOnDisk:
-        raise  # seen at once, and over when somebody downloads it
+            if is_known(choice):
+                return key, model_cache().get(key, lambda: plan_of(choice))
+            with line().turn(visitor(), check_here):
+                return key, model_cache().find(key) or _read_apart(key, choice)
+    except (NotOnDisk, NotRead):
+        raise  # seen at once, and over when somebody downloads it; a matter of a minute
     except (ValueError, OSError) as problem:
         error = problem if isinstance(problem, ValueError) else CheckpointError(problem.strerror)
         error.args = (without_folder(str(error), choice),)
@@ -148,21 +152,47 @@ def upload_of(choice: Choice) -> Upload:
     return upload
 
 
+def is_known(choice: Choice) -> bool:
+    """Whether its files are those of a model that we name ourselves, and not somebody's."""
+    return choice.name in KNOWN_MODELS or choice.name in HUB_MODELS
+
+
 def plan_of(choice: Choice) -> Plan:
-    """Where the weights of a choice that passed `check_right` are. Raises ValueError, a sentence."""
-    device = choice.device or default_device()
-    made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=device)
-    if choice.name.startswith(UPLOAD):
-        upload = upload_of(choice)
-        return made(upload.path, called=upload.label, tokenizer=choice.tokenizer or upload.tokenizer)
-    if choice.name.startswith(PATH):
-        return made(_path_of(choice), tokenizer=choice.tokenizer)
-    if not is_from_hub(choice.name):
-        return made(choice.name)
+    """Where the weights of a choice that `is_known` are. Raises ValueError, a sentence."""
+    if not is_known(choice):  # it went from the cache between two looks; its files are never read here
+        raise NotRead("it has just made room for another model; try again")
+    made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
+    return made(_hub(choice), called=choice.name) if is_from_hub(choice.name) else made(choice.name)
+
+
+def _hub(choice: Choice) -> Path:
     folder = on_disk(choice.name)
     if folder is None:
         raise NotOnDisk(f"{choice.name} is not on this machine")
-    return made(folder, called=choice.name)
+    return folder
+
+
+def _read_apart(key: str, choice: Choice) -> LanguageModel:
+    """The model in somebody's files, which another process reads. Raises ValueError, a sentence."""
+    path, called, tokenizer = _files_of(choice)
+    name = tokenizer if tokenizer in encoding_names() else None
+    file = None if name else tokenizer
+    reading = converted(path, check_here, choice.dtype, choice.n_heads, file, named=name is not None)
+    with reading as folder:
+        device = choice.device or default_device()
+        made = partial(plan, folder, called=called, tokenizer=name, dtype=choice.dtype, device=device)
+        return model_cache().get(key, made)
+
+
+def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:
+    """Where a choice's files are, what its model is called, and the tokenizer that is given beside them."""
+    if choice.name.startswith(UPLOAD):
+        upload = upload_of(choice)
+        return upload.path, upload.label, choice.tokenizer or upload.tokenizer
+    if is_from_hub(choice.name):
+        return _hub(choice), choice.name, choice.tokenizer
+    path = _path_of(choice)
+    return path, path.stem if path.is_file() else path.name, choice.tokenizer
 
 
 def _path_of(choice: Choice) -> Path:

@@ -19,13 +19,20 @@ from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.ui.root import TRAININGS, Root
-from gptviz.ui.training.worker import Worker, launch
+from gptviz.ui.worker import Worker, start
 
 MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
 WAITING = "GPTVIZ_TRAININGS_WAITING"  # the setting for `most_waiting`
 ACTIVE = ("waiting", "starting", "training")
 
+LOG = "worker.log"
+
 Heads = tuple[tuple[int, int], ...]
+
+
+def launch(folder: Path, threads: int) -> Worker:
+    """A worker for the run that was begun in a folder, from where it is; `threads` as its plan says."""
+    return start(["gptviz.training", "live", "--work", str(folder)], folder / LOG, threads)
 
 
 class Training:

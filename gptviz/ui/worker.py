@@ -1,14 +1,15 @@
-"""The process that trains one run, as the server sees it."""
+"""A process that works for the server: it trains one run, or reads one file that somebody brought."""
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import gptviz
 
-LOG = "worker.log"
 NICE = 5  # below the server, whose pages somebody waits for; a third of its share where cores are short
 # How often torch's threads look for each other before they sleep. With GNU OpenMP's own number two of them
 # burn what a busy machine leaves them: beside three busy processes on two cores, 60 small steps took over
@@ -21,7 +22,6 @@ class Worker:
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path):
         self._process, self._log = process, log
-        self._ended_with = ""
 
     @property
     def running(self) -> bool:
@@ -31,47 +31,57 @@ class Worker:
     def pid(self) -> int:
         return self._process.pid
 
-    def wait(self) -> None:
-        """Until it is gone; and let go of the leash."""
-        self._process.wait()
+    @property
+    def ended_by(self) -> signal.Signals | None:
+        """What ended it, if it was a signal."""
+        code = self._process.returncode
+        return None if code is None or code >= 0 else signal.Signals(-code)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until it is gone, or so many seconds; whether it is. Then let go of the leash."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
         if self._process.stdin is not None:
             self._process.stdin.close()
+        return True
 
     def kill(self) -> None:
-        self._process.kill()
+        """End it, and what it may have started."""
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):  # nobody is left (macOS says the latter)
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
 
     @property
     def how_it_ended(self) -> str:
         """By which signal, or with which last words."""
-        code = self._process.returncode
-        if code is not None and code < 0:
-            return f"signal {-code}, {signal.Signals(-code).name}"
+        if self.ended_by is not None:
+            return f"signal {self.ended_by.value}, {self.ended_by.name}"
         try:
             lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         except FileNotFoundError:
             lines = []
-        return f"exit status {code}" + (f": {lines[-1]}" if lines else "")
+        return f"exit status {self._process.returncode}" + (f": {lines[-1]}" if lines else "")
 
 
-def launch(folder: Path, threads: int) -> Worker:
-    """A worker for the run that was begun in a folder, from where it is.
+def start(command: Sequence[str], log: Path, threads: int) -> Worker:
+    """Start `python -m` a command of ours that takes --nice and --leash; `log` takes what it says.
 
-    `threads` as its plan says: torch's libraries make theirs before the plan is read.
+    `threads`: torch's libraries make theirs before the command is read.
     """
-    command = [
-        *(sys.executable, "-m", "gptviz.training", "live", "--work", str(folder)),
-        *("--nice", str(NICE), "--leash"),
-    ]
     package = str(Path(gptviz.__file__).parents[1])
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     as_many = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "GOMP_SPINCOUNT": str(SPIN)}
-    log = folder / LOG
     with log.open("wb") as said:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", *command, "--nice", str(NICE), "--leash"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
             env=os.environ | {"PYTHONPATH": path} | as_many,
+            start_new_session=True,  # a group of its own, which is ended as a whole
         )
     return Worker(process, log)

@@ -1,0 +1,21 @@
+"""The leash of a process that a server started: whichever way the server ends, its processes end with it."""
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+
+def end_with_the_server(folder: Path) -> None:
+    """From now on, wait beside the work for the end of standard input; then remove the folder and end.
+
+    The other end of standard input is held by the server and by nobody else.
+    """
+    threading.Thread(target=_wait, args=(folder,), daemon=True).start()
+
+
+def _wait(folder: Path) -> None:
+    while os.read(0, 4096):  # not sys.stdin: its lock would stop a process that comes to its own end
+        continue  # nothing is said on it
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)

@@ -1,0 +1,234 @@
+"""What strangers bring is read by a process of its own: it may end that one, and nothing else.
+
+Their files, repositories and paths never come into the server: it loads what `gptviz.convert` made of them,
+after a look at the sizes. Who reads is one visitor at a time for each, and so many in all.
+"""
+
+import json
+import shutil
+import signal
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from gptviz.catalog import gigabytes
+from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
+from gptviz.config import WIDEST, divisors
+from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits, bytes_of
+from gptviz.ui.models.room import room
+from gptviz.ui.settings import cache_bytes, count
+from gptviz.ui.worker import Worker, start
+
+CPU, SECONDS = "GPTVIZ_READ_CPU_SECONDS", "GPTVIZ_READ_SECONDS"
+MEMORY, AT_ONCE = "GPTVIZ_READ_MEMORY_MB", "GPTVIZ_READS_AT_ONCE"
+DEFAULTS = {CPU: 3, SECONDS: 60, MEMORY: 2048, AT_ONCE: 2}
+MORE_A_GIGABYTE = 4  # times the seconds: GPT-2 XL, 6.2 GB in float32, took 25 s of the 78 that this gives
+
+MOST_IN_LINE, MOST_OF_ONE = 16, 3
+TICK = 0.1  # seconds between two looks at whether it is over, or its visitor has left
+
+LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}  # bytes of what a converted model may have
+LONGEST_HEADER = 2**23  # of the weights' file
+
+
+class NotRead(CheckpointError):
+    """It was not read, for a reason that is not the file's: the next time it may be."""
+
+
+class Line:
+    """Whose turn it is to read: `at_once` at a time, one of a visitor's, in the order in which they came."""
+
+    def __init__(self, at_once: int):
+        self.at_once = at_once
+        self._tickets: list[tuple[str, object]] = []
+        self._moved = threading.Condition()
+
+    @contextmanager
+    def turn(self, visitor: str, check: Callable[[], None]) -> Iterator[None]:
+        """Wait for it, and have it. `check()` is called as long as one waits, and raises to give up.
+
+        Raises NotRead where too many wait.
+        """
+        ticket = (visitor, object())
+        with self._moved:
+            mine = sum(owner == visitor for owner, _ in self._tickets)
+            if mine >= MOST_OF_ONE or len(self._tickets) >= MOST_IN_LINE:
+                raise NotRead(
+                    f"{len(self._tickets)} files are being read or wait for it, {mine} of them yours, and "
+                    "no more can wait; try again in a minute"
+                )
+            self._tickets.append(ticket)
+        try:
+            with self._moved:
+                while ticket not in self._reading():
+                    self._moved.wait(TICK)
+                    check()
+            yield
+        finally:
+            with self._moved:
+                self._tickets.remove(ticket)
+                self._moved.notify_all()
+
+    def _reading(self) -> list[tuple[str, object]]:
+        firsts: dict[str, tuple[str, object]] = {}
+        for ticket in self._tickets:
+            firsts.setdefault(ticket[0], ticket)
+        return list(firsts.values())[: self.at_once]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def line() -> Line:
+    """The process's one line."""
+    return Line(count(AT_ONCE, DEFAULTS[AT_ONCE]))
+
+
+def check_here() -> None:
+    """Raise NotRead when the visitor whose script this is has left."""
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return
+    if not runtime.get_instance().is_active_session(context.session_id):
+        raise NotRead("nobody waits for it any more")
+
+
+@contextmanager
+def converted(
+    path: Path,
+    check: Callable[[], None],
+    dtype: str,
+    n_heads: int | None = None,
+    tokenizer: Path | str | None = None,
+    *,
+    named: bool = False,
+) -> Iterator[Path]:
+    """A folder with the checkpoint at `path` as `gptviz.convert.convert` writes it; gone afterwards.
+
+    `check()` is called as long as it is read, and raises to give up. Raises CheckpointError.
+    """
+    if not path.exists():
+        raise CheckpointError(f"there is no file or folder {path}")
+    limits = limits_for(bytes_of(path))
+    out = Path(tempfile.mkdtemp(prefix="read-", dir=room().root.path))
+    options = [*(str(limit) for limit in (limits.cpu_seconds, limits.memory_bytes, limits.seconds))]
+    command = ["gptviz.convert", "--dtype", dtype, "--limits", *options, str(limits.file_bytes)]
+    command += [] if n_heads is None else ["--n-heads", str(n_heads)]
+    command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
+    command += ["--named"] * named
+    try:
+        worker = start([*command, str(path), str(out)], out / "worker.log", 1)
+        try:
+            _wait(worker, limits, check)
+        finally:
+            worker.kill()
+            worker.wait()
+        _check_ended(worker, limits)
+        _check(out, limits)
+        yield out
+    except ValueError as error:  # about the folder, which nobody has heard of
+        error.args = (str(error).replace(f"{out}/", "").replace(str(out), str(path)),)
+        raise
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+
+
+def limits_for(nbytes: int) -> Limits:
+    """What reading files of so many bytes may take: the server's settings, more for large files.
+
+    Files that torch wrote before 1.6 are in memory whole, others are mapped up to twice.
+    """
+    times = 1 + MORE_A_GIGABYTE * nbytes / 1e9
+    return Limits(
+        cpu_seconds=round(count(CPU, DEFAULTS[CPU]) * times),
+        memory_bytes=cache_bytes(MEMORY, DEFAULTS[MEMORY]) + 3 * nbytes,
+        seconds=round(count(SECONDS, DEFAULTS[SECONDS]) * times),
+        file_bytes=GROWTH * nbytes + LARGEST[VOCABULARY],
+    )
+
+
+def _wait(worker: Worker, limits: Limits, check: Callable[[], None]) -> None:
+    end = time.monotonic() + limits.seconds
+    while not worker.wait(TICK):
+        check()
+        if time.monotonic() > end:
+            raise _too_long(limits)
+
+
+def _too_long(limits: Limits) -> CheckpointError:
+    return CheckpointError(
+        f"reading it took more than {limits.seconds} seconds; whoever runs this server can raise {SECONDS}"
+    )
+
+
+def _check_ended(worker: Worker, limits: Limits) -> None:
+    if worker.ended_by is None:
+        return
+    if worker.ended_by == signal.SIGALRM:
+        raise _too_long(limits)
+    if worker.ended_by == signal.SIGXCPU:
+        raise CheckpointError(
+            f"reading it took more than {limits.cpu_seconds} seconds of a processor, and files of this size "
+            "take less: it is damaged, or was made to be read for ever. Whoever runs this server can raise "
+            f"{CPU}"
+        )
+    raise CheckpointError(
+        f"the process that read it was ended ({worker.how_it_ended}): the file is damaged, or reading it "
+        f"needs more than {gigabytes(limits.memory_bytes)} of memory; whoever runs this server can raise "
+        f"{MEMORY}"
+    )
+
+
+def _check_said(said: Any) -> None:
+    """Raise the error that the process wrote down, if it did. Only its kind, text and width are looked at."""
+    if said == {"message": ""}:
+        return
+    message, width = said.get("message"), said.get("emb_dim", 0)
+    if not isinstance(message, str) or type(width) is not int:
+        message, width = "it cannot be read", 0
+    message = message[:LONGEST_SENTENCE]
+    if said.get("error") == HeadsMissing.__name__ and 0 < width <= WIDEST:
+        raise HeadsMissing(message, divisors(width), width)
+    raise (TokenizerMissing if said.get("error") == TokenizerMissing.__name__ else CheckpointError)(message)
+
+
+def _read(path: Path, most: int) -> dict[str, Any]:
+    """A small JSON object of the other process. Raises CheckpointError for anything else."""
+    _check_size(path, most)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise CheckpointError("reading it gave no answer")
+    return found
+
+
+def _check_size(path: Path, most: int) -> None:
+    try:
+        found = path.lstat()  # not where a link leads
+    except FileNotFoundError:
+        raise CheckpointError(f"reading it gave no {path.name}") from None
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        raise CheckpointError(f"reading it gave a {path.name} of {found.st_size:,} bytes; at most {most:,}")
+
+
+def _check(folder: Path, limits: Limits) -> None:
+    """What is loaded now is as small as it should be, even if a file has got the other process to cheat."""
+    _check_said(_read(folder / SAID, LARGEST[SAID]))
+    _check_size(folder / CONFIG, LARGEST[CONFIG])
+    if (folder / VOCABULARY).exists():
+        _check_size(folder / VOCABULARY, LARGEST[VOCABULARY])
+    _check_size(folder / WEIGHTS, limits.file_bytes)
+    with (folder / WEIGHTS).open("rb") as file:
+        header = int.from_bytes(file.read(8), "little")
+    if header > LONGEST_HEADER:
+        raise CheckpointError(f"reading it gave a header of {header:,} bytes; at most {LONGEST_HEADER:,}")

@@ -1,0 +1,224 @@
+"""What strangers bring is read apart: within limits, in turn, and nothing that comes of it is believed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import gptviz
+from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.convert import convert
+from gptviz.ui.models import apart
+from gptviz.ui.models.apart import MOST_IN_LINE, MOST_OF_ONE, Line, NotRead, converted
+from gptviz.ui.models.room import room
+from gptviz.ui.worker import Worker
+from tests.checkpoints import makers
+from tests.checkpoints.hostile import HOSTILE
+
+
+@pytest.fixture
+def book(tmp_path):
+    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
+    torch.save(makers.book_state(truth), tmp_path / "model.pth")
+    return tmp_path / "model.pth"
+
+
+def read(path, **given):
+    with converted(path, lambda: None, "float32", **given) as folder:
+        return gptviz.load(folder)
+
+
+def left():
+    """What lies where files are read."""
+    return list(room().root.path.glob("read-*"))
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """The processes that were started."""
+    started, start = [], apart.start
+    monkeypatch.setattr(apart, "start", lambda *given: started.append(start(*given)) or started[-1])
+    return started
+
+
+def test_the_same_model_and_nothing_left(book, workers):
+    lm, own = read(book, n_heads=3), gptviz.load(book, n_heads=3)
+    assert lm.tokenizer is own.tokenizer and torch.equal(lm.trace("a b").logits(), own.trace("a b").logits())
+    with pytest.raises(HeadsMissing) as missing:
+        read(book)
+    assert missing.value.choices == (1, 2, 3, 4, 6, 12) and missing.value.emb_dim == 12
+    torch.save(makers.book_state(makers.hf_model()), book)
+    with pytest.raises(TokenizerMissing):
+        read(book, n_heads=4)
+    assert not left() and not any(worker.running for worker in workers)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_made_to_stop_a_server_is_a_sentence(name, tmp_path, monkeypatch, workers):
+    monkeypatch.setenv(apart.CPU, "1")
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    HOSTILE[name](folder)
+    files = list(folder.iterdir())
+    with pytest.raises(CheckpointError) as refused:
+        read(files[0] if len(files) == 1 else folder, n_heads=4)
+    assert 20 < len(str(refused.value)) <= 1100
+    assert not left() and not workers[0].running
+
+
+@pytest.mark.parametrize("limit", [apart.SECONDS, "by the server"])
+def test_time_by_the_clock(limit, tmp_path, monkeypatch, workers):
+    monkeypatch.setenv(apart.CPU, "600")
+    monkeypatch.setenv(apart.SECONDS, "1")
+    if limit != apart.SECONDS:  # a process that does not keep to its own
+        monkeypatch.setattr(apart, "start", lambda command, *rest: workers.append(sleeping()) or workers[-1])
+    HOSTILE["a dict's key"](tmp_path)
+    with pytest.raises(CheckpointError, match=rf"more than 1 seconds.*{apart.SECONDS}"):
+        read(tmp_path / "model.pth")
+    assert not workers[-1].running
+
+
+def sleeping():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    return Worker(process, Path(os.devnull))
+
+
+def test_memory(book, monkeypatch):
+    monkeypatch.setenv(apart.MEMORY, "0")
+    with pytest.raises(CheckpointError, match=r"memory|allocate"):
+        read(book, n_heads=3)
+
+
+def test_a_process_whose_visitor_has_left_is_ended(tmp_path, monkeypatch, workers):
+    monkeypatch.setenv(apart.CPU, "600")
+    HOSTILE["a dict's key"](tmp_path)
+    sessions = {"me"}
+    here = SimpleNamespace(is_active_session=sessions.__contains__)
+    monkeypatch.setattr(apart, "get_script_run_ctx", lambda: SimpleNamespace(session_id="me"))
+    monkeypatch.setattr(apart.runtime, "exists", lambda: True)
+    monkeypatch.setattr(apart.runtime, "get_instance", lambda: here)
+
+    def leave_when_it_runs():
+        apart.check_here()
+        assert workers[0].running
+        sessions.clear()
+
+    with pytest.raises(NotRead), converted(tmp_path / "model.pth", leave_when_it_runs, "float32"):
+        pytest.fail("it cannot be read")
+    assert not workers[0].running and not left()
+
+
+def test_a_server_that_ends_takes_its_readers_along(tmp_path, monkeypatch, workers):
+    monkeypatch.setenv(apart.CPU, "600")
+    HOSTILE["a dict's key"](tmp_path)
+
+    def let_go():  # as the system does for a server that was killed
+        workers[0]._process.stdin.close()
+
+    with pytest.raises(CheckpointError), converted(tmp_path / "model.pth", let_go, "float32"):
+        pytest.fail("it cannot be read")
+    assert workers[0].how_it_ended.startswith("exit status 1")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """What a process writes."""
+    folder = tmp_path_factory.mktemp("written")
+    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
+    convert(makers.save_hf(truth, folder / "hf"), folder)
+    (folder / apart.SAID).write_text('{"message": ""}')
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name, cheat",
+    [
+        (apart.SAID, lambda path: path.write_text("[" * 60_000)),
+        (apart.SAID, lambda path: path.write_text("1")),
+        (apart.SAID, lambda path: path.write_text('{"message": ["long"], "emb_dim": "wide"}')),
+        (apart.SAID, lambda path: path.write_text('{"message": "", "error": "HeadsMissing", "emb_dim": -1}')),
+        (apart.SAID, lambda path: path.write_bytes(bytes(10**5))),
+        (apart.SAID, lambda path: path.unlink()),
+        (apart.CONFIG, lambda path: path.write_bytes(b" " * 10**5)),
+        (apart.CONFIG, lambda path: (path.unlink(), path.symlink_to("/dev/zero"))),
+        (apart.CONFIG, lambda path: (path.unlink(), os.mkfifo(path))),
+        (apart.VOCABULARY, lambda path: os.truncate(path, 2**26)),
+        (apart.WEIGHTS, lambda path: os.truncate(path, 2**33)),
+        (apart.WEIGHTS, lambda path: path.write_bytes((2**24).to_bytes(8, "little") + bytes(100))),
+    ],
+)
+def test_nothing_that_the_process_writes_is_believed_unseen(written, tmp_path, name, cheat):
+    folder = shutil.copytree(written, tmp_path / "copy")
+    apart._check(folder, apart.limits_for(10**6))
+    cheat(folder / name)
+    with pytest.raises(CheckpointError):
+        apart._check(folder, apart.limits_for(10**6))
+
+
+def test_larger_files_may_take_more():
+    xl = apart.limits_for(6_230_000_000)
+    assert xl.cpu_seconds > 25 * apart.limits_for(1000).cpu_seconds and xl.seconds > 25 * 60
+    assert xl.memory_bytes > 3 * 6_230_000_000 and xl.file_bytes > 6_230_000_000
+
+
+def test_one_of_each_visitor_and_so_many_in_all_in_the_order_in_which_they_came():
+    line, began, go = Line(2), [], {name: threading.Event() for name in ["a1", "a2", "b1", "c1"]}
+
+    def wait(name):
+        with line.turn(name[0], lambda: None):
+            began.append(name)
+            go[name].wait()
+
+    threads = [threading.Thread(target=wait, args=(name,)) for name in go]
+    for count, thread in enumerate(threads):
+        thread.start()
+        until(lambda count=count: len(line._tickets) == count + 1)
+    until(lambda: set(began) == {"a1", "b1"})  # not a's second one
+    go["b1"].set()
+    until(lambda: began[-1] == "c1")
+    go["a1"].set()
+    until(lambda: began[-1] == "a2")
+    for event in go.values():
+        event.set()
+    for thread in threads:
+        thread.join()
+    assert not line._tickets
+
+
+def until(condition):
+    pause = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        pause.wait(0.02)
+    raise AssertionError("it never came to that")
+
+
+def test_a_line_that_is_too_long_is_refused_and_left_by_who_goes():
+    line = Line(1)
+
+    def gone():
+        raise NotRead("left")
+
+    with line.turn("a", gone):
+        line._tickets += [("a", object())] * (MOST_OF_ONE - 1)
+        with pytest.raises(NotRead, match=f"{MOST_OF_ONE} of them yours"), line.turn("a", gone):
+            pytest.fail("it is not a's turn")
+        with pytest.raises(NotRead, match="left"), line.turn("b", gone):
+            pytest.fail("it is not b's turn")
+        line._tickets += [(str(n), object()) for n in range(MOST_IN_LINE)]
+        with pytest.raises(NotRead, match="no more can wait"), line.turn("b", gone):
+            pytest.fail("it is not b's turn")
+
+
+def test_json_of_any_kind_is_a_sentence():
+    for said in ({}, {"message": 3}, json.loads('{"message": "x", "emb_dim": 1e999, "error": []}')):
+        with pytest.raises(CheckpointError):
+            apart._check_said(said)
