@@ -171,9 +171,8 @@ def unit(told: str) -> str:
 
 DIRECTIONS = (
     "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the answer "
-    "back "
-    "(1: all of it)? **Noising** puts corrupt values into the clean text: is this one place *needed* (−1: "
-    "without it all is lost)? The switch lets the two texts change places."
+    "back (a share of 1: all of it)? **Noising** puts corrupt values into the clean text: is this one place "
+    "*needed* (a share of −1: without it all is lost)? The switch lets the two texts change places."
 )
 
 WATCH = {
