@@ -115,15 +115,16 @@ class LanguageModel:
 
         `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
         only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
-        be of the same model and edits; these must be causal (see `Edit.is_causal`: a "mean" over the text is
-        not). Otherwise, or if the first token is another, all is computed anew.
+        be of the same edits; these must be causal (see `Edit.is_causal`: a "mean" over the text is not).
+        Otherwise, or if the first token is another, all is computed anew. Of other weights it is refused.
 
         The same numbers as of a whole pass in float32 but for rounding: of a site's largest number 1e-5 at
-        most, of logits 3e-5 (grown one by one to 128 tokens, the bundled model: 5e-6 and 1e-5, and so in its
-        last residual stream, which has numbers up to 500, up to 3e-4).
+        most, of logits 3e-5; with edits 3e-5 and 5e-5 (`benchmarks/rounding.py`: the bundled model has 6e-6
+        and 1e-5, with edits up to 1.1e-5 and 2.4e-5; in its last residual stream, which has numbers up to
+        500, that is up to 3e-4).
 
-        Raises ValueError for an empty text, one that is longer than the context, what is neither text nor
-        ids, and for sites, blocks and ids that do not exist.
+        Raises ValueError for a trace `after` that other weights made, for an empty text, one that is longer
+        than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
         """
         ids = ids_of(self, text, special_tokens)
         if not ids:

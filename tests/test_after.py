@@ -29,18 +29,25 @@ def assert_same(trace, whole, atol=1e-5):
     assert torch.allclose(trace.logits(), whole.logits(), atol=10 * atol, rtol=10 * atol)
 
 
-def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_said(mini):
+@pytest.mark.parametrize(
+    ("edits", "of_site", "of_logits"),
+    [([], 1e-5, 3e-5), (["pos_emb=sample"], 3e-5, 5e-5)],
+    ids=["plain", "edited"],
+)
+def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_said(
+    mini, edits, of_site, of_logits
+):
     """Of a site's own largest number: those of the last residual stream are some five hundred."""
     ids = mini.encode("Seven green parrots sang behind the old mill. " * 20)[:128]
-    grown = mini.trace(ids[:1])
+    grown = mini.trace(ids[:1], edits=edits)
     for end in range(2, len(ids) + 1):
-        grown = mini.trace(ids[:end], after=grown)
-    whole = mini.trace(ids)
+        grown = mini.trace(ids[:end], edits=edits, after=grown)
+    whole = mini.trace(ids, edits=edits)
     for key in whole.sites():
         one, two = value(grown, key), value(whole, key)
-        assert (one - two).abs().max() <= 1e-5 * two.abs().max(), key
+        assert (one - two).abs().max() <= of_site * two.abs().max(), key
     for position in (40, -1):
-        assert (grown.logits(position) - whole.logits(position)).abs().max() <= 3e-5
+        assert (grown.logits(position) - whole.logits(position)).abs().max() <= of_logits
 
 
 def tokens_passed(lm):

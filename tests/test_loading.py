@@ -108,3 +108,14 @@ def test_the_catalogue_says_what_is_known():
     assert entries["mini"].config == gptviz.load("mini").config
     assert all(entry.where() and entry.about for entry in entries.values())
     assert gigabytes(2_500_000_000) == "2.50 GB" and gigabytes(27_600_000) == "27.6 MB"
+
+
+def test_bfloat16_is_as_far_off_as_is_said(mini):
+    half, ids = (
+        gptviz.load("mini", dtype="bfloat16"),
+        mini.encode("Seven green parrots sang behind the old mill. " * 4),
+    )
+    one, two = mini.trace(ids), half.trace(ids)
+    off = torch.stack([(one["attn", b] - two["attn", b]).abs() for b in range(mini.config.n_layers)])
+    assert 0.001 < off.max() < 0.17 and off.mean() < 1e-3
+    assert (one.logits().softmax(0) - two.logits().softmax(0)).abs().max() < 0.1

@@ -28,8 +28,8 @@ _TURN, _REFUSED, _BROUGHT = "gptviz_files_turn", "gptviz_files_refused", "gptviz
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
-    "float32 is what the book uses. bfloat16 takes half the memory and keeps about three digits: "
-    "the numbers on every page are then those of a model that computes in bfloat16."
+    "float32 is what the book uses. bfloat16 takes half the memory and rounds to about three digits at every "
+    "step, which adds up: the numbers on every page are then those of a model that computes in bfloat16."
 )
 
 
