@@ -79,7 +79,7 @@ def load(
     `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a
     tokenizer file, where the model brings none; GPT-2's if not given and the vocabulary has its size.
     `dtype` "bfloat16" takes half the memory and rounds to three digits at every step, which adds up: an
-    attention weight of the bundled model can be .17 off (`benchmarks/rounding.py`). `device`: see `devices()`.
+    attention weight of the bundled model was .165 off (`benchmarks/rounding.py`). `device`: `devices()`.
 
     Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
     """
