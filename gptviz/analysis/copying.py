@@ -31,12 +31,14 @@ def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.Da
 
     The first two are sum(e) / sum(|e|) over the eigenvalues e of the head's circuit, real parts above:
 
-        OV = U n2 P W_O W_V n1 P E^T        (V, V): the logits that a token looked at gives to each
+        OV = U n2 P W_O W_V n1 P E^T        (V, V): the logits that a token looked at gives to each,
+                                            minus their mean over the vocabulary
         QK = E P n1 W_Q^T W_K n1 P E^T      (V, V): the score between the query's token and the key's
 
-    E (V, D) are the token embeddings, U (V, D) the output head, P = 1 - 1 1^T / D what a LayerNorm takes off
-    first, n1 and n2 the scales of the block's first LayerNorm and of the final one. 1 is a head that only
-    copies (or: looks only at its like), -1 one that does the reverse, and about 0 one that does neither.
+    E (V, D) are the token embeddings, U (V, D) the output head minus its mean row, P = 1 - 1 1^T / D what a
+    LayerNorm takes off first, n1 and n2 the scales of the block's first LayerNorm and of the final one. 1 is
+    a head that only copies (or: looks only at its like), -1 one that does the reverse, and about 0 one that
+    does neither.
     Exact, without a table of V x V: A B and B A have the same eigenvalues other than 0, so those of
     OV are the d of W_V n1 P (E^T U) n2 P W_O, those of QK the d of W_K n1 P (E^T E) P n1 W_Q^T, which
     are (d, d). Worked out in float64. As in Elhage et al. the embeddings come straight from the table:
@@ -89,14 +91,19 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | 
     embedding, unembedding = model.tok_emb.weight.detach(), model.out_head.weight.detach()
     tied = embedding.data_ptr() == unembedding.data_ptr()
     like = torch.zeros(lm.config.emb_dim, lm.config.emb_dim, dtype=torch.float64)  # E^T E (D, D)
-    out = like if tied else torch.zeros_like(like)  # E^T U (D, D)
+    out = like if tied else torch.zeros_like(like)  # E^T of the output head (D, D)
+    tokens, heads = torch.zeros(2, lm.config.emb_dim, dtype=torch.float64)  # (D,): sums of rows
     for start in range(0, len(embedding), ROWS):
         with forward.alone():
             some = embedding[start : start + ROWS].double().cpu()  # (rows, D)
             like += some.T @ some
+            outputs = some if tied else unembedding[start : start + ROWS].double().cpu()
             if not tied:
-                out += some.T @ unembedding[start : start + ROWS].double().cpu()
+                out += some.T @ outputs
+            tokens += some.sum(dim=0)
+            heads += outputs.sum(dim=0)
         yield []
+    out = out - torch.outer(tokens, heads / len(unembedding))  # E^T U: a logit alone supports nothing
     ids = torch.tensor(sampled(lm), device=embedding.device)
     with forward.running(model):
         at = min(ALONE_AT, lm.config.context_length - 1)

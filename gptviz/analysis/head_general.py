@@ -31,7 +31,7 @@ from gptviz.progress import Progress
 from gptviz.reduction import Reduction
 from gptviz.sample import Window, long_passages, windows
 
-VERSION = 2  # of the formulas: a change makes what was kept on disk another model's
+VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
 REPEATING = ("induction", "copies")
 
