@@ -112,10 +112,13 @@ def absent() -> list[str]:
 
 def end(sessions: list[str]) -> None:
     """End those of the sessions that have not come back, with all they sent. In the server's event loop."""
-    gone = set(sessions) & set(absent())
+    gone, server = set(sessions) & set(absent()), runtime.get_instance()
     for session in gone:
         room().forget(session)
-        runtime.get_instance().close_session(session)  # it holds the files as well
-        runtime.get_instance().uploaded_file_mgr.remove_session_files(session)
+        found = server._session_mgr.get_session_info(session)
+        server.close_session(session)
+        if found is not None:  # it has the files as values of widgets, and an idle server keeps its last one
+            found.session.session_state.clear()
+        server.uploaded_file_mgr.remove_session_files(session)
     if gone:
         gc.collect()  # sessions are full of circles
