@@ -171,7 +171,7 @@ def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkey
     def denied(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("gptviz.loading.recognise", lambda path, n_heads: denied(path))  # as /proc/1/cwd is
+    monkeypatch.setattr("gptviz.ui.models.apart.bytes_of", denied)  # as /proc/1/cwd is
     at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
     assert "cannot be loaded: Permission denied. What you see is mini." in said(at)
 

@@ -63,7 +63,7 @@ def facts(model: InUse) -> str:
     """Blocks x heads, width, parameters, memory, context, and what it was trained on."""
     lm, config = model.lm, model.lm.config
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
-    rounded = " (rounded to three digits)" if lm.dtype == "bfloat16" else ""
+    rounded = " (rounded at every step)" if lm.dtype == "bfloat16" else ""
     device = model.choice.device or models.default_device()
     size = config.parameters * DTYPES[lm.dtype].itemsize
     return (

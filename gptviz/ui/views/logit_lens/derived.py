@@ -197,7 +197,6 @@ def around(parts: Sequence[Part], position: int) -> Part:
     return next((start, stop) for start, stop in joined(parts) if start <= position < stop)
 
 
-@per_run
 def pieces(run: Run, parts: tuple[Part, ...]) -> tuple[int, int, str | None]:
     """Return how many cells have a piece of a character on top, of how many that are read, and the first."""
     lm, top = runs.model(run), columns(run, parts).ids[..., 0]

@@ -134,7 +134,7 @@ EDITED = (
 )
 
 ROUNDED = (
-    "This model computes in bfloat16, which rounds the stream to three digits at every step: what that comes "
+    "This model computes in bfloat16, which rounds the stream at every step: what that comes "
     "to in sum is `rounding`."
 )
 
