@@ -30,6 +30,16 @@ def significant(value: float, digits: int = 3) -> str:
     return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
 
 
+def percent(share: float) -> str:
+    """Return a share as a person says it: "14 %", "2.5 %", "0.031 %"; what is not all never reads as all."""
+    if 0.9995 <= share < 1:
+        return "more than 99.9 %"
+    value = 100 * share
+    if math.isclose(value, round(value), abs_tol=1e-9):
+        return f"{fixed(value, 0)} %"
+    return f"{significant(value, 3 if value >= 99.5 else 2)} %"
+
+
 def weight(value: float) -> str:
     """An attention weight: two decimals, and two digits that mean something where it is small."""
     return fixed(value, 2) if abs(value) >= 0.0995 or value == 0 else significant(value, 2)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 
 
 def test_a_minus_is_a_minus_and_zero_has_none():
@@ -42,3 +42,22 @@ def test_what_is_written_is_near_what_is_meant(value, digits):
 def test_no_digits_is_no_number():
     with pytest.raises(ValueError, match="digits is 0"):
         significant(1.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.02, "2 %"),
+        (0.025, "2.5 %"),
+        (0.13941, "14 %"),
+        (0.00031, "0.031 %"),
+        (0.0, "0 %"),
+        (1.0, "100 %"),
+        (0.9961, "99.6 %"),
+        (0.9996, "more than 99.9 %"),
+        (1.2712, "127 %"),
+        (-0.051, "−5.1 %"),
+    ],
+)
+def test_a_share_has_two_digits_and_is_all_only_where_it_is(share, text):
+    assert percent(share) == text

@@ -50,8 +50,3 @@ def test_every_sentence():
             "agreement table": words.AGREEMENT_TABLE,
         },
     )
-
-
-def test_percents_have_two_digits_that_mean_something():
-    shares = [0.02, 0.025, 0.13941, 0.00031, 1.0, 0.0]
-    assert [words.percent(share) for share in shares] == ["2 %", "2.5 %", "14 %", "0.031 %", "100 %", "0 %"]

@@ -6,7 +6,7 @@ from gptviz.analysis.attention import CellArithmetic, FirstToken
 from gptviz.analysis.head_formulas import NEAR
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import spans
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.ui.words import as_code, term
 
 # A role's label, where there is room for a word or two.
@@ -31,10 +31,6 @@ NAMED, LEAST = 3, 0.005
 def name(shown: Sequence[str], position: int) -> str:
     """A token in a sentence: `·it` (position 7)."""
     return f"{as_code(shown[position])} (position {position})"
-
-
-def percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"
 
 
 def role(found: HeadRole, shown: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """The Feed-forward page's sentences, with the numbers of the prompt in them."""
 
-from gptviz.digits import significant
+from gptviz.digits import percent, significant
 from gptviz.ui.words import as_code
 
 
@@ -13,7 +13,7 @@ def what_to_see(
     """
     text = (
         f"In block {block} the feed-forward turns {as_code(label)} into {units:,} numbers, one a unit. "
-        f"**{fired:,} of them fire{'s' if fired == 1 else ''}** ({_percent(fired / units)}), with numbers "
+        f"**{fired:,} of them fire{'s' if fired == 1 else ''}** ({percent(fired / units)}), with numbers "
         "above 0, which GELU lets through; of the others it leaves little. "
     )
     if half == 0:
@@ -71,7 +71,7 @@ def unit(number: int, label: str, before: float, after: float, column: float, sh
         f"For {as_code(label)} unit {number} is {significant(before)} before GELU, so {fires}, and "
         f"**{significant(after)}** after. It writes that many times its column, which has size "
         f"{significant(column)}: a row of size {significant(abs(after) * column)}. Of what the feed-forward "
-        f"writes, measured along it, that is {_percent(share)}."
+        f"writes, measured along it, that is {percent(share)}."
     )
 
 
@@ -108,7 +108,7 @@ def sample(number: int, fired: int, read: int, tokens: int, books: int) -> str:
     counted = f"{read:,} tokens" if read == tokens else f"{read:,} of {tokens:,} tokens"
     return (
         f"In the sample ({counted} of {books} books, without each window's first) unit {number} fires at "
-        f"{_percent(fired / read if read else 0)} of the tokens. What excites it most in each window, the "
+        f"{percent(fired / read if read else 0)} of the tokens. What excites it most in each window, the "
         "largest first:"
     )
 
@@ -181,7 +181,3 @@ TABLE = (
     "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
     "that; with the bias's the shares add up to 1."
 )
-
-
-def _percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"

@@ -2,8 +2,7 @@
 
 import math
 
-from gptviz.digits import fixed
-from gptviz.ui.views.heads.words import percent
+from gptviz.digits import fixed, percent
 
 
 def portrait(block: int, head: int, sink: float, entropy: float, rows: int) -> str:

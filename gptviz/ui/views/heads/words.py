@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.digits import significant
+from gptviz.digits import percent
 from gptviz.ui.words import as_code
 
 # A role's label, where there is room for a word.
@@ -81,10 +81,6 @@ _DOES = {
     "mixed": "has no single habit",
     "alone": "has only one token to look at",
 }
-
-
-def percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"
 
 
 def name(block: int, head: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.figures.lens import Bar
 from gptviz.ui.words import as_code
 
@@ -30,12 +30,12 @@ def sentence(
     model = "**changed** model" if changed else "model"
     start = (
         f"After {as_code(token)} (position {position}) the {model} says {as_code(final)} "
-        f"({_percent(probability)}). "
+        f"({percent(probability)}). "
     )
     if before is None:
         return f"{start}Stopped at any depth, from {place(rows[0])} on, it would say so, too."
     other, p = before
-    earlier = f"stopped after {place(rows[settled - 1])} it would have said {as_code(other)} ({_percent(p)})."
+    earlier = f"stopped after {place(rows[settled - 1])} it would have said {as_code(other)} ({percent(p)})."
     if settled == len(rows) - 1:
         return f"{start}That is decided by the very last step: {earlier}"
     return f"{start}It would say so from {place(rows[settled])} on: {earlier}"
@@ -44,18 +44,18 @@ def sentence(
 def unchanged(final: str, probability: float, rows: Sequence[str], settled: int) -> str:
     """The same of the unchanged model, behind the sentence about the changed one."""
     where = f"from {place(rows[settled])} on" if settled else "at every depth"
-    return f"**Unchanged**, it says {as_code(final)} ({_percent(probability)}), {where}."
+    return f"**Unchanged**, it says {as_code(final)} ({percent(probability)}), {where}."
 
 
 def unchanged_answer(
     row_name: str, final: str, here: tuple[float, float], end: tuple[float, float], last: bool
 ) -> str:
     """Under a cell's sentence: the final answer's probability, unchanged and changed, here and in the end."""
-    text = f"{as_code(final)} has {_percent(end[1])} in the end, unchanged {_percent(end[0])}"
+    text = f"{as_code(final)} has {percent(end[1])} in the end, unchanged {percent(end[0])}"
     if last:
         return f"{text}. Outlines are the unchanged model."
     return (
-        f"{text}; after {place(row_name)} {_percent(here[1])}, unchanged {_percent(here[0])}. Outlines are "
+        f"{text}; after {place(row_name)} {percent(here[1])}, unchanged {percent(here[0])}. Outlines are "
         "the unchanged model."
     )
 
@@ -132,13 +132,13 @@ def distribution(
     if first.id == end.id:
         text = (
             f"Stopped after {place(row_name)} the model would say {as_code(first.shown)}, as in the end, "
-            f"with {_percent(first.here)} instead of {_percent(first.final)}. "
+            f"with {percent(first.here)} instead of {percent(first.final)}. "
         )
     else:
         text = (
             f"Stopped after {place(row_name)} the model would say {as_code(first.shown)} "
-            f"({_percent(first.here)}; in the end rank {first.final_rank:,}). Its final answer "
-            f"{as_code(end.shown)} stands at rank {end.here_rank:,} there, with {_percent(end.here)}. "
+            f"({percent(first.here)}; in the end rank {first.final_rank:,}). Its final answer "
+            f"{as_code(end.shown)} stands at rank {end.here_rank:,} there, with {percent(end.here)}. "
         )
     return text + (
         f"The entropy is {_bits(entropy)} here and {_bits(final_entropy)} in the end; the distance to the "
@@ -151,8 +151,8 @@ def followed(
 ) -> str:
     """Under the curves, of a token that peaks in the middle; `default`: nobody has pinned any."""
     text = (
-        f"{as_code(shown)} peaks and loses: {_percent(peak)} after {place(peak_row)} (rank {best_rank:,}), "
-        f"{_percent(end)} in the end (rank {rank:,})."
+        f"{as_code(shown)} peaks and loses: {percent(peak)} after {place(peak_row)} (rank {best_rank:,}), "
+        f"{percent(end)} in the end (rank {rank:,})."
     )
     return text + (" " + LEADERS if default else "")
 
@@ -166,13 +166,6 @@ ROWS = (
 CURVES = "The followed tokens at each depth: their probability, and their rank in the whole vocabulary."
 CELL = "The ten first of the selected row and of the last, in both."
 GRID = "Every cell that has been read. kl_bits: distance to the end; it is 0 in the last row."
-
-
-def _percent(share: float) -> str:
-    """What is not certain never reads as if it were."""
-    if 0.9995 <= share < 1:
-        return "more than 99.9 %"
-    return f"{significant(100 * share, 3 if share >= 0.995 else 2)} %"
 
 
 def _bits(bits: float) -> str:

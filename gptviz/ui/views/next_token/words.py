@@ -3,7 +3,7 @@
 import math
 
 from gptviz.analysis.next_token import Entropy
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.ui.words import as_code
 
@@ -52,10 +52,6 @@ def came_next(token: str, probability: float, rank: int, was: tuple[float, int] 
         f"{start}changed model gave it {percent(probability)}, rank {rank:,}; the unchanged one "
         f"{percent(was[0])}, rank {was[1]:,}."
     )
-
-
-def percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"
 
 
 def uncertainty(entropy: Entropy, kept: int, was: Entropy | None = None) -> str:

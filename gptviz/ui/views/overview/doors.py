@@ -15,6 +15,7 @@ from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.overview import Glance, folded, glance, sites
 from gptviz.analysis.overview import around as tokens_around
 from gptviz.config import GPTConfig
+from gptviz.digits import percent
 from gptviz.figures import head_grid
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode
@@ -231,7 +232,7 @@ def _next_token(
                 "shown": shown,
                 "id": int(row.id),
                 "probability": float(row.probability),
-                "percent": words.percent(row.probability),
+                "percent": percent(row.probability),
                 "title": words.bar(shown, row.probability, ghost),
                 "ghost": ghost,
             }

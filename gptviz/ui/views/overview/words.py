@@ -1,6 +1,6 @@
 """The Overview's sentences: numbers in, text out. Tokens come as the screen shows them."""
 
-from gptviz.digits import significant
+from gptviz.digits import percent, significant
 from gptviz.ui.words import as_code
 
 
@@ -32,10 +32,6 @@ def the_way(emb_dim: int, n_layers: int, n_heads: int) -> str:
         "and what each makes is added to the row: that is the residual stream. Click a picture to look "
         "inside; click a token above to follow that one; type a text of your own."
     )
-
-
-def percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"
 
 
 # ---- under the small pictures: every second piece is a token ----

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gptviz.analysis.patching import SHARES_FROM
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.ui.words import as_code
 
 DENOISING, NOISING = "denoising", "noising"
@@ -116,11 +116,6 @@ def _short(way: str, effect: float) -> str:
         return _change(effect)
     wanted = effect > 0 if way == DENOISING else effect < 0
     return f"{percent(abs(effect))}" if wanted else f"{percent(abs(effect))} the other way"
-
-
-def percent(share: float) -> str:
-    """A share of the distance between the two texts."""
-    return f"{significant(100 * share, 2)} %"
 
 
 def then(way: str, what: str, effect: float) -> str:

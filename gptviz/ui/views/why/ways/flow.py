@@ -5,6 +5,7 @@ import streamlit as st
 import torch
 
 from gptviz.analysis.shapes import run_first_block
+from gptviz.digits import percent
 from gptviz.figures.flow import depth_map, flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui.shell.details import in_code, in_numbers, program
@@ -100,7 +101,7 @@ def _graph(scene: Scene, labels: list[str], threshold: float) -> None:
         flow_graph(graph.edges, labels, scene.position, layers, scene.mode),
         key="why_flow",
         alt=f"What flows into the stream of {labels[scene.position]}, edges of more than "
-        f"{words.percent(threshold)}",
+        f"{percent(threshold)}",
         which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
     )
     st.caption(words.graph_counted(len(graph.edges), threshold, graph.left_out, scaled))

@@ -1,10 +1,9 @@
 """The sentences of the panels on paths, flow and agreement: numbers in, Markdown out."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.ui.words import Place, compared_with, towards
 
 
@@ -226,14 +225,6 @@ AGREEMENT_TABLE = (
 
 def _logits(value: float) -> str:
     return f"**{significant(value)}** logits"
-
-
-def percent(share: float) -> str:
-    """ "2 %", "2.5 %", "14 %", "0.031 %": two digits that mean something."""
-    value = 100 * share
-    if math.isclose(value, round(value), abs_tol=1e-9):
-        return f"{value:.0f} %"
-    return f"{significant(value, 2)} %"
 
 
 def _listed(names: Sequence[str]) -> str:
