@@ -21,6 +21,7 @@ from gptviz.ui.models.room import room
 from gptviz.ui.worker import Worker
 from tests.checkpoints import makers
 from tests.checkpoints.hostile import HOSTILE
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -192,15 +193,6 @@ def test_one_of_each_visitor_and_so_many_in_all_in_the_order_in_which_they_came(
     for thread in threads:
         thread.join()
     assert not line._tickets
-
-
-def until(condition):
-    pause = threading.Event()
-    for _ in range(3000):
-        if condition():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never came to that")
 
 
 def test_a_line_that_is_too_long_is_refused_and_left_by_who_goes():

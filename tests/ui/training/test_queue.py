@@ -10,6 +10,7 @@ from gptviz.training.live import begin, train
 from gptviz.ui.root import TRAININGS, UPLOADS, Root, sweep
 from gptviz.ui.training.queue import MOST_OF_ONE, Queue
 from tests.training.live.conftest import tiny
+from tests.waiting import until
 
 
 class Played:
@@ -42,16 +43,6 @@ def played():
     queue = Queue(1, 10**9, launch)
     yield queue, workers
     queue.close()
-
-
-def until(condition):
-    """Threads of the queue come to it in their own time."""
-    pause = threading.Event()
-    for _ in range(3000):
-        if condition():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never came to that")
 
 
 def test_ten_visitors_train_in_the_order_in_which_they_came(played):
