@@ -30,13 +30,16 @@ FLOORS = [
     {"past"},
     {"one_token"},
     {"kernels", "fast_attention", "blank", "initial"},
+    {"both"},
     {"config", "model", "digits", "disk_cache", "leash", "progress", "sizes", "weights"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # the rooms of `ui`, in the same way: views -> shell -> runs -> models, components -> what all may use
 UI_FLOORS = [
+    {"pages"},
     {"views", "serving"},
+    {"sheet"},
     {"shell"},
     {"measuring"},
     {"runs", "training"},

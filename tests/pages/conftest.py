@@ -10,15 +10,14 @@ from streamlit.testing.v1 import AppTest
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
-
-ROOT = Path(__file__).resolve().parents[2]
+from gptviz.ui.shell.navigation import page_file
 
 RunPage = Callable[..., AppTest]
 
 
 def run_page(name: str, **query: object) -> AppTest:
-    """Run `pages/<name>.py` as the address `/<name>?<query>` would; fails if the page raised."""
-    at = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=240)
+    """Run a page's script as the address `/<name>?<query>` would; fails if the page raised."""
+    at = AppTest.from_file(str(page_file(name)), default_timeout=240)
     for key, value in query.items():
         at.query_params[key] = str(value)
     at.run()

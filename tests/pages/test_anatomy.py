@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from gptviz.analysis.anatomy import anatomy, tensor_table
 from gptviz.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.ui.shell.navigation import PAGES_DIR
+from gptviz.ui.shell.navigation import UI
 from gptviz.ui.views.anatomy.form import MOST, PRESETS
 from gptviz.ui.views.anatomy.snippet import tensor_sizes
 from tests.specs import charts
@@ -223,7 +223,7 @@ def test_in_code_is_the_same_picture(capsys, config):
 
 
 def test_the_form_survives_another_page():
-    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240).run()
+    at = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240).run()
     at = form(at.switch_page("pages/anatomy.py").run(), n_layers=9)
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/anatomy.py").run()

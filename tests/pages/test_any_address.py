@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
+from gptviz.ui.shell.navigation import PAGES, UI, page_file
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
@@ -137,13 +137,13 @@ CHOSEN = {
 def test_no_choice_changes_when_a_page_is_turned():
     """In one visit through all pages, and then from each to each that draws a widget of the same choice: to
     Streamlit it is another one there, and after a page's first run it holds a choice otherwise than later."""
-    at = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240)
+    at = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
     for name, value in CHOSEN.items():
         at.query_params[name] = value
     drawn = {}
 
     def turn(name):
-        at.switch_page(str(PAGES_DIR / f"{name}.py")).run()
+        at.switch_page(str(page_file(name))).run()
         assert not at.exception, (name, at.exception[0].message)
         said = {
             key: value[-1] if isinstance(value, list) else value for key, value in at.query_params.items()

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz.figures.head_grid import mosaic
 from gptviz.ui.shell.examples import EXAMPLES
-from gptviz.ui.shell.navigation import PAGES, PAGES_DIR
+from gptviz.ui.shell.navigation import PAGES, UI, page_file
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.overview.doors import DOORS
 from tests.conftest import WITHOUT_TEXT
@@ -32,7 +32,7 @@ def component(at, key):
 
 
 def test_every_page_has_its_file():
-    assert sorted(path.stem for path in PAGES_DIR.glob("*.py")) == sorted(PAGES)
+    assert all(page_file(name).is_file() for name in PAGES)
 
 
 def test_a_first_visitor_sees_something(run_page):
@@ -174,7 +174,7 @@ def test_an_example_is_one_click_away(run_page, number):
 def test_every_page_runs_without_its_router_and_through_it(run_page, name):
     at = run_page(name, text="One two three one two", token=3)
     assert at.title[0].value == PAGES[name][0]
-    routed = AppTest.from_file(str(PAGES_DIR.parent / "app.py"), default_timeout=240)
+    routed = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
     routed.query_params["text"] = "One two three one two"
     routed.run()
     assert not routed.exception

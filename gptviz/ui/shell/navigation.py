@@ -1,6 +1,6 @@
 """Which pages there are, and the way between them.
 
-A page is a file of `pages/` whose name is its address. Streamlit can run such a file without
+A page is a script of `gptviz/ui/pages` whose name is its address. Streamlit can run such a file without
 `app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
 calls, and `page()` as well when nobody did: see `ensure_navigation`.
 """
@@ -12,7 +12,7 @@ import streamlit as st
 
 from gptviz.ui.shell import state
 
-PAGES_DIR = Path(__file__).resolve().parents[3] / "pages"
+UI = Path(__file__).resolve().parents[1]
 
 # section -> file name -> (title, Material icon, the question that the page answers); the first is at "/"
 SECTIONS = {
@@ -124,6 +124,12 @@ def page_target(name: str) -> st.Page:
     return page
 
 
+def page_file(name: str) -> Path:
+    """The script of a page; a page with parts is a folder, whose script is its `__main__.py`."""
+    places = (UI / "pages" / f"{name}.py", UI / "pages" / name / "__main__.py")
+    return next((place for place in places if place.exists()), UI.parents[1] / "pages" / f"{name}.py")
+
+
 def page_title(name: str) -> str:
     """What the page called `name` is called on the screen."""
     return PAGES[name][0]
@@ -142,4 +148,4 @@ def _pages() -> dict[str, st.Page]:
 
 
 def _page(name: str, **options: Any) -> st.Page:
-    return st.Page(PAGES_DIR / f"{name}.py", title=PAGES[name][0], **options)
+    return st.Page(page_file(name), title=PAGES[name][0], **options)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gptviz import Edit
-from gptviz.ui.views.same import alike, same
+from gptviz.ui.shell.same import alike, same
 from tests.golden_files import check
 
 LABELS = ["The", "·cat", "·sat"]

@@ -19,11 +19,11 @@ from gptviz.ui.components.matrix import ATTENDS, MASKED, Panel, attention_panel,
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.shown import scene_of
 from gptviz.ui.shell.state import HEAD
 from gptviz.ui.views.attention import change_words, comparing
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import MASS, picker
-from gptviz.ui.views.shown import scene_of
 from gptviz.ui.views.window import window
 
 SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs

@@ -22,13 +22,13 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.views.both import both
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.embeddings import words
 from gptviz.ui.views.embeddings.snippet import embedding_rows as rows_in_python
-from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code, show_id, term
 
 KEEP = ("tok_emb", "pos_emb", "embed")

@@ -23,6 +23,7 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
@@ -32,7 +33,6 @@ from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.feed_forward import sample, tables, words
 from gptviz.ui.views.feed_forward.snippet import writes
 from gptviz.ui.views.index_input import index_input
-from gptviz.ui.views.same import alike, why_same
 from gptviz.ui.words import as_code, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)

@@ -18,14 +18,14 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.both import both
 from gptviz.ui.views.dimension import dimension_input
 from gptviz.ui.views.layernorm import tables, words
 from gptviz.ui.views.layernorm.snippet import before_and_after
-from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code
 
 KEEP = ("resid_pre", "resid_mid", "resid_post")

@@ -26,10 +26,10 @@ from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
+from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
-from gptviz.ui.views.same import alike
 from gptviz.ui.words import show_id
 
 # what happens to a text, in order; the three of `BLOCK` again in every block

@@ -23,6 +23,7 @@ from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import heads
@@ -30,7 +31,6 @@ from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
 from gptviz.ui.views.next_token.derived import mean_loss, prompt_surprises
 from gptviz.ui.views.positions import tables, words
-from gptviz.ui.views.same import alike
 from gptviz.ui.words import show_id
 
 WHAT = Param("pos_what", str, "shuffle", if_there)

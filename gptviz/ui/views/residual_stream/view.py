@@ -20,7 +20,9 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE
 from gptviz.ui.views.block import block_input
@@ -28,8 +30,6 @@ from gptviz.ui.views.both import both
 from gptviz.ui.views.change import Part, menu
 from gptviz.ui.views.residual_stream import tables, words
 from gptviz.ui.views.residual_stream.snippet import ladder as ladder_in_python
-from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.words import as_code
 
 KEEP = numbers.SITES

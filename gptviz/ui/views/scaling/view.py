@@ -14,12 +14,12 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.heads import changed_in
-from gptviz.ui.views.same import alike, why_same
 from gptviz.ui.views.scaling import measuring, regularizing, words
 from gptviz.ui.views.scaling.snippet import sizes
 

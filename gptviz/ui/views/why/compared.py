@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from gptviz import Run
 from gptviz.analysis import shares as numbers
 from gptviz.figures.ghosts import UNCHANGED
+from gptviz.ui.shell.same import alike, why_same
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.same import alike, why_same
-from gptviz.ui.views.shown import DIFFERENCE
+from gptviz.ui.shell.shown import DIFFERENCE
 from gptviz.ui.views.target import top
 from gptviz.ui.views.why import derived, words
 from gptviz.ui.views.why.chosen import Chosen

@@ -16,12 +16,12 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.shown import SHOWN, scene_of, shown_input
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views import target
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
 from gptviz.ui.views.change import menu
-from gptviz.ui.views.shown import SHOWN, scene_of, shown_input
 from gptviz.ui.views.why import compared, derived, muting, words
 from gptviz.ui.views.why.chosen import PART, Chosen, choose, parts_of
 from gptviz.ui.views.why.derived import Shares, Sources

@@ -1,0 +1,62 @@
+"""Both: what one function gives of the run on the screen and, if something is changed, of the plain model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from gptviz.digits import fixed, percent, significant
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Both(Generic[T]):
+    """`now` is of the run on the screen; `was` of the unchanged model, None where nothing is changed."""
+
+    now: T
+    was: T | None = None
+
+    @property
+    def all(self) -> tuple[T, ...]:
+        """Those that there are, the unchanged one first."""
+        return (self.now,) if self.was is None else (self.was, self.now)
+
+    def map(self, function: Callable[[T], S]) -> "Both[S]":
+        """What the function gives of each."""
+        return Both(function(self.now), None if self.was is None else function(self.was))
+
+    @property
+    def moved(self) -> bool:
+        """Whether the two differ, by more than rounding where they are numbers."""
+        return self.was is not None and not alike(self.now, self.was)
+
+    def __format__(self, digits: str) -> str:
+        """In a sentence: "0.988", and of a changed run "0.988 (unchanged 1.02)".
+
+        `digits` is how many mean something ("3"), how many decimals (".2") or "%"; a text has none.
+        """
+        now, *_ = written = [_written(value, digits) for value in (self.now, *self.all)]
+        return f"{now} (unchanged {written[1]})" if self.moved and now != written[1] else now
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values are the same, up to rounding where they are numbers (arrays, tables, floats)."""
+    if isinstance(a, str) or a is None or b is None:
+        return bool(a == b)
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype.kind not in "fiub":
+        return a.shape == b.shape and bool((a == b).all())
+    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
+
+
+def _written(value: Any, digits: str) -> str:
+    if isinstance(value, str):
+        return value
+    if digits == "%":
+        return percent(float(value))
+    if digits.startswith("."):
+        return fixed(float(value), int(digits[1:]))
+    return significant(float(value), int(digits or 3))
