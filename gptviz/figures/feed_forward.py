@@ -15,8 +15,8 @@ from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_stroke
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.marks import across, heading, line
-from gptviz.figures.norms import LABELLED_COLUMNS
 from gptviz.figures.theme import MARGIN, Mode, figure, palette
+from gptviz.figures.token_axis import READABLE, token_ticks
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 
@@ -176,14 +176,10 @@ def unit_over_text(
         "unselected": {"marker": {"opacity": 1}},
         "hovertemplate": f"unit {unit} at `%{{customdata}}` (position %{{x}}): %{{y:.3r}}<extra></extra>",
     }
-    if tokens <= LABELLED_COLUMNS:
-        ticks: dict[str, Any] = {"tickvals": places, "ticktext": shown, "tickangle": -60 if tokens > 5 else 0}
-    else:
-        ticks = {"title": {"text": "position"}}
     layout = {
         "clickmode": "event+select",
-        "bargap": 0.25 if tokens <= LABELLED_COLUMNS else 0,
-        "xaxis": {"showgrid": False, "range": [-0.6, tokens - 0.4], "fixedrange": True} | ticks,
+        "bargap": 0.25 if tokens <= READABLE else 0,
+        "xaxis": {"showgrid": False, "range": [-0.6, tokens - 0.4], "fixedrange": True} | token_ticks(shown),
         "yaxis": {"title": {"text": "activation"}, "fixedrange": True},
         "shapes": [across(0, line(colors.quiet, 1))],
     }

@@ -11,9 +11,10 @@ from gptviz.digits import weight
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats
 from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import token_categories
 from gptviz.figures.token_graph import Edge, Line, Node, token_graph
 
-LABELLED_COLUMNS = 60  # tokens across a page; above it positions are written
+ACROSS = 60  # tokens that are readable across a page
 
 
 def flow_graph(
@@ -81,10 +82,6 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
     shown = [html.escape(label, quote=False) for label in labels[:n]]
     names = ["tokens", *(f"after block {b}" for b in range(rows - 1))]
     columns = [str(j) for j in range(n)]
-    places = columns[:: max(10, 10 * round(n / 200))]
-    ticks: dict[str, Any] = {"title": {"text": "position"}, "tickvals": places, "ticktext": places}
-    if n <= LABELLED_COLUMNS:
-        ticks = {"tickmode": "linear", "tickangle": -60 if n > 6 else 0}
     plain = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category"}
     heat = {
         "type": "heatmap",
@@ -98,13 +95,11 @@ def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, m
         "showscale": False,
         "hovertemplate": f"%{{z:.3f}} of {shown[position]} comes from<br>"
         "%{x} (position %{customdata}), %{y}<extra></extra>",
-        "xgap": 1 if n <= LABELLED_COLUMNS else 0,
+        "xgap": 1 if n <= ACROSS else 0,
         "ygap": 1,
     }
     layout = {
-        "xaxis": plain
-        | {"range": [-0.5, n - 0.5], "labelalias": dict(zip(columns, shown, strict=True))}
-        | ticks,
+        "xaxis": plain | {"range": [-0.5, n - 0.5]} | token_categories(shown, ACROSS),
         "yaxis": plain | {"tickmode": "linear", "ticksuffix": "  ", "range": [-0.5, rows - 0.5]},
         "annotations": [
             {

@@ -18,8 +18,8 @@ from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_curve
 from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
 from gptviz.figures.marks import across, frame, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import READABLE, token_categories
 
-LABELLED_COLUMNS = 40  # tokens along half a page; above it positions are written
 QUANTITIES = ("variance", "mean")
 
 
@@ -87,7 +87,7 @@ def norm_grids(
                 "coloraxis": "coloraxis",
                 "xaxis": x[0],
                 "yaxis": y[0],
-                "xgap": 1 if tokens <= LABELLED_COLUMNS else 0,
+                "xgap": 1 if tokens <= READABLE else 0,
                 "ygap": 1,
             }
         )
@@ -95,8 +95,7 @@ def norm_grids(
             "domain": [0, 0.485] if number == 1 else [0.515, 1],
             "anchor": y[0],
             "range": [-0.5, tokens - 0.5],
-            "labelalias": dict(zip(columns, shown, strict=True)),
-            **column_labels(tokens),
+            **token_categories(shown),
         }
         layout[y[1]] = common | {
             "range": [rows - 0.5, -0.5],
@@ -137,15 +136,6 @@ def _grid_scale(limit: float, quantity: str, mode: Mode, times: bool) -> dict[st
         powers = np.floor(limit) * np.arange(-1, 2)  # as many as a phone has room for
         bar["tickvals"], bar["ticktext"] = powers, [significant(10.0**power, 1) for power in powers]
     return {**scale, "colorbar": bar}
-
-
-def column_labels(tokens: int) -> dict[str, object]:
-    """Tokens below their columns, as many as there is room for; of more than a few, positions."""
-    if tokens <= LABELLED_COLUMNS:
-        return {"tickangle": -60 if tokens > 5 else 0}
-    step = 10 if tokens <= 128 else 32 if tokens <= 512 else 128
-    places = [str(i) for i in range(0, tokens, step)]
-    return {"tickvals": places, "ticktext": places, "tickangle": 0, "title": {"text": "position"}}
 
 
 def norm_depth(

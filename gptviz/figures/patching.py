@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import BAR, Floats, signed_axis
 from gptviz.figures.marks import frame, heading, line
-from gptviz.figures.shares import LABELLED_TOKENS, ROW, token_ticks
+from gptviz.figures.shares import ROW
 from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import READABLE, token_ticks
 
 Cells = Iterable[tuple[int, int]]  # (row, column)
 TINT = 0.16  # how much of the accent lies over what a patch reaches
@@ -128,7 +129,7 @@ _PLAIN: dict[str, Any] = {"showgrid": False, "fixedrange": True, "ticks": "", "t
 def _cells(
     values: Floats, customdata: list[list[str]], says: str, unchanged: Floats | None
 ) -> dict[str, Any]:
-    gap = 1 if values.shape[1] <= 2 * LABELLED_TOKENS else 0
+    gap = 1 if values.shape[1] <= 2 * READABLE else 0
     beside: dict[str, Any] = {}
     if unchanged is not None:
         says += ", in the unchanged model %{hovertext}"

@@ -16,9 +16,9 @@ from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars
 from gptviz.figures.heatmaps import BAR, Floats, share_axis, signed_axis
 from gptviz.figures.marks import frame, line, upright
 from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import READABLE, token_ticks
 
 ROW = 25  # pixels of a bar, or of a row of a grid
-LABELLED_TOKENS = 40  # above it an axis has positions
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 
 
@@ -205,7 +205,7 @@ def source_map(
         "customdata": [names] * heads,
         "hovertemplate": f"%{{customdata}} {gives} %{{z:.3f}} through head %{{y}}<extra></extra>",
         "coloraxis": "coloraxis",
-        "xgap": 1 if n <= LABELLED_TOKENS else 0,
+        "xgap": 1 if n <= READABLE else 0,
         "ygap": 1,
     }
     totals = np.nansum(seen, axis=1)
@@ -241,15 +241,6 @@ def source_map(
         traces.append(ghost_bars(x, old, mode, said, yaxis="y2"))
         layout |= {"barmode": "overlay"}
     return figure(traces, layout, mode, height=below + above + 20 + BAR + 70, t=BAR + 6)
-
-
-def token_ticks(shown: Sequence[str]) -> dict[str, Any]:
-    """An axis of tokens: each by its name while there is room, then positions."""
-    n = len(shown)
-    if n <= LABELLED_TOKENS:
-        return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if n > 5 else 0}
-    step = 10 if n <= 128 else 32 if n <= 512 else 128
-    return {"tickvals": np.arange(0, n, step), "title": {"text": "position"}, "tickangle": 0}
 
 
 def direct_and_total(found: pd.DataFrame, opened: tuple[int, int], mode: Mode, named: int = 5) -> Figure:

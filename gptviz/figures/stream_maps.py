@@ -16,8 +16,8 @@ from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis, upper_half
 from gptviz.figures.marks import frame, heading, line
-from gptviz.figures.norms import LABELLED_COLUMNS, column_labels
 from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import READABLE, token_categories
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 RIGHT = 0.97  # of the paper: where a scale ends, whose last number needs room
@@ -152,7 +152,7 @@ def two_maps(
                 "coloraxis": "coloraxis" if number == 1 else "coloraxis2",
                 "xaxis": x[0],
                 "yaxis": y[0],
-                "xgap": 1 if tokens <= LABELLED_COLUMNS else 0,
+                "xgap": 1 if tokens <= READABLE else 0,
                 "ygap": 1 if rows <= NAMED_ROWS else 0,
             }
         )
@@ -160,10 +160,7 @@ def two_maps(
             "domain": [start, start + 0.485],
             "anchor": y[0],
             "range": [-0.5, tokens - 0.5],
-            "labelalias": dict(
-                zip(columns, (html.escape(t, quote=False) for t in table.labels), strict=True)
-            ),
-            **column_labels(tokens),
+            **token_categories([html.escape(t, quote=False) for t in table.labels]),
         }
         layout[y[1]] = common | {
             "range": [rows - 0.5, -0.5],

@@ -106,7 +106,7 @@ def test_a_map_of_shares(trace, model):
     assert fig["data"][0]["y"] == ["tokens", "after block 0", "after block 1", "after block 2"]
     assert fig["layout"]["xaxis"]["labelalias"]["1"] == "&lt;b&gt;"
     long = spec(depth_map(np.full((4, 200), 1 / 200, np.float32), ["x"] * 200, 199, "what", "light"))
-    assert long["layout"]["xaxis"]["ticktext"][:2] == ["0", "10"]
+    assert long["layout"]["xaxis"]["ticktext"][:2] == ["0", "32"]
 
 
 def test_ranks_and_their_likeness(trace, model):

@@ -13,7 +13,7 @@ from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.expansion import expansion
 from gptviz.figures.feed_forward import gelu_dots, unit_over_text
-from gptviz.figures.norms import LABELLED_COLUMNS
+from gptviz.figures.token_axis import READABLE
 from gptviz.model import GELU, FeedForward
 from gptviz.reduction import Reduction
 from gptviz.trace import Token, Trace
@@ -205,7 +205,7 @@ def _over_text(scene: Scene, block: int, unit: int) -> None:
         on_select=lambda: _pick_token(scene),
         which=(f"block{block}", f"unit{unit}"),
     )
-    if len(labels) > LABELLED_COLUMNS:  # a shorter text stands under the bars as it is
+    if len(labels) > READABLE:  # a shorter text stands under the bars as it is
         places = np.argsort(-activations, kind="stable")[:HERE].tolist()
         st.html(tables.excerpts([(float(activations[i]), labels, i, f"position {i}") for i in places]))
 
