@@ -29,8 +29,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gptviz.config import GPTConfig
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
 from tests.test_model import to_hugging_face

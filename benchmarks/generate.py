@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import gptviz
 from benchmarks.capture import BookModel, memory_kib, random_ids
-from gptviz import kernels
-from gptviz.config import GPTConfig
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import past_bytes
+from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.past import past_bytes
 from gptviz.tokenizer import get_encoding
 from tests.test_model import to_hugging_face
 

@@ -23,8 +23,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import gptviz
-from gptviz import forward
 from gptviz.analysis.knock_out import MutedPart, batches, parts_of
+from gptviz.engine import forward
 from gptviz.model import GPTModel
 
 STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")

@@ -7,7 +7,7 @@ import torch
 
 import gptviz
 from gptviz import LanguageModel, Trace
-from gptviz.sample import windows
+from gptviz.engine.sample import windows
 
 TOKENS, TEXTS = 64, 3
 EDITS: list[list[str]] = [

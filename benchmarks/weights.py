@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 import gptviz
-from gptviz.weights import fingerprint
+from gptviz.engine.weights import fingerprint
 
 TEXT = "The old miller told the children about the sea, and the children asked him for more of it."
 ROUNDS = 100

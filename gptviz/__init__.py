@@ -7,17 +7,17 @@ t = lm.trace("The cat sat on the mat")
 t["attn", 3]  # (H, T, T)
 """
 
-from gptviz.capture import CaptureError
 from gptviz.checkpoints import CheckpointError
-from gptviz.config import GPTConfig
-from gptviz.edits import Edit
-from gptviz.language_model import LanguageModel
+from gptviz.engine.capture import CaptureError
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.run import Run
+from gptviz.engine.sites import SITES
+from gptviz.engine.trace import Token, Trace
 from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.reduction import Reduction
-from gptviz.run import Run
-from gptviz.sites import SITES
-from gptviz.trace import Token, Trace
 
 __all__ = [
     "GPT_CONFIG_124M",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gptviz.checkpoints.folder import read_config
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.loading import ASSETS, KNOWN_MODELS, on_disk
 from gptviz.model import GPT_CONFIG_124M
 

@@ -13,9 +13,9 @@ from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, re
 from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
-from gptviz.config import GPTConfig
-from gptviz.initial import init_weights
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.initial import init_weights
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json

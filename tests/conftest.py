@@ -14,8 +14,8 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import gptviz
-from gptviz.config import GPTConfig
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPTModel
 from gptviz.tokenizer import get_encoding
 

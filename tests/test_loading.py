@@ -7,7 +7,7 @@ import gptviz
 from gptviz import loading
 from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import HeadsMissing, TokenizerMissing
-from gptviz.generate import generate
+from gptviz.engine.generate import generate
 from gptviz.training.loop import TrainingRun
 from gptviz.training.recipe import Recipe
 from tests.checkpoints import makers

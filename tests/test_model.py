@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import (
     GELU,
     GPT_CONFIG_124M,

@@ -19,9 +19,9 @@ from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of, source_tokens
 from gptviz.analysis.flow import token_flow
 from gptviz.analysis.rollout import means, rollout
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import OneToken
-from gptviz.trace import Trace
 
 WITHOUT_PASSES = ("attention", "rollout", "contribution", "attribution")
 MUTING = "muting"

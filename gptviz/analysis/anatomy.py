@@ -12,8 +12,8 @@ from functools import lru_cache
 import pandas as pd
 import torch
 
-from gptviz.blank import blank_model
-from gptviz.config import GPTConfig
+from gptviz.engine.blank import blank_model
+from gptviz.engine.config import GPTConfig
 
 PARTS = (
     "token embedding",

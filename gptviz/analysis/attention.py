@@ -16,7 +16,7 @@ import torch
 from gptviz.model import GPTModel
 
 if TYPE_CHECKING:
-    from gptviz.trace import Trace
+    from gptviz.engine.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,13 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz import kernels
 from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Trace
+from gptviz.fast import kernels
 from gptviz.model import GPTModel
-from gptviz.reduction import Reduction
 from gptviz.tokenizer.one import OneToken
-from gptviz.trace import Trace
 
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
 """An edit here makes the stream another than the sum of what the parts wrote."""

@@ -30,8 +30,8 @@ import pandas as pd
 
 from gptviz.analysis.circuit_passes import Head, Passes, Values, all_heads
 from gptviz.analysis.knock_out import Target
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
 
 WAYS = ("remove", "add")
 WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction

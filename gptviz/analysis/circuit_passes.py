@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from gptviz.analysis.against import difference
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.knock_out import BATCH_NUMBERS, Target, check
-from gptviz.edits import Edit
-from gptviz.forward import Hook, hidden_from, logits_of
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
-from gptviz.sample_means import sample_means
+from gptviz.engine.edits import Edit
+from gptviz.engine.forward import Hook, hidden_from, logits_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.engine.sample_means import sample_means
 
 Head = tuple[int, int]  # (block, head)
 Values = NDArray[np.float64]

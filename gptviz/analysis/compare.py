@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.analysis.moved import total_variation
+from gptviz.engine.trace import Token, Trace
 from gptviz.tokenizer import named_bytes
-from gptviz.trace import Token, Trace
 
 ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order gives as much
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 import pandas as pd
 import torch
 
-from gptviz import forward, kernels
-from gptviz.language_model import LanguageModel
+from gptviz.engine import forward
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.fast import kernels
 from gptviz.model import TransformerBlock
-from gptviz.progress import Progress
 
 ROWS = 2048  # tokens of the vocabulary at a time: some milliseconds under the lock
 TOP = 5

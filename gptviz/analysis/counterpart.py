@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz import forward, kernels
-from gptviz.language_model import LanguageModel
+from gptviz.engine import forward
+from gptviz.engine.language_model import LanguageModel
+from gptviz.fast import kernels
 from gptviz.tokenizer import has_token, token_bytes
 
 MOST = 64  # tokens that are tried: the last ones

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gptviz.config import GPTConfig
-from gptviz.past import past_bytes
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.past import past_bytes
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gptviz import forward
-from gptviz.language_model import LanguageModel
-from gptviz.past import Past
+from gptviz.engine import forward
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import Past
 
 
 def written_again(

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.digits import fixed
-from gptviz.trace import Token, Trace
+from gptviz.engine.trace import Token, Trace
 
 Rows = NDArray[np.float32]
 Measure = Literal["cosine", "dot"]

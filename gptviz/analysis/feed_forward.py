@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.attribution import direct_effects
 from gptviz.analysis.norms import find_norm, norm_steps
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Trace
 from gptviz.model import GELU, GPTModel
-from gptviz.reduction import Reduction
-from gptviz.trace import Trace
 
 Floats = NDArray[np.float64]
 

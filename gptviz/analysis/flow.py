@@ -22,8 +22,8 @@ import torch
 
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.readings import rows_of_attention, tensor
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
-from gptviz.trace import Trace
 
 EPS = 1e-5  # theirs: the least that a part counts
 SITES = ("q", "k", "v", "resid_pre", "resid_mid", "mlp_out", "resid_post")

@@ -26,10 +26,10 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
 from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
 from gptviz.analysis.random_repeats import random_repeats
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
-from gptviz.reduction import Reduction
-from gptviz.sample import Window, long_passages, windows
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.sample import Window, long_passages, windows
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64

@@ -16,9 +16,9 @@ from gptviz import disk_cache
 from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
 from gptviz.analysis.head_general import distance_sums, kept_under, sample_windows
 from gptviz.analysis.head_scores import is_mark
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
-from gptviz.sample import Window
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.engine.sample import Window
 
 VERSION = 1  # of the formulas
 PAIRS = 20

@@ -39,7 +39,7 @@ from gptviz.analysis.head_scores import (
 )
 
 if TYPE_CHECKING:
-    from gptviz.trace import Trace
+    from gptviz.engine.trace import Trace
 
 
 @dataclass(frozen=True)

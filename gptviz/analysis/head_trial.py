@@ -5,7 +5,7 @@ is replaced on passages that follow themselves, and on the same passages after a
 are predicted at the same positions, and only what stood before differs. Beside it the same is done to up to
 five other heads of its block, drawn at random.
 
-What stands in its place is zero, and then the head's mean over the sample (`gptviz.sample_means`). A verdict
+What stands in its place is zero, and then the head's mean over the sample (`sample_means`). A verdict
 may turn with this baseline: zero takes the head's mean away as well, which later parts have learnt to expect.
 (Without block 0's head 1 the bundled model breaks on any text by zero, but by the mean mostly on repeats.) So
 both must say the same; where they do not, the trial is not decided.
@@ -44,10 +44,10 @@ from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.analysis.trial_passes import Change
 from gptviz.analysis.trial_passes import losses as losses_of
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
-from gptviz.sample import long_passages
-from gptviz.sample_means import sample_means
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.engine.sample import long_passages
+from gptviz.engine.sample_means import sample_means
 
 VERSION = 3  # of the formulas
 PASSAGES, LENGTH, OTHERS = 10, 64, 5

@@ -22,14 +22,14 @@ import torch
 
 from gptviz.analysis.against import Against, both_ids, difference
 from gptviz.analysis.attribution import position_of
-from gptviz.edits import Edit
-from gptviz.forward import Hook, hidden_from, logits_of
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
-from gptviz.sample_means import sample_means
+from gptviz.engine.edits import Edit
+from gptviz.engine.forward import Hook, hidden_from, logits_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.engine.sample_means import sample_means
+from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
-from gptviz.trace import Trace
 
 BASELINES = ("zero", "mean", "sample")
 COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
@@ -69,7 +69,7 @@ def knock_out(
     is the token's logit minus the mean of all logits, or minus that of `against`: a logit alone supports
     nothing (`gptviz.analysis.against`). `probability` is the token's. A muted part gives "zero", or with
     `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike; with
-    "sample" its mean over a sample of text in the model without edits (`gptviz.sample_means`).
+    "sample" its mean over a sample of text in the model without edits (`gptviz.engine.sample_means`).
     `effect` is `logit` minus that of the model as it is: below zero where the token loses by the muting.
 
     Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,

@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.config import GPTConfig
-from gptviz.forward import logits_of, running
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.forward import logits_of, running
+from gptviz.engine.sites import Key
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
-from gptviz.sites import Key
-from gptviz.trace import Trace
 
 TOP = 10  # tokens of a cell
 KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.analysis.attribution import position_of, read_at
-from gptviz.reduction import Reduction
-from gptviz.trace import Trace
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Trace
 
 
 @dataclass(frozen=True)

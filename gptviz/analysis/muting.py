@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gptviz import forward
 from gptviz.analysis.against import MEAN, Against, both_ids, direction
-from gptviz.edit_values import without
-from gptviz.language_model import LanguageModel
-from gptviz.sites import SITES
+from gptviz.engine import forward
+from gptviz.engine.edit_values import without
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import SITES
 from gptviz.tokenizer.one import OneToken, one_token
 
 PASS_TOKENS = 2048  # in one batch, at most (a text of more is a batch alone),

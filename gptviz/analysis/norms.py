@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.layer_norms import Norm, NormStatistics, norms_of
+from gptviz.engine.layer_norms import Norm, NormStatistics, norms_of
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
-from gptviz.trace import Trace
 
 Vector = NDArray[np.float64]  # (D,)
 

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.embeddings import embedding_lengths, embedding_parts, shared_scale
-from gptviz.config import GPTConfig
-from gptviz.trace import Token, Trace
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.trace import Token, Trace
 
 SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
 FEED_FORWARD = ("mlp_pre", "mlp_act", "mlp_out")  # of the last block

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from gptviz.config import GPTConfig
-from gptviz.edits import Edit
-from gptviz.forward import Hook, hidden_from, running
-from gptviz.language_model import LanguageModel
-from gptviz.trace import Trace
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit
+from gptviz.engine.forward import Hook, hidden_from, running
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 
 POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
 HEAD_SITES = ("z", "q", "k", "v", "attn")

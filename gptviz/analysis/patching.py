@@ -30,9 +30,9 @@ import torch
 
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
-from gptviz.given import ids_of
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
+from gptviz.engine.given import ids_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 

@@ -19,9 +19,9 @@ from gptviz.analysis import readings
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of
 from gptviz.analysis.readings import Part, Reading
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import OneToken
-from gptviz.trace import Trace
 
 SITES = (*readings.SITES, "resid_post")
 

@@ -8,7 +8,7 @@ is then no induction head, whatever that number is.
 import numpy as np
 
 from gptviz.analysis.copying import ordinary_tokens
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 
 LENGTH = 192  # tokens, or the context
 SHORTEST = 8  # a context below this has no room for a passage twice

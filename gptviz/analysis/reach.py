@@ -9,8 +9,8 @@ values are made side by side, and so are the heads up to the output projection.
 from collections.abc import Collection
 from typing import Literal
 
-from gptviz.edits import Edit
-from gptviz.sites import SITES
+from gptviz.engine.edits import Edit
+from gptviz.engine.sites import SITES
 
 # Why nothing of an edit can be seen at a place: it is made later in the pass, beside it (in another head, or
 # at a site that the other does not read), at later positions, or at others without an attention in between.

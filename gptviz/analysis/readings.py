@@ -16,9 +16,9 @@ import torch
 
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attribution import position_of, reader
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.tokenizer.one import OneToken
-from gptviz.trace import Trace
 
 # What the readings need of a trace; `attn` may be left out for a float32 pass without edits: see `weights`.
 SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.next_token import surprises
-from gptviz.edits import Edit
-from gptviz.language_model import LanguageModel
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.engine.edits import Edit
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 
 LONG, LEAST = 8, 4  # tokens, see `loop`
 

@@ -10,8 +10,8 @@ import torch
 
 from gptviz.analysis.attention import block_mean
 from gptviz.analysis.attribution import position_of
-from gptviz.reduction import Reduction
-from gptviz.trace import Trace
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Trace
 
 # a pass makes these of its weights block by block: 4 MiB a block for 1,024 tokens, where GPT-2's heads are 48
 MEANS = Reduction("mean attention", "attn", block_mean)

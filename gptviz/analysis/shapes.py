@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gptviz import forward, kernels
-from gptviz.language_model import LanguageModel
+from gptviz.engine import forward
+from gptviz.engine.language_model import LanguageModel
+from gptviz.fast import kernels
 
 Shape = tuple[int, ...]
 Shapes = dict[str, tuple[Shape, ...]]  # variable -> the shapes it had, in order

@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
-from gptviz.trace import Trace
 
 Floats = NDArray[np.float64]
 

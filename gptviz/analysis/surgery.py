@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 import torch
 
 from gptviz.analysis.moved import kl_bits
-from gptviz.given import ids_of
-from gptviz.language_model import LanguageModel
-from gptviz.past import Past
+from gptviz.engine.given import ids_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import Past
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from gptviz import kernels
 from gptviz.analysis.knock_out import BATCH_NUMBERS
-from gptviz.forward import Hook, hidden_from, running
-from gptviz.language_model import LanguageModel
+from gptviz.engine.forward import Hook, hidden_from, running
+from gptviz.engine.language_model import LanguageModel
+from gptviz.fast import kernels
 
 WORK = 2**32  # multiply-adds of a batch: about a tenth of a second, in which nobody else has the model
 

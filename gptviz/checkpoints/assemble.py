@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz.blank import blank_model
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.magnitude import LIMIT, SMALLEST, largest_possible
 from gptviz.checkpoints.tensors import Tensors
-from gptviz.config import GPTConfig
+from gptviz.engine.blank import blank_model
+from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
 
 LONGEST_CONTEXT = 32768  # its causal mask alone is 1 GiB

@@ -10,7 +10,7 @@ from pathlib import Path
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, HeadsMissing
 from gptviz.checkpoints.tensors import Tensors
-from gptviz.config import WIDEST, GPTConfig, divisors
+from gptviz.engine.config import WIDEST, GPTConfig, divisors
 
 IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
 SIZES = ("tok_emb.weight", "pos_emb.weight")

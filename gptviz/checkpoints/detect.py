@@ -10,7 +10,7 @@ from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary

@@ -12,7 +12,7 @@ from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hugging_face import read_json
 from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
 from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding, read_vocabulary
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gptviz.checkpoints.hugging_face import WEIGHTS
 from gptviz.checkpoints.tensors import weight_map
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 
 CONFIG = "config.json"
 TOKENIZERS = (("tokenizer.json",), ("vocab.json", "merges.txt"))

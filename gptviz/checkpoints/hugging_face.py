@@ -12,7 +12,7 @@ from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.looks import read_text
 from gptviz.checkpoints.tensors import Tensors, open_tensors
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 
 # in the order in which transformers looks for them
 WEIGHTS = (

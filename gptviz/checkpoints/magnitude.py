@@ -8,7 +8,7 @@ never becomes infinity or NaN. Trained models stay below it by a factor of a mil
 import math
 from collections.abc import Mapping
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 
 LIMIT = 1e37  # of float32's 3.4e38, and bfloat16's: what is left is for rounding
 SMALLEST = 1.2e-38  # float32's; a norm_eps below it is 0, and a LayerNorm of equal numbers divides by it

@@ -11,7 +11,7 @@ from typing import Any
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hugging_face import BLOCK, NORM, QKV
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 
 ARGUMENTS = {
     "vocab_size": "vocab_size",

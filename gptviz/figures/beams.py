@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from gptviz.beams import Beam, Round, ways
 from gptviz.digits import fixed
+from gptviz.engine.beams import Beam, Round, ways
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.marks import line

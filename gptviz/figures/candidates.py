@@ -8,9 +8,9 @@ import torch
 
 from gptviz.analysis.next_token import KEPT, Candidates, rest_of
 from gptviz.digits import fixed
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
-from gptviz.sampling import Sampling
 
 
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:

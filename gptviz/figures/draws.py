@@ -9,9 +9,9 @@ import torch
 
 from gptviz.analysis.next_token import KEPT, Candidates
 from gptviz.digits import fixed
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.candidates import ghost_of, ghost_of_rest, row_sentence
 from gptviz.figures.next_token import probability_text
-from gptviz.sampling import Sampling
 
 
 @dataclass(frozen=True)

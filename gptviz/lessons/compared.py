@@ -2,7 +2,7 @@
 
 A loss a character and a loss a token cannot be compared: a token is several characters. What all of
 them pay for is the text, so each predictor's nats for all of it are divided by its bytes. The text is
-`gptviz.sample`, the beginnings of five books; every byte of it is paid for once. A passage begins after
+`engine.sample`, the beginnings of five books; every byte of it is paid for once. A passage begins after
 line breaks (a GPT's after its end-of-text token), which are context and not paid for.
 """
 
@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gptviz.engine.sample import passages
 from gptviz.lessons.mlp import MLP, Ids
-from gptviz.sample import passages
 from gptviz.tokenizer.simple import CharacterTokenizer
 from gptviz.training.baselines import Unigram, fit_bigram
 

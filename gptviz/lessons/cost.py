@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz import forward
+from gptviz.engine import forward
 
 SIZES = (64, 128, 256, 512, 1024)
 REPEATS = 5

@@ -5,8 +5,8 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from gptviz.config import GPTConfig
 from gptviz.disk_cache import SHIPPED
+from gptviz.engine.config import GPTConfig
 from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.live import command as live

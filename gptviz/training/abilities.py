@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
-from gptviz.generate import generate
-from gptviz.language_model import LanguageModel
+from gptviz.engine.generate import generate
+from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import load
 from gptviz.training.held_out import model_nats
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.training.corpus import TOKENIZER_FILE
 from gptviz.training.whole import write_whole
 

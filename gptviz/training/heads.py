@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from gptviz.analysis import head_general, head_trial
-from gptviz.language_model import LanguageModel
-from gptviz.progress import Progress
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
 
 DIGITS = 6  # of a number, that mean something
 

@@ -20,12 +20,13 @@ import cachetools
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from gptviz import LanguageModel, Run, Trace, forward
-from gptviz.past import past_bytes
-from gptviz.reduction import Reduction
-from gptviz.run import alike
-from gptviz.sites import SITES, Key, all_keys, expand, named_key
-from gptviz.sizes import nbytes_of
+from gptviz import LanguageModel, Run, Trace
+from gptviz.engine import forward
+from gptviz.engine.past import past_bytes
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.run import alike
+from gptviz.engine.sites import SITES, Key, all_keys, expand, named_key
+from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
 

@@ -12,8 +12,8 @@ import pandas as pd
 from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis.reads import sites_of
 from gptviz.both import Both, alike
+from gptviz.engine.sites import Key
 from gptviz.figures.ghosts import UNCHANGED
-from gptviz.sites import Key
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers

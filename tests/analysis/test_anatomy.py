@@ -13,7 +13,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from gptviz.analysis.anatomy import Anatomy, anatomy, part_table, sum_lines, tensor_table
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 
 BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
@@ -206,7 +206,7 @@ def test_a_tensor_that_is_not_known_is_named(monkeypatch):
             super().__init__(cfg)
             self.extra = torch.nn.Linear(2, 2)
 
-    monkeypatch.setattr("gptviz.blank.GPTModel", Larger)
+    monkeypatch.setattr("gptviz.engine.blank.GPTModel", Larger)
     with pytest.raises(ValueError, match=re.escape("'extra.weight'")):
         anatomy.__wrapped__(BOOK)
 
@@ -217,7 +217,7 @@ def test_a_shape_that_is_not_as_written_is_named(monkeypatch):
             super().__init__(cfg)
             self.pos_emb = torch.nn.Embedding(cfg["context_length"] + 1, cfg["emb_dim"])
 
-    monkeypatch.setattr("gptviz.blank.GPTModel", Wider)
+    monkeypatch.setattr("gptviz.engine.blank.GPTModel", Wider)
     with pytest.raises(ValueError, match=r"pos_emb.weight has the shape \(1025, 768\)"):
         anatomy.__wrapped__(BOOK)
 

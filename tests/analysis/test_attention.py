@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from gptviz.analysis import attention
-from gptviz.config import GPTConfig
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPTModel
 from gptviz.tokenizer import get_encoding
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as some
 import gptviz
 from gptviz.analysis import compare
 from gptviz.analysis.compare import Alignment, align, grouped, heads_apart, streams_apart
-from gptviz.edits import Edit
-from gptviz.trace import Token
+from gptviz.engine.edits import Edit
+from gptviz.engine.trace import Token
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 

@@ -6,7 +6,7 @@ import torch
 
 from gptviz.analysis import copying
 from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, sampled
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 from tests.conftest import random_lm
 
 

@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from gptviz import forward, kernels
 from gptviz.analysis.decoding_cost import steps, work
-from gptviz.blank import blank_model
-from gptviz.config import GPTConfig
+from gptviz.engine import forward
+from gptviz.engine.blank import blank_model
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.past import Past
+from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.past import Past
 
 GPT2 = GPTConfig.from_dict(GPT_CONFIG_124M)
 

@@ -13,8 +13,8 @@ from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
 from gptviz.analysis.attribution import reader
 from gptviz.analysis.feed_forward import PEAKS, activation_curve, peaks_of, readings, unit_table, units
+from gptviz.engine.sample import MOST_WINDOWS, WINDOW, passages, windows
 from gptviz.model import GELU, GPT_CONFIG_124M, FeedForward, TransformerBlock
-from gptviz.sample import MOST_WINDOWS, WINDOW, passages, windows
 from gptviz.training.corpus import HELD_OUT
 from gptviz.ui.views.feed_forward.snippet import writes
 from tests.conftest import random_lm

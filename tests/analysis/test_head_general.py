@@ -13,9 +13,9 @@ from gptviz import Edit, disk_cache
 from gptviz.analysis import head_general, random_repeats
 from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_measures import MEASURES
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sample import Window
 from gptviz.loading import load
-from gptviz.sample import Window
 from tests.conftest import random_lm
 
 INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}

@@ -9,8 +9,8 @@ import pytest
 from gptviz import disk_cache
 from gptviz.analysis import head_portrait
 from gptviz.analysis.head_portrait import portrait
-from gptviz.language_model import LanguageModel
-from gptviz.sample import Window
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sample import Window
 from tests.conftest import random_lm
 
 SAMPLE = [Window("One", (5, 6, 7, 5, 6, 8)), Window("Two", (9, 5, 6, 5))]

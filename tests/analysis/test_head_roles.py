@@ -18,9 +18,9 @@ from gptviz.analysis.head_roles import (
     roles_of,
 )
 from gptviz.analysis.head_scores import RESTS, HeadScores, Targets, block_scores, is_mark, spans
-from gptviz.language_model import LanguageModel
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 
 
 def looking_at(keys: list[int]) -> torch.Tensor:

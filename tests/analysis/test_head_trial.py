@@ -10,7 +10,7 @@ from gptviz import Edit, disk_cache
 from gptviz.analysis import head_trial, trial_passes
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import load
 from tests.conftest import random_lm
 

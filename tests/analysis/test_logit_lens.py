@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gptviz
-from gptviz import kernels
 from gptviz.analysis import logit_lens
 from gptviz.analysis.logit_lens import (
     KEEP,
@@ -24,9 +23,10 @@ from gptviz.analysis.logit_lens import (
     settled_from,
     top_ids,
 )
-from gptviz.config import GPTConfig
-from gptviz.edits import Edit
-from gptviz.language_model import LanguageModel
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit
+from gptviz.engine.language_model import LanguageModel
+from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from tests.checkpoints import makers
 from tests.conftest import random_lm

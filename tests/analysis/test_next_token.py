@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.next_token import candidates, curve, entropy, surprises
-from gptviz.sampling import Sampling, distribution
+from gptviz.engine.sampling import Sampling, distribution
 
 TEXT = "It was the best of times, it was the worst of times, and the cat sat."
 

@@ -24,7 +24,7 @@ from gptviz.analysis.norms import (
     variance_parts,
 )
 from gptviz.analysis.shapes import record_shapes
-from gptviz.layer_norms import Norm, norms_of
+from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.model import LayerNorm
 from tests.conftest import random_lm
 

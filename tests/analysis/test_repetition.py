@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.repetition import Loop, followed, loop, other_heads, repeated, share_along, without_heads
-from gptviz.edits import Edit
+from gptviz.engine.edits import Edit
 
 IDS = st.lists(st.integers(0, 3), min_size=0, max_size=30)
 

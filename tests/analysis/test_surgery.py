@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.surgery import Operation, Surgery, surgery
-from gptviz.edits import Edit
+from gptviz.engine.edits import Edit
 from tests.conftest import random_lm
 
 IDS = [5, 70, 300, 12, 12, 4000, 9, 811]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gptviz.analysis.anatomy import anatomy
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy_layout import lay_out
 from gptviz.model import GPT_CONFIG_124M
 from tests.browser.plots import hover, values

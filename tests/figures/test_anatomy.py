@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.anatomy import anatomy, part_table
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy import describe, model_map, percent
 from gptviz.figures.anatomy_block import SIDE, block_boxes, block_map, enlargement
 from gptviz.figures.anatomy_layout import SQUARE, TALLEST, WIDTH, lay_out, square_parameters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.beams import beam_search
+from gptviz.engine.beams import beam_search
 from gptviz.figures.beams import beam_tree
 from gptviz.figures.theme import palette
 

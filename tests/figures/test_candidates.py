@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gptviz.analysis.next_token import candidates
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.candidates import candidate_rows, column_heads
-from gptviz.sampling import Sampling
 
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gptviz.analysis.next_token import candidates
+from gptviz.engine.sampling import Sampling, draw
 from gptviz.figures.draws import draw_rows, place_text
-from gptviz.sampling import Sampling, draw
 
 
 def logits(size=50):

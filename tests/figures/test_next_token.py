@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz.analysis.next_token import candidates, curve
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import mixed, probability_text, surprise_color, vocabulary_curve
 from gptviz.figures.theme import palette
-from gptviz.sampling import Sampling
 from tests.colors import contrast
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz.analysis.tokens import chapter
+from gptviz.engine.sample import passages
 from gptviz.lessons import compared
 from gptviz.lessons.mlp import MLP, Recipe
-from gptviz.sample import passages
 from gptviz.training.baselines import fit_bigram
 from gptviz.training.corpus import Book
 from gptviz.training.held_out import score_book, together

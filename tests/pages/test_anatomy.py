@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gptviz.analysis.anatomy import anatomy, tensor_table
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.ui.shell.navigation import UI
 from gptviz.ui.views.anatomy.form import MOST, PRESETS

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from gptviz.analysis.tokens import chapter
+from gptviz.engine.sample import passages
 from gptviz.lessons.bigram import count, learn
 from gptviz.lessons.compared import counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
-from gptviz.sample import passages
 from gptviz.training.held_out import model_nats
 from gptviz.ui.views.baselines.derived import Fit
 from gptviz.ui.views.baselines.snippet import baselines

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.beams import beam_search
 from gptviz.digits import fixed
-from gptviz.edits import Edit
+from gptviz.engine.beams import beam_search
+from gptviz.engine.edits import Edit
+from gptviz.engine.generate import steps
+from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
-from gptviz.generate import steps
-from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import show_token
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice

@@ -15,7 +15,7 @@ from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.analysis.head_roles import most_telling, role_table, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.edits import Edit
+from gptviz.engine.edits import Edit
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.config import GPTConfig
-from gptviz.edits import Edit
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
 from gptviz.ui.shell.state import DEFAULT_TEXT

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.digits import fixed
-from gptviz.edits import Edit
+from gptviz.engine.edits import Edit
 from gptviz.lessons.loss import SLIDE_LOSSES
 from gptviz.tokenizer import show_token
 from gptviz.ui.views.loss import words

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.edits import Edit
-from gptviz.sampling import Sampling, distribution, draw
+from gptviz.engine.edits import Edit
+from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.views.next_token import words

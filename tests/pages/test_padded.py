@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 from gptviz.ui import runs
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice

@@ -8,7 +8,7 @@ import torch
 from safetensors import safe_open
 
 import gptviz
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.training.bpe import save_ranks, train_ranks
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.export import export, half_weights

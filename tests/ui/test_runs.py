@@ -17,8 +17,8 @@ import torch
 from gptviz import Edit, Run
 from gptviz.analysis.compare import Alignment
 from gptviz.analysis.surgery import Operation
-from gptviz.reduction import Reduction
-from gptviz.sampling import Sampling
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
 from gptviz.ui.views.circuit.derived import Asked

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz import forward
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
-from gptviz.generate import generate
-from gptviz.language_model import LanguageModel
+from gptviz.engine import forward
+from gptviz.engine.generate import generate
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPTModel
 from gptviz.training.live.tasks import Probe, Task
 

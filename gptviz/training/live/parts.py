@@ -9,7 +9,7 @@ Shapes in comments: b batch, T tokens, D emb_dim.
 import torch
 from torch import nn
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import FeedForward, GPTModel, TransformerBlock
 from gptviz.training.live.config import LiveConfig
 

@@ -22,7 +22,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.config import LiveConfig
 from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.parts import make_model

@@ -8,8 +8,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from gptviz.forward import threads
-from gptviz.language_model import LanguageModel
+from gptviz.engine.forward import threads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.measure import Snapshot, snapshot
 from gptviz.training.live.parts import held_at_zero, make_model
 from gptviz.training.live.run import LiveRun, Status

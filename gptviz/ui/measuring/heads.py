@@ -13,8 +13,8 @@ from gptviz import Run
 from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_portrait import Portrait, portrait
 from gptviz.analysis.head_trial import Claim, Trial, known_trials, trial
+from gptviz.engine.progress import Progress
 from gptviz.model import GPTModel
-from gptviz.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.measuring.jobs import WAITING, Job, Jobs
 from gptviz.ui.models.cache import model_cache

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
-from gptviz.progress import Progress
-from gptviz.sizes import nbytes_of
+from gptviz.engine.progress import Progress
+from gptviz.engine.sizes import nbytes_of
 
 R = TypeVar("R")
 

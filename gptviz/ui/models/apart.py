@@ -23,8 +23,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
-from gptviz.config import WIDEST, divisors
 from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits, bytes_of
+from gptviz.engine.config import WIDEST, divisors
 from gptviz.ui.models.room import room
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.worker import Worker, start

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, hidden_token
-from gptviz.sites import SITES
+from gptviz.engine.sites import SITES
 
 # what an edit's site is called: (of one block's own part, where a head or a block stands before it)
 PARTS = {

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gptviz import kernels
 from gptviz.analysis.shapes import Shapes, record_shapes
+from gptviz.fast import kernels
 from gptviz.model import MultiHeadAttention
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -108,7 +108,7 @@ def in_code(
                 st.markdown(shapes_words(recorded[function.__qualname__]))
         if MultiHeadAttention.forward in sources and kernels.enabled():
             st.caption(
-                "A float32 pass on a CPU goes through a faster twin of these lines, in gptviz/kernels.py: "
+                "A float32 pass on a CPU goes through a faster twin of these lines, in gptviz/fast: "
                 "the same numbers, up to rounding."
             )
         st.caption(

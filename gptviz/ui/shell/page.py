@@ -13,9 +13,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import LanguageModel, Run
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode, palette
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
 from gptviz.ui import glossary, runs
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.engine.trace import Token
 from gptviz.tokenizer import END_OF_TEXT, well_formed
-from gptviz.trace import Token
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.components.theme_watch import mode_shown
 from gptviz.ui.shell import address, state

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, unseen
-from gptviz.sites import Key
+from gptviz.engine.sites import Key
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.scene import Scene
 

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.sample_means import reading, sample_means
+from gptviz.engine.sample_means import reading, sample_means
 from gptviz.ui.shell import change_words
 
 

@@ -12,11 +12,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import CaptureError, LanguageModel, Run, Trace
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode
-from gptviz.reduction import Reduction
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips

@@ -12,7 +12,7 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis.moved import Prediction, prediction
 from gptviz.analysis.reach import unseen
 from gptviz.digits import significant
-from gptviz.edit_text import GRAMMAR
+from gptviz.engine.edit_text import GRAMMAR
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs

@@ -1,6 +1,6 @@
 """The app's block, and its head, as number inputs; left empty, a page shows those that it has reason to."""
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.index_input import index_input
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gptviz import Edit
-from gptviz.sites import SITES
+from gptviz.engine.sites import SITES
 from gptviz.ui.shell.change_words import PARTS, token
 
 EVERY = "*"  # every block, in an edit

@@ -5,7 +5,7 @@ They stand in the address; moving one never runs the model.
 
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 from gptviz.ui.shell.params import LARGEST, Param, between
 
 TEMPERATURE, TOP_P = Param("temperature", float, 1.0, between), Param("top_p", float, 1.0, between)

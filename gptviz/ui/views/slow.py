@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz import LanguageModel, Run
-from gptviz.progress import Progress
+from gptviz.engine.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.words import duration
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gptviz.analysis.anatomy import anatomy
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.ui.views.anatomy import words
 from gptviz.ui.views.anatomy.form import PRESETS
 from tests.golden_files import check

@@ -4,7 +4,7 @@ import torch
 
 from gptviz.analysis.attention import FirstToken, cell
 from gptviz.analysis.head_roles import KINDS, HeadRole
-from gptviz.language_model import LanguageModel
+from gptviz.engine.language_model import LanguageModel
 from gptviz.ui.views.attention import words
 from tests.golden_files import check
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from gptviz.analysis.norms import Place, norm_steps, variance_parts
-from gptviz.layer_norms import Norm
+from gptviz.engine.layer_norms import Norm
 from gptviz.ui.views.layernorm import tables, words
 from tests.golden_files import check
 

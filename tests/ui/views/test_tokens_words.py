@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz.analysis.tokens import broken_character, end_of_text, place_of, spellings
+from gptviz.engine.trace import tokens_of
 from gptviz.tokenizer import encode, get_encoding
 from gptviz.tokenizer.steps import show_work
-from gptviz.trace import tokens_of
 from gptviz.ui.views.tokens import words
 from gptviz.ui.views.tokens.tables import pieces_table, spellings_table
 from tests.golden_files import check

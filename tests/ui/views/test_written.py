@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gptviz import Edit, Run
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 from gptviz.ui.views.generate.written import Written, WrittenStep
 
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import among, component
 

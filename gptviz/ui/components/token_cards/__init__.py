@@ -6,10 +6,10 @@ A card has its position's colour: the merges below name their tokens by the same
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
-from gptviz.trace import Token
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import among, component
 from gptviz.ui.components.saved import Saved, stem

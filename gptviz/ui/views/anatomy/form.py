@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.config import GPTConfig, divisors
+from gptviz.engine.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param

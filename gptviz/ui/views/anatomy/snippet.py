@@ -2,7 +2,7 @@
 
 import torch
 
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from gptviz.analysis.anatomy import Anatomy, anatomy, part_table, tensor_table
-from gptviz.config import GPTConfig
 from gptviz.digits import significant
+from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy import model_map
 from gptviz.figures.anatomy_block import block_map, enlargement
 from gptviz.figures.anatomy_shares import share_bars

@@ -10,8 +10,8 @@ from gptviz.analysis.anatomy import (
     Anatomy,
     part_table,
 )
-from gptviz.config import GPTConfig
 from gptviz.digits import significant
+from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy import percent
 
 NUMBERS = (

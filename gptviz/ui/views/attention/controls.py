@@ -11,9 +11,9 @@ import torch
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis import head_roles
-from gptviz.config import GPTConfig
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes

@@ -11,11 +11,11 @@ import numpy as np
 import streamlit as st
 
 from gptviz import LanguageModel, Run
+from gptviz.engine.sample import passages
 from gptviz.lessons.bigram import Counts, Floats, count, learn, write
 from gptviz.lessons.compared import Counted, counted, held_out_bytes, mlp_bits, tokenizer_for, windows
 from gptviz.lessons.mlp import MLP, Recipe, train
 from gptviz.lessons.mlp import write as write_mlp
-from gptviz.sample import passages
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.next_token.derived import prompt_surprises

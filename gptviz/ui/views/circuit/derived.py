@@ -12,7 +12,7 @@ from gptviz.analysis.circuit import Circuit, Score, in_order, random_order, with
 from gptviz.analysis.circuit import score as score_of
 from gptviz.analysis.circuit import search as search_for
 from gptviz.analysis.circuit_passes import Head, Passes
-from gptviz.progress import Progress
+from gptviz.engine.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.circuit import words

@@ -10,9 +10,9 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis import compare
 from gptviz.analysis.compare import Alignment
 from gptviz.analysis.moved import kl_bits
-from gptviz.progress import Progress
-from gptviz.reduction import Reduction
-from gptviz.trace import Token, Trace
+from gptviz.engine.progress import Progress
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import BLOCK

@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 
 from gptviz import Run
+from gptviz.engine.trace import Token
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
 from gptviz.ui.shell.scene import Scene

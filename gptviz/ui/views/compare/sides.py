@@ -14,9 +14,9 @@ import streamlit as st
 from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
 from gptviz.analysis.compare import Alignment
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.trace import Token
 from gptviz.loading import on_disk
-from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.compare import ROUNDING, align
 from gptviz.analysis.shapes import run_first_block
+from gptviz.engine.trace import Token
 from gptviz.figures import compare as figures
 from gptviz.figures import shares
 from gptviz.figures.compare import Row
 from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips

@@ -7,9 +7,9 @@ import tiktoken
 
 from gptviz import LanguageModel
 from gptviz.analysis.tokens import chapter
+from gptviz.engine.trace import tokens_of
 from gptviz.lessons.windows import VERDICT
 from gptviz.tokenizer import get_encoding, show_token
-from gptviz.trace import tokens_of
 from gptviz.ui.shell.scene import Scene
 
 SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The book's sentence"}

@@ -4,7 +4,7 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis.feed_forward import PEAKS, Peaks
-from gptviz.sample import Window, passages, windows
+from gptviz.engine.sample import Window, passages, windows
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run

@@ -4,7 +4,7 @@ import torch
 
 import gptviz
 from gptviz.analysis.feed_forward import of_any_text
-from gptviz.sample import windows
+from gptviz.engine.sample import windows
 
 
 def writes(

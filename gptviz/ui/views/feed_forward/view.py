@@ -11,12 +11,12 @@ from gptviz.analysis import feed_forward as numbers
 from gptviz.analysis.attribution import BREAKING, spread
 from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.shapes import run_first_block
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token, Trace
 from gptviz.figures.expansion import expansion
 from gptviz.figures.feed_forward import gelu_dots, unit_over_text
 from gptviz.figures.token_axis import READABLE
 from gptviz.model import GELU, FeedForward
-from gptviz.reduction import Reduction
-from gptviz.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program

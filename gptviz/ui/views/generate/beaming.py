@@ -7,9 +7,9 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.digits import fixed, significant
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.beams import beam_tree
 from gptviz.figures.ghosts import UNCHANGED
-from gptviz.sampling import Sampling
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose

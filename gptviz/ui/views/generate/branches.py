@@ -7,7 +7,7 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.digits import fixed, significant
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.shell.details import in_numbers

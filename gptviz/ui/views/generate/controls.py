@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import sampling as settings_of
 from gptviz.ui.views.generate import derived, keeping, play, words

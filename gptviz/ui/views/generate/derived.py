@@ -8,10 +8,10 @@ import torch
 
 from gptviz import Run
 from gptviz.analysis.next_token import candidates
-from gptviz.beams import Round, search
+from gptviz.engine.beams import Round, search
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.draws import Draw, draw_rows
-from gptviz.generate import end_of_text
-from gptviz.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import named_bytes
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run

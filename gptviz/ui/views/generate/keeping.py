@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.generate import end_of_text
+from gptviz.engine.generate import end_of_text
 from gptviz.tokenizer import named_bytes
 from gptviz.ui.shell import address, state
 from gptviz.ui.shell.scene import Scene

@@ -9,7 +9,7 @@ from dataclasses import replace
 import streamlit as st
 
 from gptviz import Edit, Run
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import sampling as settings

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import gptviz
-from gptviz.sampling import Sampling, distribution, draw
+from gptviz.engine.sampling import Sampling, distribution, draw
 
 
 def write_on(
@@ -56,7 +56,9 @@ def write_on(
     return drawn
 
 
-def stretches(lm: gptviz.LanguageModel, chances: gptviz.sampling.Distribution, point: float) -> np.ndarray:
+def stretches(
+    lm: gptviz.LanguageModel, chances: gptviz.engine.sampling.Distribution, point: float
+) -> np.ndarray:
     """The most probable tokens side by side on a bar from 0 to 1, and where the random number falls."""
     ids = chances.order  # (V,): from the most probable down
     stop = torch.cumsum(chances.probabilities[ids], dim=0)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from gptviz.digits import fixed
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.generate import steps as generate_steps
+from gptviz.engine.sampling import Sampling, distribution
+from gptviz.engine.sampling import draw as draw_one
 from gptviz.figures.draws import Draw
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
-from gptviz.generate import end_of_text
-from gptviz.generate import steps as generate_steps
-from gptviz.sampling import Sampling, distribution
-from gptviz.sampling import draw as draw_one
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import runs
 from gptviz.ui.components.draws import draws

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gptviz import Edit, Run
-from gptviz.sampling import Sampling
+from gptviz.engine.sampling import Sampling
 
 
 @dataclass(frozen=True)

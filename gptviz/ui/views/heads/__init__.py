@@ -19,11 +19,11 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.moved import Rows, compared_rows, total_variation
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.attention import change_words

@@ -7,10 +7,10 @@ import streamlit as st
 from gptviz import Run
 from gptviz.analysis import norms as numbers
 from gptviz.analysis.norms import Steps
+from gptviz.engine.layer_norms import NormStatistics, norms_of
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.norm_inside import STAGES, norm_histograms, scale_and_shift
 from gptviz.figures.norms import QUANTITIES, norm_depth, norm_grids
-from gptviz.layer_norms import NormStatistics, norms_of
 from gptviz.model import LayerNorm
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import Run
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.logit_lens import derived, words
 from gptviz.ui.views.logit_lens.derived import Part

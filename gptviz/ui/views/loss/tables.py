@@ -7,10 +7,10 @@ import torch
 
 from gptviz.analysis.next_token import Candidates, rest_of
 from gptviz.digits import fixed
+from gptviz.engine.trace import Token
 from gptviz.figures.next_token import probability_text
 from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_TARGET, LossSteps, loss_steps
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui.tables import Cell, Row, number, table
 from gptviz.ui.views.both import both
 from gptviz.ui.views.loss import words

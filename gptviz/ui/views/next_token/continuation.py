@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from gptviz.sampling import Sampling, distribution, draw
+from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.scene import Scene

@@ -6,12 +6,13 @@ from typing import Any
 import pandas as pd
 import torch
 
-from gptviz import Run, forward
+from gptviz import Run
 from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, surprises
+from gptviz.engine import forward
+from gptviz.engine.sampling import AS_IT_IS, Sampling
 from gptviz.figures.candidates import candidate_rows
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import Mode
-from gptviz.sampling import AS_IT_IS, Sampling
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import gptviz
-from gptviz.sampling import Sampling, distribution
+from gptviz.engine.sampling import Sampling, distribution
 
 
 def bars(

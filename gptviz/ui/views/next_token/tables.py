@@ -6,8 +6,8 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.next_token import Candidates, rest_of
+from gptviz.engine.trace import Token
 from gptviz.tokenizer import show_token
-from gptviz.trace import Token
 from gptviz.ui.views.both import both
 
 

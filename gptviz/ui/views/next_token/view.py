@@ -4,10 +4,10 @@ import streamlit as st
 
 from gptviz.analysis.next_token import Candidates
 from gptviz.analysis.shapes import run_first_block
+from gptviz.engine.sampling import Sampling, distribution
 from gptviz.figures.candidates import column_heads
 from gptviz.figures.next_token import vocabulary_curve
 from gptviz.model import GPTModel
-from gptviz.sampling import Sampling, distribution
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import surprise_chips

@@ -14,8 +14,8 @@ from gptviz import LanguageModel, Run, Token
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.overview import Glance, folded, glance, sites
 from gptviz.analysis.overview import around as tokens_around
-from gptviz.config import GPTConfig
 from gptviz.digits import percent
+from gptviz.engine.config import GPTConfig
 from gptviz.figures import head_grid
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode

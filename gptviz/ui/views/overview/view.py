@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from gptviz import LanguageModel
 from gptviz.analysis.overview import sites, spread_table, token_table
 from gptviz.analysis.shapes import run_first_block
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.model import GPTModel
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.details import in_code, in_numbers, program

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES
 from gptviz.analysis.patching import Ends, patching
-from gptviz.progress import Progress
+from gptviz.engine.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene

@@ -15,8 +15,8 @@ import torch
 from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.moved import pattern_moved
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep, per_run

@@ -7,7 +7,7 @@ import streamlit as st
 from gptviz import GPTModel
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.shapes import run_first_block
-from gptviz.edits import Edit
+from gptviz.engine.edits import Edit
 from gptviz.figures import positions as figures
 from gptviz.figures.positions import Dial
 from gptviz.lessons import positions as lesson

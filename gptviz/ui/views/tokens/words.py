@@ -6,9 +6,9 @@ A token may hold any character, so it stands in the Markdown as code.
 from collections.abc import Sequence
 
 from gptviz.analysis.tokens import EndOfText, Spread
+from gptviz.engine.trace import Token
 from gptviz.tokenizer import END_OF_TEXT, show_token
 from gptviz.tokenizer.steps import Piece, merges_of_part
-from gptviz.trace import Token
 from gptviz.ui.words import as_code as code
 
 CARDS = (

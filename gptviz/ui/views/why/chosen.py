@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gptviz.analysis.shares import FEED_FORWARD
-from gptviz.config import GPTConfig
+from gptviz.engine.config import GPTConfig
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.change import Part

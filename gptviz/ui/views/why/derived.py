@@ -12,9 +12,9 @@ from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis import shares as numbers
 from gptviz.analysis.attribution import read_at, reader, sites, value_bias
 from gptviz.analysis.shares import Group
-from gptviz.config import GPTConfig
-from gptviz.reduction import Reduction
-from gptviz.trace import Token
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import TOKEN

@@ -12,8 +12,8 @@ from gptviz.analysis import repetition as repeats
 from gptviz.analysis.attribution import read_at
 from gptviz.analysis.repetition import followed
 from gptviz.analysis.surgery import Operation, Surgery, surgery
-from gptviz.reduction import Reduction
-from gptviz.sampling import Sampling
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views import heads

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from gptviz import Edit, Run
 from gptviz.analysis import repetition as numbers
 from gptviz.analysis.repetition import other_heads, repeated, share_along, without_heads
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.next_token import mixed
 from gptviz.figures.repetition import repetition
 from gptviz.figures.theme import palette
-from gptviz.sampling import Sampling
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there

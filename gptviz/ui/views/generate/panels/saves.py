@@ -10,13 +10,13 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from gptviz import kernels
 from gptviz.analysis import decoding_cost
 from gptviz.analysis.decoding_time import written_again
+from gptviz.engine.past import attend, past_bytes
+from gptviz.engine.sampling import distribution
+from gptviz.engine.sampling import draw as draw_one
+from gptviz.fast import kernels
 from gptviz.figures.decoding_cost import cost_bars
-from gptviz.past import attend, past_bytes
-from gptviz.sampling import distribution
-from gptviz.sampling import draw as draw_one
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene

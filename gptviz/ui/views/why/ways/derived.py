@@ -14,7 +14,7 @@ from gptviz.analysis.flow import ContributionGraph, contribution_graph, token_fl
 from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import Paths
 from gptviz.analysis.rollout import MEANS, rollout
-from gptviz.reduction import Reduction
+from gptviz.engine.reduction import Reduction
 from gptviz.ui import runs
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.views.heads import fit_whole

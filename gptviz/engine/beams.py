@@ -1,0 +1,129 @@
+"""Beam search: of all ways on, the few that are most probable as a whole, carried forward side by side.
+
+Reference: Graves, Sequence Transduction with Recurrent Neural Networks, 2012.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.given import ids_of, whole
+from gptviz.engine.past import Past
+
+if TYPE_CHECKING:
+    from gptviz.engine.language_model import LanguageModel
+
+
+@dataclass(frozen=True)
+class Beam:
+    """One way on: the ids that were written, and ln of what the model gives all of them together.
+
+    `parent` is the number of the beam of the round before that it goes on from (0 in the first round, which
+    goes on from the text). `ended`: it wrote the model's own end of text, and is carried on as it is.
+    """
+
+    ids: tuple[int, ...]
+    log_probability: float
+    parent: int
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class Round:
+    """One token more: `kept` are the beams that go on, the most probable first, `dropped` the next ones."""
+
+    kept: tuple[Beam, ...]
+    dropped: tuple[Beam, ...]
+
+
+# texts of one length as ids -> (b, V): the logits after each of them
+Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
+
+
+def beam_search(
+    lm: "LanguageModel",
+    text: str | Sequence[int],
+    beams: int,
+    max_new_tokens: int,
+    dropped: int | None = None,
+) -> list[Round]:
+    """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
+
+    The model sees the last `context_length` tokens.
+    """
+    ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
+    reader = _Reader(lm, len(ids) + longest)
+    return search(reader.read, ids, beams, longest, end_of_text(lm), dropped)
+
+
+def search(
+    read: Read,
+    ids: Sequence[int],
+    beams: int,
+    max_new_tokens: int,
+    end: int | None = None,
+    dropped: int | None = None,
+) -> list[Round]:
+    """Beam search; a round for each token, fewer where all beams ended, which they do with the id `end`.
+
+    Every round looks at all tokens after each of the beams, and keeps the `beams` whose whole is most
+    probable: the sum of the model's own ln p, at temperature 1, not divided by the length. Of two that are
+    equal the one of the better beam comes first, then the lower id. `dropped` (as many as beams, unless
+    given) of those that were not kept are told as well.
+
+    With one beam it is greedy; with as many as there are texts it is exhaustive. Raises ValueError for an
+    empty text, no beam, no token, or what is no whole number of them.
+    """
+    if not ids:
+        raise ValueError("there is nothing to write on from: the text is empty")
+    beams, max_new_tokens = whole("beams", beams, 1), whole("max_new_tokens", max_new_tokens, 1)
+    most = beams + (beams if dropped is None else whole("dropped", dropped, 0))
+    rounds: list[Round] = []
+    living = [Beam((), 0.0, 0)]
+    while len(rounds) < max_new_tokens and not all(beam.ended for beam in living):
+        found = [Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended]
+        going = [(i, beam) for i, beam in enumerate(living) if not beam.ended]
+        log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)  # (b, V)
+        best = torch.sort(log_p, dim=-1, descending=True, stable=True)  # of equals the lower id first
+        for row, (i, beam) in enumerate(going):
+            own, tokens = best.values[row, :most].tolist(), best.indices[row, :most].tolist()
+            for token, ln in zip(tokens, own, strict=True):
+                found.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
+        found.sort(key=lambda beam: (-beam.log_probability, beam.parent))  # stable
+        rounds.append(Round(tuple(found[:beams]), tuple(found[beams:most])))
+        living = found[:beams]
+    return rounds
+
+
+def ways(rounds: Sequence[Round]) -> list[list[int]]:
+    """For each beam of the last round, its number in every round: the way to it through the tree."""
+    found = []
+    for number in range(len(rounds[-1].kept) if rounds else 0):
+        way = [number]
+        for later in rounds[:0:-1]:
+            way.insert(0, later.kept[way[0]].parent)
+        found.append(way)
+    return found
+
+
+class _Reader:
+    """Texts that grow by a token each time, as other texts' continuations: each token is read once."""
+
+    def __init__(self, lm: "LanguageModel", longest: int):
+        self.lm, self.context = lm, lm.config.context_length
+        self.past = Past(lm.model, room=min(longest, self.context)) if lm.is_causal else None
+        self.known: list[Sequence[int]] = [()]
+
+    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        if self.past is not None and len(texts[0]) <= self.context:
+            n = len(self.past)
+            self.past = self.past.rows([self.known.index(text[:n]) for text in texts])
+            new = [text[n:] for text in texts]
+        else:
+            self.past, new = None, [text[-self.context :] for text in texts]  # every position shifts
+        self.known = list(texts)
+        idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
+        return self.lm.last_logits(idx, self.past).float().cpu()

@@ -1,0 +1,202 @@
+"""The capture: one forward pass of a GPTModel on some tokens, taken down as a Trace.
+
+What is special about a site stands in its row of `sites.SITES`; this module only reads the table.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import tiktoken
+import torch
+
+from gptviz.engine import forward
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.editing import edit_hooks
+from gptviz.engine.edits import Edit
+from gptviz.engine.layer_norms import norms_of
+from gptviz.engine.past import Past
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.rows import Rows
+from gptviz.engine.run import alike
+from gptviz.engine.sites import SITES, Key, all_keys, expand
+from gptviz.engine.trace import Trace, tokens_of
+from gptviz.engine.weights import AsItWas, fingerprint
+from gptviz.model import GPTModel
+
+
+class CaptureError(RuntimeError):
+    """The model did not do what the table of sites says: nothing of that pass can be shown."""
+
+
+def capture(
+    model: GPTModel,
+    tokenizer: tiktoken.Encoding,
+    config: GPTConfig,
+    name: str,
+    ids: Sequence[int],
+    keep: Iterable[str | tuple[str, int]] | None = None,
+    edits: Iterable[Edit] = (),
+    reduce: Iterable[Reduction] = (),
+    after: Trace | None = None,
+    ready: Sequence[Edit] | None = None,
+) -> Trace:
+    """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
+
+    `ready` are the edits as numbers (`gptviz.engine.sources.ready`), where they are not that already.
+    Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
+
+    The pass runs in eval mode and without gradients; the output head is not part of it. Raises
+    ValueError for a site, block, edit or token that does not exist, before anything runs, and
+    CaptureError when a site never fired or attention rows do not sum to 1.
+    """
+    if not len(ids):
+        raise ValueError("there are no tokens to trace: give at least one")
+    keys = expand(keep, config)
+    edits, reduce = tuple(edits), tuple(reduce)
+    for edit in edits:
+        edit.check(config, len(ids))
+    ready = edits if ready is None else ready
+    weights, before = fingerprint(model), None
+    if after is not None:
+        sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
+        before = _beginning(after, model, config, ids, edits, sites)
+    known = 0 if before is None else len(before)
+    pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before)
+    past = None if before is None else before.past(model)
+    if known < len(ids):
+        in_idx = torch.tensor([list(ids[known:])], device=model.tok_emb.weight.device)  # (1, T)
+        forward.hidden(model, in_idx, pass_.hooks(), past)
+        pass_.check()
+    else:
+        pass_.look_again()
+    tokens = [] if before is None else before.tokens
+    return Trace(
+        name=name,
+        config=config,
+        tokens=[*tokens, *tokens_of(tokenizer, ids[known:], known)],
+        tokenizer=tokenizer,
+        values={key: pass_.rows(key, past) for key in keys},
+        final=pass_.rows(("final", None), past),
+        head=AsItWas(model.out_head.weight, "output head"),
+        norms=norms_of(model),
+        edits=edits,
+        reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
+        past=past,
+        weights=weights,
+    )
+
+
+def _beginning(
+    after: Trace,
+    model: GPTModel,
+    config: GPTConfig,
+    ids: Sequence[int],
+    edits: tuple[Edit, ...],
+    keys: Iterable[Key],
+) -> Trace | None:
+    """What of an earlier trace can be used for these ids: the part that they begin with, or None."""
+    after.of(model)
+    same = after.config == config and after.edits == edits
+    needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}
+    if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
+        return None
+    known = alike([token.id for token in after.tokens], list(ids))
+    return after.cut(known) if known else None
+
+
+class _Pass:
+    """One forward pass: where it looks, what it replaces, what it caught."""
+
+    def __init__(
+        self,
+        config: GPTConfig,
+        keys: Iterable[Key],
+        edits: Sequence[Edit],
+        reduce: Sequence[Reduction],
+        before: Trace | None,
+    ):
+        self.config, self.n_heads = config, config.n_heads
+        self.before = before  # of the tokens that stand before those of this pass
+        self.first = 0 if before is None else len(before)
+        self.keep = dict.fromkeys(keys)
+        self.values: dict[Key, torch.Tensor] = {}
+        self.edits = edits
+        self.edited = {(one.site, one.block) for edit in edits for one in edit.each(config.n_layers)}
+        self.reductions: dict[Key, list[Reduction]] = {}
+        self.reduced: dict[Reduction, list[Any]] = {}
+        for reduction in reduce:
+            if reduction.name in {other.name for other in self.reduced}:
+                raise ValueError(f"two reductions are called {reduction.name!r}; give each its own name")
+            self.reduced[reduction] = []
+            for key in expand([reduction.site], config):
+                self.reductions.setdefault(key, []).append(reduction)
+
+    def hooks(self) -> list[forward.Hook]:
+        """Those that look come last: they see what the edits have made."""
+        weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
+        watched = [key for key in weights if key in self.edited]
+        keys = dict.fromkeys([*self.keep, *self.reductions])
+        return [
+            *(self._hook(key, _check_rows) for key in watched),
+            *edit_hooks(self.edits, self.config, self.first),
+            *(self._hook(key, self._look) for key in keys),
+        ]
+
+    def _hook(self, key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:
+        site = SITES[key[0]]
+        return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
+
+    def _look(self, key: Key, value: torch.Tensor) -> None:
+        """Called at each site that is wanted: take its value down."""
+        site = SITES[key[0]]
+        if site.form == "weights" and key not in self.edited:
+            _check_rows(key, value)
+        shown = site.present(value, self.n_heads).float().cpu()
+        if key in self.keep:
+            self.values[key] = shown
+        self._reduce(key, shown)
+
+    def _reduce(self, key: Key, new: torch.Tensor | None) -> None:
+        if key in self.reductions:
+            whole = self._after(key, new).joined()
+            for reduction in self.reductions[key]:
+                self.reduced[reduction].append(reduction.of(whole))
+
+    def _after(self, key: Key, new: torch.Tensor | None) -> Rows:
+        """A site of all tokens: the earlier ones' rows, and these."""
+        if self.before is None:
+            assert new is not None
+            return Rows([new], SITES[key[0]].form == "weights")
+        earlier = self.before.pieces(key)
+        return earlier if new is None else earlier.then(new)
+
+    def rows(self, key: Key, past: Past | None) -> Rows:
+        """What is kept of a site; keys and values stand in the past already, if it has a trace's numbers."""
+        name, block = key
+        in_past = SITES[name].in_past
+        if past is not None and past.is_float32 and in_past is not None and block is not None:
+            return Rows([getattr(past, in_past)(block)[0]], weights=False)
+        return self._after(key, self.values.get(key))
+
+    def look_again(self) -> None:
+        """No token is new: only what is to be made of the sites."""
+        for key in self.reductions:
+            self._reduce(key, None)
+
+    def check(self) -> None:
+        """Raise CaptureError if the pass did not come by everything that was wanted."""
+        missing = [key for key in self.keep if key not in self.values]
+        for reduction, results in self.reduced.items():
+            wanted = [key for key, here in self.reductions.items() if reduction in here]
+            missing += wanted[len(results) :]
+        if missing:
+            raise CaptureError(
+                f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
+            )
+
+
+def _check_rows(key: Key, weights: torch.Tensor) -> None:
+    worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # (1, H, T)
+    if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
+        raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")

@@ -1,0 +1,300 @@
+"""Edit: replace what a site passes on, everywhere or for some heads and positions only.
+
+An edit is data, and has a text form for addresses and sentences:
+
+    site[.block[.head+head...]][@position+position...]=value
+
+    z.4.3=zero    z.5.0+3+4=sample    mlp_out.2=mean    resid_pre.2@5=ids5+17+9    embed@-1=zero
+    attn.*=hide5  attn.0.1=first      attn.3=uniform    pos_emb=shuffle7
+
+What the values mean for a tensor is in `edit_values`, how a pass makes them in `editing`.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of, written
+from gptviz.engine.edit_values import (
+    FOR_WEIGHTS,
+    NAMED,
+    NOT_FOR_WEIGHTS,
+    Named,
+    Source,
+    made,
+    named,
+    of_source,
+    part_of,
+    placed,
+    sound,
+)
+from gptviz.engine.sites import SITES, check_key
+from gptviz.engine.weights import stamp
+
+Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """One intervention on a forward pass.
+
+    `value` says what the site gives instead, in the shape (T, D), (H, T, D/H) or (H, T, T) that a Trace has:
+
+        "zero"       0
+        "mean"       the mean over the positions of this text (for `attn`, whose rows must not look ahead,
+                     "uniform")
+        "sample"     the mean over all tokens of a sample (`sample_means`), in the model without edits
+        "ids5+17+9"  what the model has here, at the same positions and heads, when it reads these token ids;
+                     tokens beyond their end keep their own. It reads them with the edits that stand before
+                     this one, but for those that take from the same ids, and those of places that these
+                     ids do not have
+        "shuffle7"   each position another one's row: the order of `shuffled(T, 7)`
+
+    and for `attn` alone, where each query looks:
+
+        "uniform"    at all keys that it may see alike
+        "first"      at token 0 only
+        "previous"   at the token before it only (token 0 at itself)
+        "hide5"      as before, but no later token at token 5; each row's rest is scaled up to 1
+
+    In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape, of
+    more rows (for a text that grows) or of one row for every position, or a function from the site's tensor
+    to one of the same shape. Such numbers must be finite, and a tensor for `attn` must not look ahead.
+
+    `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
+    the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
+    Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
+
+    `str(edit)` and `Edit.parse` are each other's reverse; a value of Python's is printed as <its kind>, which
+    cannot be parsed. Raises ValueError for heads and positions that are not a list of whole numbers.
+    """
+
+    site: str
+    block: int | str | None = None
+    value: Replacement = "zero"
+    heads: Sequence[int] | None = None
+    positions: Sequence[int] | None = None
+    _stamp: ClassVar[tuple[int, ...]] = ()  # of a tensor value up to now: a pass copies its edits to have it
+
+    def __post_init__(self) -> None:
+        block = self.block
+        if block is not None and not isinstance(block, bool | str) and hasattr(block, "__index__"):
+            object.__setattr__(self, "block", operator.index(block))  # NumPy's and torch's integers too
+        for what in ("heads", "positions"):
+            given = getattr(self, what)
+            if given is not None:
+                object.__setattr__(self, what, indices(what, given))
+        if isinstance(self.value, torch.Tensor):
+            object.__setattr__(self, "_stamp", stamp(self.value))
+
+    def _identity(self) -> tuple[object, ...]:
+        # two tensors are the same value if they are one, and nothing was written into it in between
+        value = (id(self.value), self._stamp) if isinstance(self.value, torch.Tensor) else self.value
+        return (self.site, self.block, value, self.heads, self.positions)
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity() == other._identity() if isinstance(other, Edit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __str__(self) -> str:
+        """The text form; a value of Python's, which has none, is named by its kind."""
+        value = self.value if isinstance(self.value, str) else f"<{_kind(self.value)}>"
+        return written(self.site, self.block, value, self.heads, self.positions)
+
+    @classmethod
+    def parse(cls, text: str) -> "Edit":
+        """The edit that `text` writes down; a blank counts as the + that an address turns into one.
+
+        Raises ValueError, which quotes the text and lists what is allowed. Blocks, heads, positions and ids
+        are compared with a model and a prompt by `check`.
+        """
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is no edit; an edit is written {GRAMMAR}")
+        try:
+            edit = cls(*parts_of(text))
+            edit.check_form()
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no edit: {error}; an edit is written {GRAMMAR}") from None
+        return edit
+
+    @property
+    def named(self) -> Named | None:
+        """The value as its name and numbers; None for a value of Python's, or one that does not exist."""
+        return named(self.value)
+
+    def check_form(self) -> None:
+        """Raise a ValueError for what no model could do: all that can be said before one is known."""
+        self._check_block(None)
+        site, value = SITES[self.site], self.named
+        if value is None and (isinstance(self.value, str) or not _is_pythons(self.value)):
+            raise ValueError(
+                f"an edit's value is {self.value!r}; it must be one of {NAMED}, "
+                "or in Python a trace, a tensor or a function"
+            )
+        if value is not None and value.name in NOT_FOR_WEIGHTS and site.form == "weights":
+            why = "let rows look ahead" if value.name == "shuffle" else "give rows of no text"
+            raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
+        if value is not None and value.name in FOR_WEIGHTS and site.form != "weights":
+            looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
+            raise ValueError(
+                f"{self.value!r} says where a head looks: it is for {looks}, not for {self.site!r}"
+            )
+        if self.heads is not None and site.form == "rows":
+            split = ", ".join(name for name, site in SITES.items() if site.form != "rows")
+            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split}")
+        if self.heads is not None and self.heads[0] < 0:
+            raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
+
+    def check(self, config: GPTConfig, n_tokens: int | None = None) -> None:
+        """Raise a ValueError for a site, block, head, position, value or id that does not exist.
+
+        Without a number of tokens: for what no text of such a model could have.
+        """
+        self.check_form()
+        exact, n_tokens = n_tokens is not None, config.context_length if n_tokens is None else n_tokens
+        self._check_block(config.n_layers)
+        check_range("head", self.heads, 0, config.n_heads)
+        check_range("position", self.positions, -n_tokens, n_tokens)
+        value, known = self.named, self.known
+        if value is not None and value.name == "hide":
+            check_range("position", value.numbers, 0, n_tokens)
+        if value is not None and value.name == "ids":
+            check_range("token id", value.numbers, 0, config.vocab_size)
+            longest = config.context_length
+            if len(value.numbers) > longest:
+                raise ValueError(f"{known} ids are more than the {longest} that the model reads")
+        if known is not None:
+            self._check_known(known, n_tokens, exact)
+
+    def _check_known(self, known: int, n_tokens: int, exact: bool) -> None:
+        tensor = isinstance(self.value, torch.Tensor)
+        has = f"{'the tensor' if tensor else 'the other text'} has {known} token{'s' * (known > 1)}"
+        beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= known]
+        if beyond:
+            raise ValueError(f"position {beyond[0]} has no value: {has}")
+        if tensor and exact and self.positions is None and known < n_tokens:
+            raise ValueError(
+                f"{has} and the text {n_tokens}: give {self.site!r} a row for each, one for all, or positions"
+            )
+
+    def _check_block(self, n_layers: int | None) -> None:
+        every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
+        check_key(self.site, 0 if every else self.block, n_layers)  # type: ignore[arg-type]  # it refuses it
+
+    @property
+    def known(self) -> int | None:
+        """For how many tokens of a text the value has numbers; None where for any number of them."""
+        if isinstance(self.value, Source):
+            return len(self.value)
+        if isinstance(self.value, torch.Tensor):
+            one_for_all = SITES[self.site].form != "weights" and self.value.shape[-2:-1] in ((), (1,))
+            return None if one_for_all else self.value.shape[-2]
+        return len(self.named.numbers) if self.named is not None and self.named.name == "ids" else None
+
+    def within(self, n_tokens: int) -> "Edit | None":
+        """What of it a text of so many tokens has: without places that it lacks, None if nothing is left."""
+        if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
+            return None
+        known = min(n_tokens, n_tokens if self.known is None else self.known)
+        if self.positions is None:
+            return self if known == n_tokens else replace(self, positions=range(known))
+        places = [p for p in self.positions if -n_tokens <= p < n_tokens and p % n_tokens < known]
+        return replace(self, positions=places) if places else None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the value is a function of Python's, of which nobody can say what it will do."""
+        return callable(self.value) and not isinstance(self.value, torch.Tensor | Source)
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether what it does at a token is the same in every longer text that begins so.
+
+        A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
+        what a function may do.
+        """
+        name = None if self.named is None else self.named.name
+        spread = name == "mean" and SITES[self.site].form != "weights"
+        from_the_end = any(position < 0 for position in self.positions or ())
+        return not (self.is_function or spread or name == "shuffle" or from_the_end)
+
+    @property
+    def is_of_any_text(self) -> bool:
+        """Whether it means something in other texts, too: it names no position, and no text's numbers."""
+        return self.positions is None and (self.named is None or self.named.name not in ("ids", "hide"))
+
+    def blocks(self, n_layers: int) -> tuple[int, ...]:
+        """The blocks that it is made in; none for a site outside of them."""
+        if self.block == EVERY:
+            return tuple(range(n_layers))
+        return () if self.block is None else (int(self.block),)
+
+    def each(self, n_layers: int) -> list["Edit"]:
+        """The same with one block each."""
+        return [replace(self, block=b) for b in self.blocks(n_layers)] if self.block == EVERY else [self]
+
+    def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
+        """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
+
+        `first` is the position of the first row, where only the end of a text is computed (`attn` is
+        (H, T, K) then): for causal edits. The block must be one, and the value not "sample" or "ids".
+        """
+        replacement = self._replacement(value, first)
+        if self.heads is None and self.positions is None:
+            return replacement
+        count = value.shape[-2]
+        rows = torch.full((count,), self.positions is None)
+        for position in self.positions or ():
+            here = position - first if position >= 0 else position + count
+            if 0 <= here < count:
+                rows[here] = True
+        chosen = rows
+        if value.dim() == 3:
+            chosen = torch.zeros(value.shape[:-1], dtype=torch.bool)  # (H, T)
+            chosen[slice(None) if self.heads is None else list(self.heads)] = rows
+        return torch.where(chosen.unsqueeze(-1).to(value.device), replacement, value)
+
+    def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
+        weights = SITES[self.site].form == "weights"
+        if self.named is not None:
+            return made(self.named, value, weights)
+        if isinstance(self.value, Source):
+            block = None if self.block is None else int(self.block)
+            return of_source(self.value, value, self.site, block, first, weights)
+        if isinstance(self.value, torch.Tensor):
+            return sound(
+                placed(part_of(self.value, value, first, weights), value, weights), self.site, weights
+            )
+        assert callable(self.value)
+        result = self.value(value.clone())
+        if not isinstance(result, torch.Tensor) or result.shape != value.shape:
+            got = tuple(result.shape) if isinstance(result, torch.Tensor) else type(result).__name__
+            raise ValueError(
+                f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
+            )
+        return sound(result.to(value), self.site)
+
+
+Given = Edit | str
+
+
+def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
+    """Edits, of edits and their text forms. Raises ValueError for what is neither."""
+    if isinstance(given, str | Edit) or not isinstance(given, Iterable):
+        raise ValueError(f"edits are {given!r}; give a list of them, such as ['z.4.3=zero']")
+    return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in given)
+
+
+def _is_pythons(value: Replacement) -> bool:
+    return isinstance(value, torch.Tensor | Source) or callable(value)
+
+
+def _kind(value: Replacement) -> str:
+    made_by = "another trace" if isinstance(value, Source) else "a Python function"
+    return "a tensor" if isinstance(value, torch.Tensor) else made_by

@@ -1,0 +1,217 @@
+"""The one module that runs a model: the capture, the writing on, and everything batched stand on it.
+
+A model may be shared by many threads, most of them browser sessions. While one runs it, a lock is held
+from the first hook to the last; the pass is in eval mode and without gradients; a hook looks at the
+pass of its own thread only; and all hooks are gone when the pass ends, however it ends.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from gptviz.engine.past import Past, final_hidden
+from gptviz.fast import kernels, one_token
+from gptviz.model import GPTModel
+
+# One forward at a time per process: passes side by side, each with several torch threads, are many
+# times slower than one after the other.
+_LOCK = threading.RLock()
+LONG_PASS = 3 * 2**29  # multiply-adds: the bundled model's whole context, 19 tokens of GPT-2 124M
+_pass_threads: int | None = None  # torch's threads while a pass runs; None: as many as at any other time
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Where to look: at a module (a path inside GPTModel), at its first input or at its output.
+
+    `visit` gets the tensor as the model has it and returns a replacement, or None to leave it alone. Hooks of
+    one place follow each other in the order in which they are given, those that are `last` after all others.
+    """
+
+    module: str
+    side: Literal["input", "output"]
+    visit: Callable[[torch.Tensor], torch.Tensor | None]
+    last: bool = False
+
+
+def hidden(
+    model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = (), past: Past | None = None
+) -> torch.Tensor:
+    """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
+
+    After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
+    cannot read, and what a hook raises.
+    """
+    with running(model), _watched(model, in_idx, past, hooks) as visits:
+        return checked(_pass(model, in_idx, past, visits=visits))
+
+
+def hidden_from(
+    model: GPTModel, block: int, stream: torch.Tensor, hooks: Iterable[Hook] = ()
+) -> torch.Tensor:
+    """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm.
+
+    A hook may return more texts than it was given: the stream into the block is then that of each of them.
+    """
+    tokens = stream.shape[:2].numel()
+    with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, tokens)):
+        return checked(model.final_norm(model.trf_blocks[block:](stream)))
+
+
+def last_logits(
+    model: GPTModel,
+    idx: torch.Tensor,
+    past: Past | None = None,
+    position: int | None = None,
+    hooks: Iterable[Hook] = (),
+) -> torch.Tensor:
+    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others.
+
+    After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
+    one is given, and else where the past ends.
+    """
+    with running(model), _watched(model, idx, past, hooks) as visits, torch.inference_mode():
+        return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
+
+
+def logits_of(model: GPTModel, final: torch.Tensor) -> torch.Tensor:
+    """What the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU."""
+    head = model.out_head.weight
+    with running(model):
+        return checked(kernels.linear(final.to(head), head).float().cpu())
+
+
+def checked(rows: torch.Tensor) -> torch.Tensor:
+    """The same (..., N), where a pass made numbers. Raises ValueError for NaN and infinity."""
+    if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).isfinite().all():  # NaN is both ends
+        raise ValueError(
+            "this pass ends in NaN or infinity, not in numbers: weights of the model are broken or far too "
+            "large, or what an edit puts in is; weight.isfinite().all() says which weights are whole"
+        )
+    return rows
+
+
+@contextmanager
+def running(model: GPTModel) -> Iterator[None]:
+    """Alone, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.
+
+    It may be entered again from within.
+    """
+    with alone(), torch.no_grad():
+        training = [module for module in kernels.modules_of(model) if module.training]
+        try:
+            for module in training:
+                module.training = False
+            with kernels.fast(model):
+                yield
+        finally:
+            for module in training:
+                module.training = True
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """The lock and all of torch's threads: for a pass, and for work as heavy that must not run beside one."""
+    with _LOCK, threads(_pass_threads or torch.get_num_threads()):
+        yield
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """So many of torch's threads within, in this thread of Python; as many as before afterwards."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(number)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def threads_for_passes_only() -> None:
+    """From now on torch works with one thread, in every thread that begins after this, except `alone`.
+
+    For a server that gives each of its runs a thread: torch would start its helpers anew in each, for a
+    sort of one row of logits, and they wait for more work longer than they worked.
+    """
+    global _pass_threads
+    if _pass_threads is None:
+        _pass_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
+def _pass(
+    model: GPTModel,
+    in_idx: torch.Tensor,
+    past: Past | None = None,
+    position: int | None = None,
+    visits: one_token.Visits | None = None,
+) -> torch.Tensor:
+    """The only lines of gptviz that run all blocks."""
+    with threads(_threads_that_pay(model, in_idx.numel())):
+        if past is None:
+            return model.final_hidden(in_idx)
+        return final_hidden(model, in_idx, past, position, visits)
+
+
+def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
+    """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
+    weights = 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2  # of the blocks, about
+    short = _pass_threads is not None and weights * n_tokens < LONG_PASS
+    return 1 if short else torch.get_num_threads()
+
+
+@contextmanager
+def _watched(
+    model: GPTModel, in_idx: torch.Tensor, past: Past | None, hooks: Iterable[Hook]
+) -> Iterator[one_token.Visits | None]:
+    """The hooks hung on the model; or, where the token goes the short way, who is to be asked on it."""
+    hooks = sorted(hooks, key=lambda hook: hook.last)
+    visits = None
+    if past is not None and one_token.serves(model, in_idx):
+        visits = one_token.visits_at(model, ((hook.module, hook.side, hook.visit) for hook in hooks))
+    with _hooked(model, hooks if visits is None else ()):
+        yield visits
+
+
+@contextmanager
+def _hooked(model: GPTModel, hooks: Iterable[Hook]) -> Iterator[None]:
+    thread = threading.get_ident()
+    handles = []
+    try:
+        for hook in sorted(hooks, key=lambda hook: hook.last):
+            module = _submodule(model, hook.module)
+            if hook.side == "output":
+                handles.append(module.register_forward_hook(_after(hook, thread)))
+            else:
+                handles.append(module.register_forward_pre_hook(_before(hook, thread)))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _submodule(model: GPTModel, path: str) -> nn.Module:
+    module: nn.Module | None = model
+    for part in path.split("."):  # what get_submodule does, in a tenth of the time: a trace has 150 hooks
+        module = None if module is None else module._modules.get(part)
+    return model.get_submodule(path) if module is None else module  # which says what there is not
+
+
+def _after(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
+    def visit(_module: object, _args: object, output: torch.Tensor) -> torch.Tensor | None:
+        # another thread's is somebody else's pass on the same model
+        return hook.visit(output) if threading.get_ident() == thread else None
+
+    return visit
+
+
+def _before(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
+    def visit(_module: object, args: tuple[torch.Tensor, ...]) -> torch.Tensor | None:
+        return hook.visit(args[0]) if threading.get_ident() == thread else None
+
+    return visit

@@ -1,0 +1,66 @@
+"""A text as a caller gives it, a string or token ids, becomes a list of ids that the model has."""
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from gptviz.engine.language_model import LanguageModel
+
+HOW = "give a text, or a list of token ids such as lm.encode(text)"
+
+
+def ids_of(lm: "LanguageModel", text: str | Iterable[int], special_tokens: bool = False) -> list[int]:
+    """The token ids, as plain ints; a (T,) tensor or array of whole numbers is taken, too.
+
+    Raises ValueError for what is neither text nor ids, and for an id or a character that the model does not
+    have. An empty text is none of its business.
+    """
+    if isinstance(text, str):
+        ids = lm.encode(text, special_tokens=special_tokens)
+    else:
+        ids = [_id(one) for one in _list(text)]
+    outside = [i for i in ids if not 0 <= i < lm.config.vocab_size]
+    if outside and isinstance(text, str):  # a character model knows only the characters it was shown
+        missing = next((c for c in text if set(lm.encode(c)) & set(outside)), "?")
+        raise ValueError(
+            f"the text has {missing!r}, which is not among the {lm.config.vocab_size:,} tokens of {lm.name}"
+        )
+    if outside:
+        raise ValueError(f"token id {outside[0]} given; {lm.name} has ids 0 to {lm.config.vocab_size - 1}")
+    return ids
+
+
+def whole(what: str, value: object, least: int) -> int:
+    """`value` as an int. ValueError, which names `what`, where it is not a whole number from `least` on."""
+    number = None if isinstance(value, bool) else _index(value)
+    if number is None or number < least:
+        raise ValueError(f"{what} is {value!r}; it must be a whole number of {least} or more")
+    return number
+
+
+def _list(given: object) -> Sequence[object]:
+    if isinstance(given, torch.Tensor | np.ndarray):
+        if given.ndim != 1:
+            raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
+        return list(given.tolist())
+    if isinstance(given, bytes | bytearray) or not isinstance(given, Iterable):
+        raise ValueError(f"{given!r} given; {HOW}")
+    return list(given)
+
+
+def _id(one: object) -> int:
+    found = None if isinstance(one, bool) else _index(one)
+    if found is None:
+        raise ValueError(f"among the ids is {one!r}, which is no whole number; {HOW}")
+    return found
+
+
+def _index(value: object) -> int | None:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # NumPy's and torch's integers too
+    except TypeError:
+        return None

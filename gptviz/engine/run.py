@@ -1,0 +1,79 @@
+"""Run: which forward pass some numbers belong to. Everything on a screen belongs to one."""
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gptviz.engine.edits import Edit
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model (by the name or key that its owner has for it), token ids, and the edits made to the pass.
+
+    Frozen and hashable: the key of every cache. Two runs are equal exactly if the same pass is meant.
+    `ids` and `edits` may be given as any iterable and become tuples. Raises ValueError for what is not
+    such a thing, and for an edit by a Python function: two functions cannot be compared, so nothing
+    that is kept under such a name could be found again (`lm.trace(ids, edits=[...])` takes them).
+    """
+
+    model: str
+    ids: tuple[int, ...]
+    edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model:
+            raise ValueError(f"a run's model is {self.model!r}; give its name")
+        object.__setattr__(self, "ids", _ids(self.ids))
+        object.__setattr__(self, "edits", _edits(self.edits))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def edited(self, *edits: Edit) -> "Run":
+        """This run with these edits after its own."""
+        return replace(self, edits=(*self.edits, *edits))
+
+    @property
+    def plain(self) -> "Run":
+        """The same text through the model as it is, without edits."""
+        return replace(self, edits=())
+
+
+def alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """With how many token ids both begin."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(place for place in range(shorter) if one[place] != other[place])
+
+
+def _ids(given: Iterable[int]) -> tuple[int, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"a run's ids are {given!r}; give a list of token ids, such as lm.encode(text)")
+    ids = tuple(given)
+    wrong = [i for i in ids if isinstance(i, bool) or not hasattr(i, "__index__")]
+    if wrong:
+        raise ValueError(f"a run's ids have {wrong[0]!r}, which is no whole number")
+    ids = tuple(operator.index(i) for i in ids)
+    if not ids:
+        raise ValueError("a run has no token ids: give at least one")
+    if min(ids) < 0:
+        raise ValueError(f"a run's ids have {min(ids)}; ids are whole numbers from 0 on")
+    return ids
+
+
+def _edits(given: Iterable[Edit]) -> tuple[Edit, ...]:
+    if isinstance(given, str | Edit) or not isinstance(given, Iterable):
+        raise ValueError(f"a run's edits are {given!r}; give a list of edits, such as [Edit('z', 4)]")
+    edits = tuple(given)
+    for edit in edits:
+        if not isinstance(edit, Edit):
+            raise ValueError(f"a run's edits have {edit!r}; make an Edit of it with Edit.parse('z.4.3=zero')")
+        if callable(edit.value):
+            raise ValueError(
+                f"a run cannot have the edit of {edit.site!r} by a Python function: two functions cannot be "
+                "compared, so the run could not be found again; name a value, or use lm.trace(ids, edits=...)"
+            )
+        edit.check_form()
+    return edits

@@ -1,0 +1,106 @@
+"""What every site gives on average over a sample of text: the value "sample" of an edit.
+
+A head that is replaced by its mean over many texts still gives what it gives to any token of any text, and
+nothing of this one: of the two nulls, this and zero, the better one, since the later parts have learnt to
+expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean ablation").
+"""
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+
+from gptviz.engine import forward
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.progress import Progress
+from gptviz.engine.sample import windows
+from gptviz.engine.sites import SITES, Key, all_keys
+from gptviz.engine.weights import PerWeights
+from gptviz.model import GPTModel
+
+MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
+
+Means = dict[Key, torch.Tensor]
+
+_known: PerWeights["Reading"] = PerWeights()
+
+
+def sample_means(
+    model: GPTModel,
+    config: GPTConfig,
+    encode: Callable[[str], Sequence[int]],
+    progress: Progress | None = None,
+) -> Means:
+    """Of every site but the attention weights the mean over all tokens of the sample, one row of it.
+
+    (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
+    once for a model and its weights as they are, and forgotten with the model. The text is `sample`'s,
+    at most `MOST_WINDOWS` of its windows; one with a token that the model does not have is left out.
+
+    `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
+    asks next goes on where it stopped. Raises ValueError where no window is left.
+    """
+    while (found := reading(model, config, encode)).means is None:
+        found.step()
+        if progress is not None:
+            progress(found.done, found.of)
+    return found.means
+
+
+def reading(model: GPTModel, config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> "Reading":
+    """How far this model with these weights has read the sample. Raises ValueError as `sample_means`."""
+    return _known.get(model, lambda: Reading(model, config, _texts(config, encode)))
+
+
+def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tuple[int, ...]]:
+    found, _ = windows(encode, config.context_length, most=sys.maxsize)
+    read = [window.ids for window in found if max(window.ids) < config.vocab_size]
+    if not read:
+        raise ValueError(
+            "this model has no tokens for the sample of text, so there is no mean over it: "
+            'choose "mean", which is over the text itself, or "zero"'
+        )
+    some = min(len(read), MOST_WINDOWS)
+    return [read[i * len(read) // some] for i in range(some)]
+
+
+class Reading:
+    """The sample, of which `done` of `of` windows are read; `means` when all are."""
+
+    def __init__(self, model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]]):
+        self._model = weakref.ref(model)  # the model is what this is kept by
+        self.config, self.texts = config, texts
+        self.done, self.of = 0, len(texts)
+        self.means: Means | None = None
+        self._sums: dict[Key, torch.Tensor] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def step(self) -> None:
+        """Read one window more, if there is one."""
+        model = self._model()
+        with self._one_at_a_time:
+            if self.means is not None or model is None:
+                return
+            ids = torch.tensor([self.texts[self.done]], device=model.tok_emb.weight.device)
+            of_text: dict[Key, torch.Tensor] = {}
+            forward.hidden(model, ids, self._hooks(of_text))
+            self._sums = {key: self._sums.get(key, 0) + value for key, value in of_text.items()}
+            self.done += 1
+            if self.done == self.of:
+                tokens = sum(map(len, self.texts))
+                self.means = {key: (value / tokens).float() for key, value in self._sums.items()}
+                self._sums = {}
+
+    def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
+        def add(key: Key, value: torch.Tensor) -> None:
+            shown = SITES[key[0]].present(value, self.config.n_heads)
+            of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
+
+        keys = [key for key in all_keys(self.config) if SITES[key[0]].form != "weights"]
+        return [
+            forward.Hook(SITES[name].module.format(b=block), SITES[name].side, partial(add, (name, block)))
+            for name, block in keys
+        ]

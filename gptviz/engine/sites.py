@@ -1,0 +1,168 @@
+"""The table of sites: every place in a GPTModel whose numbers can be captured or replaced.
+
+It drives the capture, the edits, the documentation and the tests; a site that is not in it does not
+exist. Shapes: T tokens, D emb_dim, H heads.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from gptviz.engine.config import GPTConfig
+
+Key = tuple[str, int | None]  # (site, block); block is None for the sites outside the blocks
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """Where a site's value also goes, past the module it is captured at: `end` is it plus the site `plus`."""
+
+    plus: str
+    end: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """One row of the table.
+
+    `module` is a path inside GPTModel, with `{b}` for the block's number; `side` says whether the
+    site is that module's input or its output. `form` is how the tensor is handed out: "rows" (T, D)
+    as it is, "heads" (H, T, D/H), "weights" (H, T, T).
+
+    The residual stream leaves for the shortcut before the LayerNorm it is captured at, so that a
+    replacement there would not reach all that the value reaches. Such a row says what else an edit has
+    to do: `edit_at` is the module to replace the value at instead (on the same side), `shortcut` the site
+    that has to be made anew from the replacement.
+    """
+
+    name: str
+    module: str
+    side: Literal["input", "output"]
+    form: Literal["rows", "heads", "weights"]
+    shape: str
+    meaning: str
+    edit_at: str | None = None
+    shortcut: Shortcut | None = None
+    in_past: Literal["keys", "values"] | None = (
+        None  # later tokens look at it: `gptviz.engine.past.Past` has it
+    )
+
+    @property
+    def edited_module(self) -> str:
+        return self.edit_at or self.module
+
+    @property
+    def per_block(self) -> bool:
+        return "{b}" in self.module
+
+    def floats(self, n_tokens: int, config: GPTConfig) -> int:
+        """How many numbers it holds for a text of so many tokens, as `shape` says."""
+        d, h = config.emb_dim, config.n_heads
+        sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
+        return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
+
+    def present(self, value: torch.Tensor, n_heads: int) -> torch.Tensor:
+        """The model's tensor as a Trace hands it out: without the batch of one, split by heads."""
+        if self.form == "weights":
+            return value[0]  # (1, H, T, T) -> (H, T, T)
+        rows = value.reshape(value.shape[-2:])  # (1, T, D) or, for pos_emb, (T, D) -> (T, D)
+        if self.form == "rows":
+            return rows
+        return rows.view(len(rows), n_heads, -1).transpose(0, 1)  # (T, D) -> (T, H, D/H) -> (H, T, D/H)
+
+    def restore(self, shown: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """The reverse of `present`: a tensor of the shape, dtype and device of `like`."""
+        rows = shown.transpose(0, 1) if self.form == "heads" else shown  # (H, T, D/H) -> (T, H, D/H)
+        return rows.reshape(like.shape).to(like)  # back to (1, T, D), (T, D) or (1, H, T, T)
+
+
+_BLOCK = "trf_blocks.{b}."
+
+SITES: dict[str, Site] = {
+    site.name: site
+    for site in (
+        Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
+        Site("pos_emb", "pos_emb", "output", "rows", "(T, D)", "each position's embedding"),
+        Site("embed", "drop_emb", "input", "rows", "(T, D)", "their sum"),
+        Site(
+            "resid_pre",
+            _BLOCK + "norm1",
+            "input",
+            "rows",
+            "(T, D)",
+            "the residual stream into the block",
+            edit_at="trf_blocks.{b}",  # the shortcut leaves before norm1: replace what the block is given
+        ),
+        Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
+        Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys", in_past="keys"),
+        Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values", in_past="values"),
+        # the softmax is no module of its own, but the book passes it through a dropout: it is that input
+        Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
+        Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),
+        Site("attn_out", _BLOCK + "att", "output", "rows", "(T, D)", "what attention adds"),
+        Site(
+            "resid_mid",
+            _BLOCK + "norm2",
+            "input",
+            "rows",
+            "(T, D)",
+            "the stream after attention",
+            shortcut=Shortcut(plus="mlp_out", end="resid_post"),  # no module is given both ways of it
+        ),
+        Site("mlp_pre", _BLOCK + "ff.layers.0", "output", "rows", "(T, 4D)", "the feed-forward before GELU"),
+        Site("mlp_act", _BLOCK + "ff.layers.1", "output", "rows", "(T, 4D)", "the feed-forward's GELU"),
+        Site("mlp_out", _BLOCK + "ff", "output", "rows", "(T, D)", "what the feed-forward adds"),
+        Site("resid_post", "trf_blocks.{b}", "output", "rows", "(T, D)", "the stream out of the block"),
+        Site("final", "final_norm", "output", "rows", "(T, D)", "after the final LayerNorm"),
+    )
+}
+
+
+def all_keys(config: GPTConfig) -> list[Key]:
+    """Every (site, block) that a model of this size has, in the order of the forward pass."""
+    sites = list(SITES.values())
+    before = [(site.name, None) for site in sites[:3]]
+    blocks = [(site.name, b) for b in range(config.n_layers) for site in sites if site.per_block]
+    return [*before, *blocks, ("final", None)]
+
+
+def named_key(key: Key) -> str | tuple[str, int]:
+    """A key as `keep` has it: a site outside the blocks by its name alone."""
+    site, block = key
+    return site if block is None else (site, block)
+
+
+def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
+    """The key, if there is such a place; else a ValueError that says what there is.
+
+    `n_layers` None: in a model of any depth.
+    """
+    if site not in SITES:
+        raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
+    if not SITES[site].per_block:
+        if block is not None:
+            raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
+        return site, None
+    inside = isinstance(block, int) and not isinstance(block, bool) and block >= 0
+    if not inside or (n_layers is not None and block is not None and block >= n_layers):
+        there_are = "from 0 on" if n_layers is None else f"from 0 to {n_layers - 1}"
+        raise ValueError(f"site {site!r} needs a block {there_are}, not {block!r}")
+    return site, block
+
+
+def expand(keep: Iterable[str | tuple[str, int]] | None, config: GPTConfig) -> list[Key]:
+    """`keep` as a list of keys: None is every site, a bare name is that site in every block."""
+    if keep is None:
+        return all_keys(config)
+    if isinstance(keep, str):
+        raise ValueError(f"keep is the string {keep!r}; give a list of sites, like [{keep!r}]")
+    keys: dict[Key, None] = {}
+    for wanted in keep:
+        name, block = (wanted, None) if isinstance(wanted, str) else wanted
+        everywhere = isinstance(wanted, str) and name in SITES and SITES[name].per_block
+        blocks = range(config.n_layers) if everywhere else [block]
+        keys |= dict.fromkeys(check_key(name, b, config.n_layers) for b in blocks)
+    return list(keys)

@@ -1,0 +1,296 @@
+"""Trace: every number that one forward pass of a GPTModel made. `gptviz.engine.capture` makes them."""
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tiktoken
+import torch
+
+from gptviz.engine.candidates import next_tokens_of
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit
+from gptviz.engine.forward import checked
+from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics
+from gptviz.engine.past import Past
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.rows import Rows
+from gptviz.engine.sampling import Sampling
+from gptviz.engine.sites import Key, all_keys, check_key, expand
+from gptviz.engine.sizes import nbytes_of
+from gptviz.engine.weights import AsItWas, Fingerprint, same
+from gptviz.fast import kernels
+from gptviz.model import GPTModel
+from gptviz.tokenizer import named_bytes
+from gptviz.tokenizer.one import OneToken, one_token
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the prompt. `raw` is its bytes; `text` is them decoded, with U+FFFD where that fails."""
+
+    position: int
+    id: int
+    text: str
+    raw: bytes
+
+
+class Trace:
+    """What one forward pass computed. Read it, do not write into it.
+
+    `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
+    what was kept, `reduced(name)` gives what was made of a site during the pass, `edits` are those of
+    the pass. Tensors are CPU float32. A Trace holds no model: only the output head's weights (the same
+    tensor, no copy) and the LayerNorms', so that logits and statistics can be worked out where somebody asks
+    for them. `nbytes` is what it holds beyond those. It belongs to the weights that made it: see `of`.
+
+    A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
+    site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: GPTConfig,
+        tokens: list[Token],
+        tokenizer: tiktoken.Encoding,
+        values: dict[Key, Rows],
+        final: Rows,
+        head: AsItWas,
+        norms: list[Norm],
+        edits: tuple[Edit, ...] = (),
+        reduced: dict[Reduction, list[Any]] | None = None,
+        past: Past | None = None,
+        *,
+        weights: Fingerprint,
+    ):
+        self.name = name
+        self.config = config
+        self.tokens = tokens
+        self._tokenizer = tokenizer
+        self._values = values
+        self._final = final
+        self._head = head
+        self._norms = norms
+        self.edits = edits
+        self._reduced = {} if reduced is None else reduced
+        self._past = past  # of all its tokens, if they were read in pieces
+        self._weights = weights  # that made it: the model may be trained on
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Trace({self.name!r}, {len(self)} tokens, {len(self._values)} sites, {self.nbytes:,} bytes)"
+
+    def __getitem__(self, key: str | tuple[str, int]) -> torch.Tensor:
+        name, block = (key, None) if isinstance(key, str) else key
+        return self._values_of(check_key(name, block, self.config.n_layers))
+
+    def rows(
+        self, site: str, block: int | None = None, start: int = 0, stop: int | None = None
+    ) -> torch.Tensor:
+        """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
+
+        (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): over the keys before `stop`. The rest need not be
+        put together for it: `trace.rows("attn", 3, -1)` is (H, 1, T), where its last token looks.
+        """
+        found = self._rows_of(check_key(site, block, self.config.n_layers))
+        first, end, _ = slice(start, stop).indices(len(self))
+        if first >= end:
+            raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
+        return found.between(first, end)
+
+    def _values_of(self, key: Key) -> torch.Tensor:
+        return self._rows_of(key).joined()
+
+    def pieces(self, key: Key) -> Rows:
+        """A site as it is held, for a trace that goes on from this one."""
+        return self._final if key == ("final", None) else self._rows_of(key)
+
+    def of(self, model: GPTModel) -> GPTModel:
+        """The model, if its weights made this trace (see `gptviz.engine.weights`); ValueError otherwise."""
+        same(model, self._weights, f"this trace of {self.name} was", "trace the text")
+        return model
+
+    def _rows_of(self, key: Key) -> Rows:
+        if key not in self._values:
+            kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
+            raise ValueError(
+                f"{key} was not kept in this trace (it has sites {kept}); trace again and keep it"
+            )
+        return self._values[key]
+
+    def sites(self) -> list[Key]:
+        """The (site, block) pairs that were kept, in the order of the forward pass."""
+        return list(self._values)
+
+    def reduced(self, name: str) -> list[Any]:
+        """What the reduction called `name` made of its site: a result a block, in order."""
+        for reduction, results in self._reduced.items():
+            if reduction.name == name:
+                return list(results)
+        kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
+        raise ValueError(
+            f"there is no reduction {name!r} in this trace (it has {kept}); trace again with reduce=[...]"
+        )
+
+    def holds(
+        self, keep: Iterable[str | tuple[str, int]] | None = None, reduce: Iterable[Reduction] = ()
+    ) -> bool:
+        """Whether all of this is here already. Raises ValueError for sites and blocks that do not exist."""
+        return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
+
+    def joined(self, other: "Trace") -> "Trace":
+        """One trace with all that either holds, of two that were taken of the same pass.
+
+        Raises ValueError if they belong to different texts, models or edits, or if two different
+        reductions have one name. Nothing is copied.
+        """
+        for what, one, two in (
+            ("models", self.name, other.name),
+            ("models", self.config, other.config),
+            ("tokens", [token.id for token in self.tokens], [token.id for token in other.tokens]),
+            ("edits", self.edits, other.edits),
+        ):
+            if one != two:
+                raise ValueError(f"these traces cannot be joined: their {what} differ, {one} and {two}")
+        if self._weights != other._weights:
+            raise ValueError(
+                f"these traces cannot be joined: two different models are called {self.name!r}, or its "
+                "weights were changed in between"
+            )
+        names = {reduction.name: reduction for reduction in self._reduced}
+        for reduction in other._reduced:
+            if names.get(reduction.name, reduction) != reduction:
+                raise ValueError(
+                    f"these traces cannot be joined: each has another reduction called {reduction.name!r}"
+                )
+        values = other._values | self._values
+        return self._with(
+            _values={key: values[key] for key in all_keys(self.config) if key in values},
+            _reduced=other._reduced | self._reduced,
+            _past=self._past or other._past,
+        )
+
+    def cut(self, n: int) -> "Trace":
+        """The trace of the first n tokens, with no pass: what stands before sees nothing of what comes after.
+
+        It shares these rows and has no reductions, which are of all tokens. Raises ValueError for another
+        number than from 1 to all, and if an edit was one that looks at the whole text.
+        """
+        if not 1 <= n <= len(self):
+            raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n}")
+        unlike = next((edit for edit in self.edits if not edit.is_causal), None)
+        if unlike is not None and n < len(self):
+            raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
+        return self._with(
+            tokens=self.tokens[:n],
+            _values={key: rows.cut(n) for key, rows in self._values.items()},
+            _final=self._final.cut(n),
+            _reduced={},
+            _past=None if self._past is None else self._past.cut(n),
+        )
+
+    def _with(self, **changed: Any) -> "Trace":
+        made = copy(self)
+        made.__dict__.pop("nbytes", None)
+        made.__dict__.update(changed)
+        return made
+
+    def past(self, model: GPTModel) -> Past:
+        """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
+
+        The text's own, edits included. Raises ValueError if they were not kept, and for another model.
+        """
+        self.of(model)
+        if self._past is not None:
+            return self._past.cut(len(self))
+        blocks = range(self.config.n_layers)
+        keys, values = ([self._values_of((site, b)) for b in blocks] for site in ("k", "v"))
+        return Past.of(model, keys, values)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of what was captured; two names of one memory (resid_post 0, resid_pre 1) count once.
+
+        Rows that it shares with another trace count in each of them.
+        """
+        pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
+        memory = [] if self._past is None else [self._past.memory]
+        return nbytes_of(*pieces, *memory, *(r for results in self._reduced.values() for r in results))
+
+    def logits(self, position: int = -1) -> torch.Tensor:
+        """(vocab_size,): the row of logits at one position.
+
+        ValueError if there is no such position, if the model's output head was changed since the pass, and
+        where the logits are NaN or infinite.
+        """
+        position = self._position(position)
+        head = self._head.tensor
+        final = self._final.between(position, position + 1)  # (1, D)
+        return checked(kernels.linear(final.to(head), head)[0].float().cpu())  # x (V, D) -> (V,)
+
+    def next_tokens(
+        self,
+        k: int = 10,
+        position: int = -1,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+    ) -> pd.DataFrame:
+        """The `k` most probable next tokens: rank (from 1), id, token, logit, probability.
+
+        Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
+        rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
+        """
+        return next_tokens_of(self._tokenizer, self.logits(position), k, Sampling(temperature, top_k, top_p))
+
+    def norms(self) -> pd.DataFrame:
+        """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
+
+        Columns: norm, block (<NA> for the final one), position, token, mean, variance, mean_after,
+        variance_after. "After" is after scale and shift. Needs resid_pre, resid_mid and the last
+        resid_post in the trace.
+        """
+        found, tokens = self.norm_statistics(), len(self)
+        blocks = [norm.block for norm in self._norms for _ in range(tokens)]
+        return pd.DataFrame(
+            {
+                "norm": np.repeat(found.names, tokens).astype(object),
+                "block": pd.array(blocks, dtype="Int64"),
+                "position": np.tile(np.arange(tokens), len(found.names)),
+                "token": [token.text for token in self.tokens] * len(found.names),
+                **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
+            }
+        )
+
+    def norm_statistics(self) -> "NormStatistics":
+        """The numbers of `norms()` as arrays, a row a norm and a column a token."""
+        return norm_statistics(self._norms, self._values_of)
+
+    def token_id(self, token: OneToken, what: str = "token") -> int:
+        """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
+        return one_token(self._tokenizer, self.config.vocab_size, token, what)
+
+    def _position(self, position: int) -> int:
+        if (
+            not isinstance(position, int)
+            or isinstance(position, bool)
+            or not -len(self) <= position < len(self)
+        ):
+            raise ValueError(f"there is no position {position!r}; they go from 0 to {len(self) - 1}")
+        return position % len(self)
+
+
+def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:
+    """The tokens with their positions, from `first` on, text and bytes; `<id N>` if an id has none."""
+    raws = [named_bytes(tokenizer, i) for i in ids]
+    return [
+        Token(p, i, raw.decode("utf-8", "replace"), raw)
+        for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
+    ]

@@ -1,0 +1,132 @@
+"""The attention of `gptviz.fast.kernels`: the book's numbers, without the half that the causal mask hides.
+
+It writes its scores once: scaled, masked and divided in one buffer, row block by row block. It is for
+float32 on a CPU without gradients, and serves tokens that come after others as well (`gptviz.engine.past`).
+"""
+
+import math
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+# a block's scores stay in the cache of a core from the product to the division: 12 heads x 64 x 1024
+# floats are 3 MB. Texts shorter than two such blocks and a half have little to gain from them.
+ROWS = 64
+WHOLE_UP_TO = 160
+
+# from here on a buffer is worth huge pages: touching 48 MB for the first time takes 26 ms in pages of
+# 4 kB and 6 ms in pages of 2 MB, where the whole of the attention takes 60
+HUGE_FROM = 4 * 2**20
+
+Earlier = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
+_causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
+
+
+def attention(att: Any, x: torch.Tensor, after: Earlier | None = None) -> torch.Tensor:
+    """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
+
+    `after` takes the tokens' keys and values (b, H, T, head_dim) and gives them behind those of the tokens
+    that were read before: (b, H, K, head_dim).
+    """
+    b, n, _ = x.shape
+    h, d = att.num_heads, att.head_dim
+    # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
+    queries, keys, values = (
+        projection(x).view(b, n, h, d).transpose(1, 2) for projection in (att.W_query, att.W_key, att.W_value)
+    )
+    if after is not None:
+        keys, values = after(keys, values)
+    k = keys.shape[2]  # as many as T, if there is nothing before
+    # (b, H, T, head_dim) -> (b * H, T, head_dim); a view where b is 1
+    queries = queries.reshape(b * h, n, d)
+    keys, values = (x.reshape(b * h, k, d) for x in (keys, values))
+    if n > WHOLE_UP_TO and is_causal(att.mask):
+        context = _by_rows(att, b, queries, keys, values)
+    else:
+        weights = _divided(queries, keys, att.mask[k - n : k, :k], _buffer(b * h, n, k)).view(b, h, n, k)
+        context = att.dropout(weights) @ values.view(b, h, k, d)  # (b, H, T, head_dim)
+        context = context.transpose(1, 2).reshape(b, n, h * d)  # (b, T, d_out): heads side by side
+    result: torch.Tensor = att.out_proj(context)
+    return result
+
+
+def _divided(
+    queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor, out: torch.Tensor
+) -> torch.Tensor:
+    """The attention weights of some queries in `out`: scores, masked, softmax, in one buffer.
+
+    (b * H, R, head_dim) and (b * H, K, head_dim) -> (b * H, R, K). The mask is that of the last keys.
+    """
+    scale = queries.shape[-1] ** -0.5
+    torch.baddbmm(out, queries, keys.transpose(1, 2), beta=0, alpha=scale, out=out)
+    out[:, :, -mask.shape[1] :].masked_fill_(mask, -torch.inf)
+    return torch.softmax(out, dim=-1, out=out)
+
+
+def _by_rows(
+    att: Any, b: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    """Each head's weighted values, (b, T, d_out), a block of queries at a time with the keys that it sees."""
+    heads, n, d = queries.shape
+    k = keys.shape[1]
+    first = k - n  # how many keys stand before the first query
+    watched = _is_watched(att.dropout)  # if nobody looks at the weights, no more than a block is kept
+    weights = _buffer(heads, n, k) if watched else None
+    scores = queries.new_empty(heads * ROWS * k)
+    context = queries.new_empty(b, n, heads // b, d)
+    by_head = context.transpose(1, 2)  # (b, H, T, head_dim)
+    for i in range(0, n, ROWS):
+        j = min(i + ROWS, n)
+        seen = first + j
+        block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)
+        _divided(queries[:, i:j], keys[:, :seen], att.mask[i:j, i:j], block)
+        if weights is not None:
+            weights[:, i:j, :seen] = block
+            weights[:, i:j, seen:] = 0
+        by_head[:, :, i:j] = (block @ values[:, :seen]).view(b, -1, j - i, d)
+    if weights is not None:
+        shown = weights.view(b, -1, n, k)
+        before = _version(shown)
+        dropped = att.dropout(shown)
+        if dropped is not shown or before is None or _version(shown) != before:  # an edit: once more with it
+            by_head.copy_(dropped @ values.view(b, -1, k, d))
+    return context.view(b, n, -1)
+
+
+def _version(x: torch.Tensor) -> int | None:
+    """How often it was written into, as torch counts; it does not count in inference mode."""
+    return None if x.is_inference() else x._version
+
+
+def _is_watched(dropout: nn.Module) -> bool:
+    """Whether anybody but the next line sees what is passed through it, or it is more than a passage."""
+    return (
+        type(dropout) is not nn.Dropout
+        or dropout.training
+        or "forward" in dropout.__dict__
+        or bool(dropout._forward_pre_hooks or dropout._forward_hooks)
+    )
+
+
+def is_causal(mask: torch.Tensor) -> bool:
+    """Whether a model's mask is the book's: later keys hidden, all others not. Looked at once a mask."""
+    known = _causal.get(mask)
+    if known is None or known[0] != _version(mask):
+        book = torch.ones_like(mask).triu(1)
+        known = _causal[mask] = (_version(mask), torch.equal(mask, book))
+    return known[1]
+
+
+def _buffer(*shape: int) -> torch.Tensor:
+    """An empty float32 tensor; a large one in huge pages where the system has them (Linux)."""
+    size = 4 * math.prod(shape)
+    if size < HUGE_FROM or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return torch.empty(shape)
+    memory = mmap.mmap(-1, size)  # given back to the system as soon as the tensor is gone
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(memory, dtype=torch.float32).view(shape)

@@ -1,0 +1,234 @@
+"""What makes a pass faster on a CPU, with the same numbers: two kernels in the place of the book's lines.
+
+`with fast(model):` around a forward lets this thread's pass go through them; `gptviz.model` stays as it
+is, every module is still called, and so every hook of the table of sites still fires.
+
+Linear layers go through oneDNN instead of MKL where that was measured to be faster on this machine, for
+this shape. Attention goes through `gptviz.fast.attention`. Both are for float32 on a CPU without gradients;
+anything else takes the book's path. The environment variable GPTVIZ_KERNELS=off turns them off.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MethodType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from gptviz.fast.attention import attention
+from gptviz.model import MultiHeadAttention
+
+SETTING = "GPTVIZ_KERNELS"
+
+# one answer for all texts of about a length; more rows than these are decided as these are
+MOST_ROWS = 64
+MOST_OUTPUTS = 4096
+
+# a smaller layer is done before it is worth asking which way is faster
+SMALLEST_WEIGHT = 2**19
+
+
+class _Thread(threading.local):
+    depth = 0  # how often `fast` is entered
+    by_the_book = False  # inside `by_the_book`
+
+
+_this_thread = _Thread()
+_measuring = threading.Lock()
+_onednn_is_faster: dict[tuple[int, ...], bool] = {}
+
+
+def enabled() -> bool:
+    """Whether the setting leaves them on. ValueError for a value that is neither on nor off."""
+    value = os.environ.get(SETTING, "on")
+    if value not in ("on", "off"):
+        raise ValueError(f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")')
+    return value == "on"
+
+
+@contextmanager
+def fast(model: nn.Module) -> Iterator[None]:
+    """While it is entered, a pass of this thread through `model` goes through the kernels.
+
+    To be entered under the lock of the pass. Another thread that runs the same model meanwhile gets the
+    book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
+    again from within.
+    """
+    if _this_thread.by_the_book or not enabled():
+        yield
+        return
+    bound: list[nn.Module] = []
+    _this_thread.depth += 1
+    try:
+        _bind(model, bound)
+        yield
+    finally:
+        _this_thread.depth -= 1
+        for module in bound:
+            module.__dict__.pop("forward", None)
+
+
+@contextmanager
+def by_the_book() -> Iterator[None]:
+    """While it is entered, this thread's passes run `gptviz.model`'s own lines: to watch them at work."""
+    before, _this_thread.by_the_book = _this_thread.by_the_book, True
+    try:
+        yield
+    finally:
+        _this_thread.by_the_book = before
+
+
+def modules_of(model: nn.Module) -> list[nn.Module]:
+    """All its modules. (model.modules() works out names: a tenth of a short pass through a small model.)"""
+    found = [model]
+    for module in found:  # which grows meanwhile
+        if module._modules:
+            found += [child for child in module._modules.values() if child is not None]
+    return found
+
+
+def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
+    """Give every module that has a twin its twin's forward, and note it in `bound`."""
+    for module in modules_of(model):
+        twin = _TWINS.get(type(module))  # not a subclass, whose forward may be another
+        if twin is None or (type(module) is nn.Linear and module.weight.numel() < SMALLEST_WEIGHT):
+            continue
+        if "forward" not in module.__dict__:
+            bound.append(module)
+            # past nn.Module's own __setattr__, which looks for parameters
+            module.__dict__["forward"] = MethodType(twin, module)
+
+
+def is_ours(forward: Any) -> bool:
+    """Whether what stands on a module in the place of its forward was put there by `fast`."""
+    return getattr(forward, "__func__", None) in _TWINS.values()
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """`F.linear`: (..., K) x (N, K) -> (..., N), through oneDNN where it was measured to be faster."""
+    if _is_plain(x) and _is_plain(weight) and weight.is_contiguous() and enabled():
+        return _linear(x, weight, bias)
+    return F.linear(x, weight, bias)
+
+
+def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The answer for this shape; measured when the shape is first met, then the same for the process.
+
+    One answer a process, so that the same text gives the same bits every time.
+    """
+    rows = x.shape[:-1].numel()
+    key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
+    onednn = _onednn_is_faster.get(key)
+    if not x.numel():
+        onednn = False
+    elif onednn is None:
+        with _measuring:
+            if key not in _onednn_is_faster:
+                _onednn_is_faster[key] = _has_onednn() and _measure(x, weight, bias)
+            onednn = _onednn_is_faster[key]
+    return _onednn(x, weight, bias) if onednn else F.linear(x, weight, bias)
+
+
+def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """`F.linear` of one row in bfloat16: (..., K) x (N, K) -> (..., N), as fast as the matrix is read.
+
+    F.linear goes through oneDNN, which lays the matrix out anew in every call: twice the time of the product,
+    which torch's own kernel does with the matrix as it stands. Both add up in float32. oneDNN's switch is the
+    process's, so this is for passes only, which hold a lock; a product of another thread meanwhile goes
+    through torch's kernels, too, to the same numbers but for rounding.
+    """
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        return F.linear(x, weight, bias)
+    finally:
+        torch._C._set_mkldnn_enabled(before)
+
+
+def is_row(x: torch.Tensor) -> bool:
+    """Whether what comes into a pass of this thread is for `row`."""
+    return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
+
+
+_HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_get_mkldnn_enabled")
+
+
+def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
+    return (
+        x.dtype is dtype
+        and x.is_cpu
+        and x.layout is torch.strided
+        and not (torch.is_grad_enabled() and x.requires_grad)
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def _onednn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
+    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return result
+
+
+def _has_onednn() -> bool:
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _measure(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
+    """Both ways in turn on a part of what is to be computed, a few milliseconds in all.
+
+    The shortest time of each counts, and only this thread's own: on a machine with other work wall time
+    and medians of so few say how often a thread was put aside (8 ms), no property of the kernel.
+    """
+    part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
+    weight, bias = weight[:MOST_OUTPUTS], None if bias is None else bias[:MOST_OUTPUTS]
+    truth = F.linear(part, weight, bias)
+    error = (_onednn(part, weight, bias) - truth).abs().max()
+    if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's
+        return False
+    ways: tuple[Callable[..., torch.Tensor], ...] = (F.linear, _onednn)
+    best = dict.fromkeys(ways, float("inf"))
+    began = time.thread_time()
+    for attempt in range(9):
+        if attempt >= 3 and time.thread_time() - began > 0.02:
+            break
+        for way in ways:
+            start = time.thread_time()
+            way(part, weight, bias)
+            best[way] = min(best[way], time.thread_time() - start)
+    return best[_onednn] < 0.97 * best[F.linear]
+
+
+def _linear_twin() -> Any:
+    # called `forward` because a bound method is pickled by its name: what is read back has the class's own
+    def forward(self: nn.Linear, input: torch.Tensor) -> torch.Tensor:
+        if _this_thread.depth and _is_plain(input) and _is_plain(self.weight) and self.weight.is_contiguous():
+            return _linear(input, self.weight, self.bias)
+        if is_row(input):
+            return row(input, self.weight, self.bias)
+        return nn.Linear.forward(self, input)
+
+    return forward
+
+
+def _attention_twin() -> Any:
+    def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
+        if serves(x):
+            return attention(self, x)
+        result: torch.Tensor = MultiHeadAttention.forward(self, x)
+        return result
+
+    return forward
+
+
+_TWINS = {nn.Linear: _linear_twin(), MultiHeadAttention: _attention_twin()}
+
+
+def serves(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether this thread's pass goes through `attention` for what comes into it (in float32)."""
+    return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

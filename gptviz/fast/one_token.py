@@ -1,0 +1,167 @@
+"""One new token through all blocks without a module being called: half of what Python costs a step.
+
+Writing a token is bound by reading the weights once; what is left is the way from one kernel to the next.
+These are the steps of `gptviz.fast.attention` and of `gptviz.model`, to the bit, for a text of which only the
+last token is new. Who looks at a site or replaces it is asked where the module would be called. In bfloat16
+attention is worked out in float32 from the keys and values as they are: the same but for rounding.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.modules import module as torch_modules
+
+from gptviz.fast import kernels
+from gptviz.fast.attention import is_causal
+from gptviz.model import (
+    GELU,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+)
+
+Append = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+Visit = Callable[[torch.Tensor], torch.Tensor | None]
+Visits = dict[tuple[int | None, str, str], list[Visit]]  # block (None outside them), module in it, side
+See = Callable[[str, str, torch.Tensor], torch.Tensor]
+
+_OUTSIDE = {("tok_emb", "output"), ("pos_emb", "output"), ("drop_emb", "input"), ("final_norm", "output")}
+_IN_A_BLOCK = {
+    ("", "input"),
+    ("norm1", "input"),
+    ("att.W_query", "output"),
+    ("att.W_key", "output"),
+    ("att.W_value", "output"),
+    ("att.dropout", "input"),
+    ("att.out_proj", "input"),
+    ("att", "output"),
+    ("norm2", "input"),
+    ("ff.layers.0", "output"),
+    ("ff.layers.1", "output"),
+    ("ff", "output"),
+    ("", "output"),
+}
+
+_BOOKS = {
+    GPTModel,
+    TransformerBlock,
+    MultiHeadAttention,
+    FeedForward,
+    LayerNorm,
+    GELU,
+    nn.GELU,
+    nn.Linear,
+    nn.Embedding,
+    nn.Dropout,
+    nn.Sequential,
+}
+
+
+def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
+    """Whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
+    weight = model.tok_emb.weight
+    if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
+        return False
+    if not kernels.serves(weight) and not kernels.serves(weight, torch.bfloat16):
+        return False
+    for module in kernels.modules_of(model):
+        if type(module) not in _BOOKS or module._forward_hooks or module._forward_pre_hooks:
+            return False
+        if "forward" in module.__dict__ and not kernels.is_ours(module.__dict__["forward"]):
+            return False
+        if type(module) is MultiHeadAttention and not is_causal(cast(torch.Tensor, module.mask)):
+            return False
+    return True
+
+
+def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
+    """Who looks where, of those who look at a module (its path, "input" or "output"), in their order.
+
+    None if one of the places is none that is passed here: that one has to be hung on the module.
+    """
+    found: Visits = {}
+    for path, side, visit in places:
+        first, *rest = path.split(".", 2)
+        block, module = None, path
+        if first == "trf_blocks" and rest and rest[0].isdigit() and int(rest[0]) < len(model.trf_blocks):
+            block, module = int(rest[0]), "".join(rest[1:])
+        if (module, side) not in (_OUTSIDE if block is None else _IN_A_BLOCK):
+            return None
+        found.setdefault((block, module, side), []).append(visit)
+    return found
+
+
+def hidden(
+    model: GPTModel, in_idx: torch.Tensor, positions: torch.Tensor, append: Append, visits: Visits
+) -> torch.Tensor:
+    """`GPTModel.final_hidden` for one token a text, where the model `serves`: (B, 1) -> (B, 1, D).
+
+    `append` as in `Past`; a visit gets what the module would be given or give, and may replace it.
+    """
+
+    def see(block: int | None, module: str, side: str, x: torch.Tensor) -> torch.Tensor:
+        for visit in visits.get((block, module, side), ()) if visits else ():
+            new = visit(x)
+            x = x if new is None else new
+        return x
+
+    tokens = see(None, "tok_emb", "output", model.tok_emb(in_idx))  # (B, 1, D)
+    x = see(None, "drop_emb", "input", tokens + see(None, "pos_emb", "output", model.pos_emb(positions)))
+    for number, block in enumerate(model.trf_blocks._modules.values()):
+        x = _block(block, x, partial(append, number), partial(see, number))
+    return see(None, "final_norm", "output", _norm(model.final_norm, x))
+
+
+def _block(block: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
+    norm1, att, norm2, ff = (block._modules[name] for name in ("norm1", "att", "norm2", "ff"))
+    x = see("", "input", x)
+    x = see("att", "output", _attention(att, _norm(norm1, see("norm1", "input", x)), append, see)) + x
+    up, activation, down = ff._modules["layers"]._modules.values()
+    before = see("ff.layers.0", "output", _linear(up, _norm(norm2, see("norm2", "input", x))))
+    after = see("ff.layers.1", "output", F.gelu(before, approximate=_approximation(activation)))
+    return see("", "output", see("ff", "output", _linear(down, after)) + x)
+
+
+def _attention(att: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
+    b, h, d = len(x), att.num_heads, att.head_dim
+    queries, keys, values = (
+        see(f"att.{name}", "output", _linear(att._modules[name], x)).view(b, h, 1, d)
+        for name in ("W_query", "W_key", "W_value")
+    )  # (B, 1, D) -> (B, H, 1, D/H): of one token the heads stand in order
+    keys, values = append(keys, values)  # (B, H, n, D/H)
+    n = keys.shape[2]
+    if x.dtype is torch.bfloat16:  # for which oneDNN makes a kernel anew for every n: 0.3 ms, and this 0.1
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    weights = queries.new_empty(b * h, 1, n)
+    # (B, H, n, D/H) -> (B * H, n, D/H)
+    queries, keys, values = queries.view(b * h, 1, d), keys.reshape(b * h, n, d), values.reshape(b * h, n, d)
+    torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
+    torch.softmax(weights, dim=-1, out=weights)
+    weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)
+    context = torch.bmm(weights, values).view(b, 1, h * d).to(x.dtype)  # (B * H, 1, D/H) -> (B, 1, D)
+    return _linear(att._modules["out_proj"], see("att.out_proj", "input", context))
+
+
+def _linear(layer: Any, x: torch.Tensor) -> torch.Tensor:
+    parameters = layer._parameters
+    weight, bias = parameters["weight"], parameters["bias"]
+    if x.dtype is torch.bfloat16:
+        return kernels.row(x, weight, bias) if kernels.is_row(x) else F.linear(x, weight, bias)
+    if weight.numel() < kernels.SMALLEST_WEIGHT:
+        return F.linear(x, weight, bias)
+    return kernels.linear(x, weight, bias)
+
+
+def _norm(norm: Any, x: torch.Tensor) -> torch.Tensor:
+    parameters = norm._parameters
+    return F.layer_norm(x, x.shape[-1:], parameters["scale"], parameters.get("shift"), norm.eps)
+
+
+def _approximation(activation: Any) -> str:
+    return "tanh" if type(activation) is GELU else str(activation.approximate)

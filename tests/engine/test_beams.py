@@ -1,0 +1,126 @@
+"""Beam search against transformers' own, against all texts there are, and against greedy."""
+
+import itertools
+
+import pytest
+import torch
+
+import gptviz
+from gptviz.engine.beams import beam_search, search, ways
+from gptviz.engine.generate import end_of_text
+from tests.checkpoints import makers
+from tests.conftest import random_lm
+
+IDS = [5, 300, 77, 42]
+
+
+def every_text(lm, ids, length):
+    """All continuations with what the plain model gives them, from the best down; each ends with the end."""
+    end, found = end_of_text(lm), {(): 0.0}
+    done = {}
+    for _ in range(length):
+        texts = list(found)
+        with torch.no_grad():
+            logits = lm.model(torch.tensor([[*ids, *text] for text in texts]))[:, -1]
+        log_p = logits.double().log_softmax(-1)
+        longer = {}
+        for text, row in zip(texts, log_p.tolist(), strict=True):
+            for token, own in enumerate(row):
+                into = done if token == end else longer
+                into[(*text, token)] = found[text] + own
+        found = longer
+    return sorted((found | done).items(), key=lambda one: -one[1])
+
+
+def test_with_beams_enough_it_finds_the_best_of_all_texts():
+    small = random_lm(vocab_size=6, context_length=16)
+    truth = every_text(small, [1, 2, 3], 4)
+    last = beam_search(small, [1, 2, 3], 6**3, 4)[-1].kept
+    assert [beam.ids for beam in last[:20]] == [text for text, _ in truth[:20]]
+    assert [beam.log_probability for beam in last[:20]] == pytest.approx([p for _, p in truth[:20]], abs=1e-4)
+
+
+def test_the_beams_are_those_of_transformers(tmp_path):
+    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    ours, ids = gptviz.load(makers.save_hf(truth, tmp_path / "model")), IDS
+    for beams, length in ((1, 6), (3, 6), (5, 8)):
+        made = truth.generate(
+            torch.tensor([ids]), max_new_tokens=length, num_beams=beams, num_return_sequences=beams,
+            do_sample=False, length_penalty=0.0, eos_token_id=None, pad_token_id=0, use_cache=False,
+        )  # fmt: skip
+        last = beam_search(ours, ids, beams, length)[-1].kept
+        assert [list(beam.ids) for beam in last] == made[:, len(ids) :].tolist()
+
+
+def test_one_beam_is_greedy_and_two_find_something_at_least_as_probable(lm):
+    greedy = list(lm.generate(IDS, 8, temperature=0))
+    one = beam_search(lm, IDS, 1, 8)[-1].kept[0]
+    assert list(one.ids) == [step.id for step in greedy]
+    assert beam_search(lm, IDS, 8, 8)[-1].kept[0].log_probability >= one.log_probability - 1e-9
+
+
+def test_a_tree_of_kept_and_dropped_ones(lm):
+    rounds = beam_search(lm, IDS, 3, 5)
+    living = [((), 0.0)]
+    for found in rounds:
+        both = [*found.kept, *found.dropped]
+        assert len(found.kept) == 3 and len(found.dropped) == 3
+        assert [b.log_probability for b in both] == sorted((b.log_probability for b in both), reverse=True)
+        for beam in both:
+            ids, log_p = living[beam.parent]
+            assert beam.ids[:-1] == ids and beam.log_probability < log_p
+        living = [(beam.ids, beam.log_probability) for beam in found.kept]
+    for number, way in enumerate(ways(rounds)):
+        assert len(way) == 5 and way[-1] == number
+        for (before, after), length in zip(itertools.pairwise(way), itertools.count(1), strict=False):
+            assert rounds[length].kept[after].parent == before
+        assert rounds[0].kept[way[0]].ids == rounds[-1].kept[number].ids[:1]
+
+
+def test_past_the_context_the_beams_slide(lm):
+    ids = torch.randint(0, 8000, (62,), generator=torch.Generator().manual_seed(1)).tolist()
+
+    def plain(texts):
+        with torch.no_grad():
+            return lm.model(torch.tensor([list(text[-64:]) for text in texts]))[:, -1]
+
+    ours, truth = beam_search(lm, ids, 2, 6), search(plain, ids, 2, 6, end_of_text(lm))
+    assert [[beam.ids for beam in found.kept] for found in ours] == [
+        [beam.ids for beam in found.kept] for found in truth
+    ]
+
+
+def test_a_beam_that_ended_is_carried_on_as_it_is():
+    def read(texts):  # id 1 ends a text: sure at first, never again
+        return torch.tensor([[0.0, 9.0, 1.0] if len(text) == 1 else [5.0, -9.0, 0.0] for text in texts])
+
+    rounds = search(read, [0], 2, 3, end=1)
+    assert [beam.ids for beam in rounds[-1].kept] == [(1,), (2, 0, 0)] and rounds[-1].kept[0].ended
+    assert len(search(read, [0], 1, 9, end=1)) == 1
+
+
+@pytest.mark.parametrize(("ids", "beams", "tokens"), [([], 1, 1), ([1], 0, 1), ([1], 1, 0)])
+def test_what_makes_no_sense_is_refused(lm, ids, beams, tokens):
+    with pytest.raises(ValueError, match=r"empty|is 0; it must be a whole number of 1 or more"):
+        beam_search(lm, ids, beams, tokens)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((IDS, 2.5, 3), "beams is 2.5"),
+        ((IDS, 2, 2.5), "max_new_tokens is 2.5"),
+        ((IDS, True, 3), "beams is True"),
+        ((IDS, 2, 3, -1), "dropped is -1"),
+        ((5, 2, 3), "5 given"),
+        (([99999], 2, 3), "token id 99999"),
+    ],
+)
+def test_what_is_no_number_of_beams_is_a_sentence(lm, given, words):
+    with pytest.raises(ValueError, match=words):
+        beam_search(lm, *given)
+
+
+def test_a_text_is_encoded(lm):
+    text = "The cat sat"
+    assert beam_search(lm, text, 2, 3) == beam_search(lm, lm.encode(text), 2, 3)

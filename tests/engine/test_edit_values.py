@@ -1,0 +1,440 @@
+"""What every edit does to a pass: against plain tensors, transformers' own hooks, and the pass as it is."""
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import Edit
+from gptviz.engine import sample_means
+from gptviz.engine.beams import beam_search
+from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled
+from gptviz.engine.generate import generate_batch
+from gptviz.engine.sample import windows
+from gptviz.engine.sites import SITES, all_keys
+from gptviz.loading import load
+from tests.conftest import random_lm
+from tests.engine.test_trace import plain_forward
+from tests.test_model import to_hugging_face
+
+IDS = [5, 300, 17, 17, 4000, 8, 300, 9]
+OTHER = [7, 12, 12, 800, 5, 17, 3, 2, 1, 44]  # longer
+SHORT = OTHER[:5]
+LM = random_lm(5)
+
+
+def written(ids):
+    return "ids" + "+".join(map(str, ids))
+
+
+def by_hand(edit, key, value, elsewhere):
+    """The edited tensor, row by row, from the sentences of Edit's docstring and nothing of gptviz.
+
+    `elsewhere(what)` is what the site holds elsewhere: "sample" a mean row, else another text's tensor.
+    """
+    new, weights = value.clone(), SITES[edit.site].form == "weights"
+    count, name = value.shape[-2], edit.value
+    other = elsewhere(name) if name.startswith("ids") or name == "sample" else None
+    heads = range(len(value)) if edit.heads is None else edit.heads
+    rows = range(count) if edit.positions is None else {p % count for p in edit.positions}
+    for head in heads if value.dim() == 3 else [None]:
+        whole = value if head is None else value[head]
+        for p in rows:
+            row = torch.zeros_like(whole[p])
+            if name == "uniform" or (name == "mean" and weights):
+                row[: p + 1] = 1 / (p + 1)
+            elif name == "mean":
+                row = sum(whole[i] for i in range(count)) / count
+            elif name == "first":
+                row[0] = 1
+            elif name == "previous":
+                row[p - 1 if p else 0] = 1
+            elif name.startswith("hide"):
+                row = whole[p].clone()
+                hidden = int(name[4:])
+                if p > hidden:
+                    row[hidden] = 0
+                    row = row / row.sum()
+            elif name.startswith("shuffle"):
+                row = whole[shuffled(count, int(name[7:]))[p]]
+            elif name == "sample":
+                row = other if head is None else other[head]
+            elif name.startswith("ids"):
+                from_there = other if head is None else other[head]
+                row = whole[p]
+                if p < len(from_there):
+                    row = from_there[p]
+                    if weights:  # over as many keys as this text has
+                        row = torch.cat([row[:count], torch.zeros(max(0, count - len(row)))])
+            else:
+                assert name == "zero"
+            (new if head is None else new[head])[p] = row
+    return new
+
+
+@cache
+def read_plainly(ids):
+    return plain_forward(LM, list(ids))
+
+
+@cache
+def sampled(key):
+    """The mean row of a site over the sample, of the twelve windows that are read of it."""
+    found, _ = windows(LM.encode, LM.config.context_length, most=10**6)
+    some = [found[i * len(found) // 12].ids for i in range(12)]
+    return torch.cat([read_plainly(ids)[key] for ids in some], dim=-2).mean(dim=-2)
+
+
+def there(edit, count):
+    """What of it a text of so many tokens has; None for nothing."""
+    if edit.value.startswith("hide") and int(edit.value[4:]) >= count:
+        return None
+    if edit.positions is None:
+        return edit
+    places = [p for p in edit.positions if -count <= p < count]
+    return Edit(edit.site, edit.block, edit.value, edit.heads, places) if places else None
+
+
+def plainly(ids, edits, others=()):
+    """The whole pass of LM with these edits, in plain tensors.
+
+    `others` are the passes that the values of the first edits are taken from, where they are known.
+    """
+    others = list(others)
+    for i, edit in enumerate(edits[len(others) :], len(others)):
+        if not edit.value.startswith("ids"):
+            others.append(None)
+            continue
+        text = [int(number) for number in edit.value[3:].split("+")]
+        before = [
+            (here, other)
+            for one, other in zip(edits[:i], others, strict=True)
+            if one.value != edit.value and (here := there(one, len(text)))
+        ]
+        known = [one for one, _ in before], [other for _, other in before]
+        others.append(plainly(text, *known) if before else read_plainly(tuple(text)))
+    where = [
+        (edit, other, (edit.site, b))
+        for edit, other in zip(edits, others, strict=True)
+        for b in edit.blocks(LM.config.n_layers) or (None,)
+    ]
+
+    def replace(key, value):
+        for edit, other, at in where:
+            if at == key:
+                value = by_hand(
+                    edit,
+                    key,
+                    value,
+                    lambda what, other=other: sampled(key) if what == "sample" else other[key],
+                )
+        return value
+
+    return plain_forward(LM, ids, replace)
+
+
+def values(site):
+    ids = st.sampled_from([written(OTHER), written(SHORT)])
+    if site.form == "weights":
+        named = [name for name in NAMES if name != "sample"]
+        return st.sampled_from(named) | st.integers(0, len(IDS) - 1).map("hide{}".format) | ids
+    return st.sampled_from([n for n in NAMES if n not in FOR_WEIGHTS]) | st.sampled_from(["shuffle3"]) | ids
+
+
+@st.composite
+def edits(draw):
+    site = draw(st.sampled_from(list(SITES.values())))
+    value = draw(values(site))
+    short = len(SHORT) if value == written(SHORT) else len(IDS)
+    places = st.lists(st.integers(0 if short < len(IDS) else -len(IDS), short - 1), min_size=1, max_size=3)
+    return Edit(
+        site.name,
+        draw(st.sampled_from([0, 1, "*"])) if site.per_block else None,
+        value,
+        draw(st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=3))
+        if site.form != "rows"
+        else None,
+        draw(st.none() | places),
+    )
+
+
+def same(trace, truth, atol=1e-3):
+    for site, block in trace.sites():
+        got = trace[site] if block is None else trace[site, block]
+        scale = max(1.0, float(truth[site, block].abs().max()))
+        assert (got - truth[site, block]).abs().max() <= atol * scale, (site, block)
+    assert torch.allclose(trace.logits(), truth["logits"][-1], atol=5 * atol, rtol=atol)
+
+
+@settings(max_examples=40)
+@given(st.lists(edits(), min_size=1, max_size=3))
+def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
+    trace = LM.trace(IDS, edits=[str(edit) for edit in some])
+    same(trace, plainly(IDS, some))
+    standing = LM.edited(*some[:1]).trace(IDS, edits=some[1:])
+    assert torch.equal(standing.logits(), trace.logits()) and standing.edits == tuple(some)
+
+
+@pytest.mark.parametrize("value", ["hide2", "first", "previous", "uniform", "sample", written(OTHER)])
+def test_each_value_does_something(value):
+    edit = f"{'attn' if value.startswith(('hide', 'first', 'prev', 'uni')) else 'z'}.*={value}"
+    assert (LM.edited(edit).trace(IDS).logits() - LM.trace(IDS).logits()).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("value", ["zero", "mean"])
+def test_muted_heads_are_those_of_transformers_hooks(value):
+    """The second truth: GPT-2 of transformers with these weights, its own forward pre-hook at c_proj."""
+    lm = random_lm(8, context_length=32)
+    theirs, d = to_hugging_face(lm.model, vars(lm.config)), lm.config.emb_dim // lm.config.n_heads
+    for block in range(lm.config.n_layers):
+        for heads in ([0], [1, 3], [0, 1, 2, 3]):
+
+            def mute(_module, args, heads=heads):
+                z = args[0].clone()  # (1, T, D)
+                for head in heads:
+                    part = z[..., head * d : (head + 1) * d]
+                    part[:] = 0 if value == "zero" else part.mean(dim=1, keepdim=True)
+                return (z,)
+
+            handle = theirs.transformer.h[block].attn.c_proj.register_forward_pre_hook(mute)
+            with torch.no_grad():
+                expected = theirs(torch.tensor([IDS])).logits[0, -1]
+            handle.remove()
+            found = lm.trace(IDS, keep=[], edits=[Edit("z", block, value, heads)]).logits()
+            assert torch.allclose(found, expected, atol=2e-3, rtol=1e-3)
+            assert not torch.allclose(found, lm.trace(IDS).logits(), atol=1e-2)
+
+
+@pytest.mark.parametrize("ids", [IDS, list(range(3, 203))], ids=["short", "long"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_patch_of_a_text_into_itself_changes_no_bit(ids, dtype):
+    lm = random_lm(4, context_length=256)
+    lm.model.to(getattr(torch, dtype))
+    plain = lm.trace(ids)
+    for site in SITES.values():
+        edit = f"{site.name}{'.*' if site.per_block else ''}={written(ids)}"
+        patched = lm.trace(ids, edits=[edit])
+        for key in all_keys(lm.config):
+            assert torch.equal(patched.rows(*key), plain.rows(*key)), (edit, key)
+        block = 1 if site.per_block else None
+        there = plain[site.name] if block is None else plain[site.name, block]
+        for value in (plain, there):
+            again = lm.trace(ids, keep=[], edits=[Edit(site.name, block, value)])
+            assert torch.equal(again.logits(), plain.logits()), (site.name, type(value))
+
+
+def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
+    other = lm.trace(OTHER)
+    for site, block in (("z", 1), ("resid_mid", 0), ("attn", 1)):
+        heads = None if site == "resid_mid" else [2]
+        truth = lm.trace(IDS, edits=[Edit(site, block, written(OTHER), heads)])
+        for value in (other, other[site, block]):
+            found = lm.trace(IDS, edits=[Edit(site, block, value, heads)])
+            assert torch.equal(found.logits(), truth.logits())
+    row = torch.arange(lm.config.emb_dim).float()
+    assert torch.equal(lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1))
+    assert Edit("mlp_out", 0, row) == Edit("mlp_out", 0, row) != Edit("mlp_out", 0, row.clone())
+
+
+def test_another_text_is_read_with_the_edits_that_stand_before(lm=LM):
+    """Where both texts have the same tokens a patch changes nothing, whatever else is changed."""
+    other = [*IDS[:5], 44, 45, 46]
+    for before in ("z.0.1=zero", "resid_pre.0@2=zero", "mlp_out.0=zero", "attn.*=hide1"):
+        alone, source = lm.trace(IDS, edits=[before]), lm.trace(other, edits=[before])
+        for site in ("resid_pre.1@3", "z.1@4", "mlp_out.1@0"):
+            both = lm.trace(IDS, edits=[before, f"{site}={written(other)}"])
+            assert torch.equal(both.logits(), alone.logits()), (before, site)
+        patched = lm.trace(IDS, edits=[before, f"resid_pre.1@6={written(other)}"])["resid_pre", 1]
+        assert torch.equal(patched[6], source["resid_pre", 1][6])
+        first = lm.trace(IDS, edits=[f"resid_pre.1@6={written(other)}", before])["resid_pre", 1]
+        assert torch.equal(first[6], lm.trace(other)["resid_pre", 1][6])
+    # what the other text lacks is not done to it, and each text's numbers are those of its place in the list
+    longer = lm.trace(SHORT, edits=["z.0@1=zero"])
+    chain = ["z.0@1+6=zero", f"attn.0={written(other)}", "attn.1=hide7", f"resid_mid.1={written(SHORT)}"]
+    found = lm.trace(IDS, edits=[*chain, f"z.1.0={written(other)}"])
+    same(found, plainly(IDS, list(map(Edit.parse, [*chain, f"z.1.0={written(other)}"]))))
+    assert torch.equal(lm.trace(IDS, edits=[chain[0], chain[3]])["resid_mid", 1][:5], longer["resid_mid", 1])
+
+
+def test_a_tensor_into_which_something_was_written_is_another_edit(lm):
+    value = torch.ones(32)
+    edit = Edit("mlp_out", 1, value)
+    before, early = lm.trace(IDS, edits=[edit]), lm.trace(IDS[:5], edits=[edit])
+    value.mul_(2)
+    after = lm.trace(IDS, edits=[edit], after=early)
+    assert torch.equal(after["mlp_out", 1], value.expand(len(IDS), -1))
+    assert torch.equal(before["mlp_out", 1], torch.ones(len(IDS), 32))
+
+
+# ---- writing on, batches, threads ----
+
+CHANGED = [
+    ["z.0.1=zero"],
+    ["attn.*=hide2", "attn.1.3=previous"],
+    ["attn.0=first", "resid_mid.1@3=zero"],
+    [f"resid_pre.1={written(OTHER)}", "z.0.2=sample"],
+    ["mlp_out.0=mean"],
+    ["pos_emb=shuffle4"],
+    ["z.*.0@-1=zero"],
+    ["resid_mid.0=zero", "mlp_out.0.=zero".replace(".=", "=")],
+]
+
+
+@pytest.mark.parametrize("texts", CHANGED, ids=lambda texts: texts[0].split("=")[0])
+def test_what_is_written_on_is_what_whole_passes_say(lm, texts):
+    changed = lm.edited(*texts)
+    ids = list(IDS)
+    steps = list(changed.generate(IDS, 6, temperature=0))
+    captured = list(changed.generate(IDS, 6, temperature=0, captured=True))
+    for step, watched in zip(steps, captured, strict=True):
+        logits = lm.trace(ids, keep=[], edits=texts).logits()
+        assert torch.allclose(step.logits, logits, atol=2e-3, rtol=1e-3)
+        assert torch.allclose(watched.logits, logits, atol=2e-3, rtol=1e-3)
+        ids.append(step.id)
+    assert [step.id for step in steps] == [step.id for step in captured]
+    for written_ in generate_batch(changed, IDS, 3, seeds=[1, 2]):
+        assert len(written_) == 2
+    singles = [[s.id for s in changed.generate(IDS, 4, seed=seed)] for seed in (1, 2)]
+    batch = list(generate_batch(changed, IDS, 4, seeds=[1, 2]))
+    assert singles == [[steps[row].id for steps in batch] for row in (0, 1)]
+    best = beam_search(changed, IDS, 3, 3)[-1].kept[0]
+    ln = 0.0
+    for i, token in enumerate(best.ids):
+        row = lm.trace([*IDS, *best.ids[:i]], keep=[], edits=texts).logits().double()
+        ln += float(row.log_softmax(0)[token])
+    assert best.log_probability == pytest.approx(ln, abs=2e-3)
+
+
+def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
+    nulls = ("zero", "mean", "sample")
+    models = [lm.edited(f"z.{i % 2}.{i % 4}={nulls[i % 3]}", f"attn.*=hide{i % 5}") for i in range(30)]
+
+    def both(model):
+        return model.trace(IDS, keep=[]).logits(), [s.id for s in model.generate(IDS, 4, temperature=0)]
+
+    alone = [both(model) for model in models]
+    assert len({logits.sum().item() for logits, _ in alone}) >= 25
+    with ThreadPoolExecutor(30) as pool:
+        together = list(pool.map(both, models))
+    for (one, ids), (other, same_ids) in zip(alone, together, strict=True):
+        assert torch.equal(one, other) and ids == same_ids
+    assert torch.equal(lm.trace(IDS, keep=[]).logits(), random_lm().trace(IDS, keep=[]).logits())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in lm.model.modules())
+
+
+# ---- the sample ----
+
+
+def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
+    lm, texts = random_lm(2), []
+    texts_of = sample_means._texts
+    monkeypatch.setattr(sample_means, "_texts", lambda *given: texts.append(1) or texts_of(*given))
+    changed = lm.edited("z.1.2=sample")
+    first = changed.trace(IDS)["z", 1]
+    assert torch.equal(first[2, 0], first[2, 5])  # the same at every position, and in every text
+    assert torch.equal(changed.trace(OTHER)["z", 1][2, 0], first[2, 0])
+    lm.edited("mlp_out.0=sample").trace(IDS)
+    assert len(texts) == 1
+    with torch.no_grad():
+        lm.model.trf_blocks[0].ff.layers[2].weight.mul_(1.5)
+    assert not torch.allclose(changed.trace(IDS)["z", 1][2, 0], first[2, 0], atol=1e-3)
+    assert len(texts) == 2
+
+
+def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
+    whole, lm = random_lm(2), random_lm(2)
+    wanted = sample_means.sample_means(whole.model, whole.config, whole.encode)
+    told: list[tuple[int, int]] = []
+
+    def stop(done: int, of: int) -> None:
+        told.append((done, of))
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample_means.sample_means(lm.model, lm.config, lm.encode, stop)
+    assert told == [(i, 12) for i in range(1, 6)]
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(lm.edited("z.1=sample").trace, (IDS, OTHER)))
+    found = sample_means.sample_means(lm.model, lm.config, lm.encode, pytest.fail)
+    assert found.keys() == wanted.keys() and all(torch.equal(found[key], wanted[key]) for key in wanted)
+
+
+def test_what_is_kept_of_a_model_goes_with_it():
+    lm = random_lm(2)
+    lm.edited("z.1=sample", f"z.0={written(OTHER)}").trace(IDS)
+    gone = weakref.ref(lm.model)
+    del lm
+    gc.collect()
+    assert gone() is None
+
+
+# ---- what cannot be is a sentence ----
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        ("attn.0=hide8", "no position 8; they go from 0 to 7"),
+        ("z.0=ids5+8192", "no token id 8192; they go from 0 to 8191"),
+        ("z.0@6=ids5+6", "position 6 has no value: the other text has 2 tokens"),
+        ("z.0@-1=ids5+6", "position -1 has no value"),
+        (f"z.0={written([1] * 65)}", "65 ids are more than the 64 that the model reads"),
+        ("z.2=zero", "needs a block from 0 to 1"),
+        ("z.*.4=zero", "no head 4; they go from 0 to 3"),
+        (Edit("z", 0, torch.zeros(3, 8, 8)), "does not fit where the model has"),
+        (Edit("z", 0, torch.zeros(4, 3, 8)), "tensor has 3 tokens and the text 8: give 'z' a row for each"),
+        (
+            Edit("z", 0, torch.zeros(4, 3, 8), positions=[7]),
+            "position 7 has no value: the tensor has 3 tokens",
+        ),
+        (Edit("z", 0, torch.full((4, 8, 8), torch.nan)), "numbers that are not finite"),
+        (Edit("z", 0, lambda z: z / 0), "numbers that are not finite"),
+        (Edit("attn", 0, torch.full((4, 8, 8), 1 / 8)), "position 0 look ahead at position 1"),
+        (Edit("z", 0, 7), "edit's value is 7; it must be one of"),
+        (Edit("attn", "*", "sample"), "would give rows of no text"),
+        (3, "3 is no edit"),
+    ],
+)
+def test_bad_edits_are_sentences(lm, edit, says):
+    with pytest.raises(ValueError, match=says):
+        lm.trace(IDS, edits=[edit])
+
+
+def test_what_no_text_could_have_is_refused_at_once(lm):
+    for texts, says in (
+        (["z.9=zero"], "needs a block"),
+        (["attn.0=hide64"], "no position 64"),
+        (["nonsense"], "'nonsense' is no edit"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            lm.edited(*texts)
+    for edits in ("z.0=zero", Edit("z", 0), 5):
+        with pytest.raises(ValueError, match="give a list of them"):
+            lm.trace(IDS, edits=edits)
+    with pytest.raises(ValueError, match="no position 9; they go from -8 to 7"):
+        lm.edited("z.0@9=zero").generate(IDS, 3)  # before the first step
+    with pytest.raises(ValueError, match="models of other sizes"):
+        lm.trace(IDS, edits=[Edit("z", 0, random_lm(1, n_heads=8).trace(IDS))])
+    with pytest.raises(ValueError, match="was not kept in this trace"):
+        lm.trace(IDS, edits=[Edit("z", 0, lm.trace(IDS, keep=["q"]))])
+
+
+def test_a_model_that_cannot_read_the_sample_says_so():
+    few = random_lm(1, vocab_size=20)
+    with pytest.raises(ValueError, match="no tokens for the sample"):
+        few.edited("z.0=sample").trace([1, 2, 3])
+
+
+def test_edits_are_the_models_and_plain_is_without(lm):
+    changed = lm.edited("z.0.1=zero").edited(Edit("mlp_out", 1, "mean"))
+    assert [str(edit) for edit in changed.edits] == ["z.0.1=zero", "mlp_out.1=mean"]
+    assert changed.plain == lm and lm.plain is lm and lm.edited() is lm and changed.model is lm.model
+    assert not changed.is_causal and lm.edited("z.0.1=zero").is_causal
+    assert torch.equal(changed.plain.trace(IDS).logits(), lm.trace(IDS).logits())
+    assert load("mini").edits == ()

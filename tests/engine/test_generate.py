@@ -1,0 +1,370 @@
+"""The loops: the book's numbers, a forward written out, seeds, stopping."""
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+import torch
+
+import gptviz
+from gptviz.engine import forward
+from gptviz.engine import generate as module
+from gptviz.engine.generate import generate, generate_text_simple
+from gptviz.engine.sampling import Sampling
+from tests.conftest import random_lm
+from tests.test_model import to_hugging_face
+
+TEXT = "The cat sat on the mat and"
+
+
+def plain_logits(lm, ids):
+    """The last row of the book's forward, all rows computed."""
+    with torch.no_grad():
+        return lm.model(torch.tensor([ids[-lm.config.context_length :]]))[0, -1]
+
+
+def test_the_books_greedy_continuation():
+    lm = gptviz.load("gpt2-untrained")
+    idx = torch.tensor([lm.encode("Hello, I am")])
+    out = generate_text_simple(lm.model, idx, max_new_tokens=6, context_size=1024)
+    # the book, section 4.7
+    assert out.tolist() == [[15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267]]
+    assert lm.decode(out[0].tolist()) == "Hello, I am Featureiman Byeswickattribute argue"
+    assert [step.id for step in lm.generate("Hello, I am", 6, temperature=0)] == out[0, 4:].tolist()
+
+
+def test_the_greedy_loop_takes_the_largest_logit_of_every_row_of_the_batch(lm):
+    idx = torch.randint(0, lm.config.vocab_size, (3, 5), generator=torch.Generator().manual_seed(0))
+    out = generate_text_simple(lm.model, idx, max_new_tokens=4, context_size=lm.config.context_length)
+    assert out.shape == (3, 9)
+    for row in out.tolist():
+        for end in range(5, 9):
+            assert row[end] == plain_logits(lm, row[:end]).argmax().item()
+
+
+def test_temperature_zero_is_the_greedy_loop(lm):
+    steps = list(generate(lm, TEXT, 12, temperature=0, seed=5))
+    idx = torch.tensor([lm.encode(TEXT)])
+    greedy = generate_text_simple(lm.model, idx, 12, lm.config.context_length)[0, idx.shape[1] :]
+    assert [step.id for step in steps] == greedy.tolist()
+    assert all(step.probability == 1 for step in steps)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 20}, {"top_p": 0.6}])
+def test_each_step_had_the_probability_it_says(lm, options):
+    ids = lm.encode(TEXT)
+    for step in generate(lm, TEXT, 6, seed=3, **options):
+        table = lm.trace(ids, keep=[]).next_tokens(k=lm.config.vocab_size, **options)
+        drawn = table[table["id"] == step.id].iloc[0]
+        assert step.probability == pytest.approx(drawn["probability"], rel=1e-4)
+        assert step.probability > 0
+        ids.append(step.id)
+        assert step.token == lm.decode([step.id])
+        assert step.text_so_far == lm.decode(ids)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 20}, {"temperature": 0}])
+def test_every_step_can_be_drawn_again(lm, options):
+    """With the seed's own points, from the candidates; the model's own probabilities make the text's."""
+    ids, points = lm.encode(TEXT), Sampling(seed=3).points(6)
+    written = list(lm.generate(TEXT, 6, seed=3, **options))
+    for step, point in zip(written, points, strict=True):
+        trace = lm.trace(ids, keep=[])
+        assert torch.allclose(step.logits, trace.logits(), atol=1e-5)
+        table = step.candidates(k=lm.config.vocab_size)
+        pd.testing.assert_frame_equal(
+            step.candidates(3, Sampling()), trace.next_tokens(3), check_exact=False, atol=1e-4
+        )
+        if options.get("temperature") == 0:
+            assert step.point is None and step.probability == 1
+            point = 0.0
+        else:
+            assert step.point == point
+        assert table["id"][int((table["probability"].cumsum() <= point).sum())] == step.id
+        own = trace.logits().double().log_softmax(0)[step.id]
+        assert math.log(step.model_probability) == pytest.approx(own.item(), abs=1e-4)
+        ids.append(step.id)
+
+
+def test_a_branch_goes_on_with_the_seeds_next_draws(lm):
+    ids = lm.encode(TEXT)
+    whole = list(module.steps(lm, ids, 8, Sampling(seed=3)))
+    ids += [step.id for step in whole[:5]]
+    branch = list(module.steps(lm, ids, 3, Sampling(seed=3), skip=5))
+    assert [(step.id, step.point) for step in branch] == [(step.id, step.point) for step in whole[5:]]
+
+
+@pytest.mark.parametrize(("bundled", "count"), [(True, 24), (False, 200)])
+def test_greedy_with_the_cache_is_the_books_loop(mini, bundled, count):
+    lm = mini if bundled else random_lm(context_length=256, vocab_size=500)
+    ids = [300, 17, 250, 41]
+    book = generate_text_simple(lm.model, torch.tensor([ids]), count, 256)[0, len(ids) :].tolist()
+    assert [step.id for step in lm.generate(ids, count, temperature=0)] == book
+
+
+def test_greedy_is_transformers_greedy(lm):
+    config = lm.config.to_dict()
+    theirs = to_hugging_face(lm.model, config)
+    ids = torch.tensor([lm.encode(TEXT)])
+    with torch.no_grad():
+        out = theirs.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=40,
+            do_sample=False,
+            use_cache=True,
+            pad_token_id=0,
+            eos_token_id=None,
+        )
+    ours = [step.id for step in lm.generate(ids[0].tolist(), 40, temperature=0)]
+    assert ours == out[0, ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 1.3, "top_k": 50, "seed": 4}])
+def test_with_and_without_the_cache_and_captured_are_the_same_tokens(lm, options):
+    ids = torch.randint(0, 8000, (56,), generator=torch.Generator().manual_seed(2)).tolist()
+    plain = list(lm.generate(ids, 14, cache=False, **options))  # a context of 64: the last are cropped
+    for kind in ({}, {"captured": True}, {"captured": True, "cache": False}):
+        steps = list(lm.generate(ids, 14, **kind, **options))
+        for step, other in zip(steps, plain, strict=True):
+            assert (step.id, step.point, step.cropped) == (other.id, other.point, other.cropped)
+            assert torch.allclose(step.logits, other.logits, atol=2e-4)
+        if "captured" in kind:
+            for n, step in enumerate(steps):
+                seen = (ids + [s.id for s in steps[:n]])[-64:]
+                assert [token.id for token in step.trace.tokens] == seen
+                assert torch.equal(step.trace.logits(), step.logits)
+                assert torch.allclose(step.trace["attn", 1], lm.trace(seen)["attn", 1], atol=1e-5)
+    assert [step.cropped for step in plain][-6:] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_token_is_read_once(lm):
+    ids, read = lm.encode(TEXT), []
+    handle = lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: read.append(tuple(out.shape[:2])))
+    try:
+        list(lm.generate(ids, 4))
+        list(lm.generate(ids, 3, captured=True))
+        list(lm.generate(ids, 3, cache=False))
+        list(module.generate_batch(lm, ids, 3, seeds=[1, 2]))
+    finally:
+        handle.remove()
+    n = len(ids)
+    cached = [(1, n), (1, 1), (1, 1)]
+    assert read == [*cached, (1, 1), *cached, (1, n), (1, n + 1), (1, n + 2), (1, n), (2, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("seeds", [[3], [5, 6, 7]])
+def test_a_batch_is_each_seed_by_itself(lm, seeds):
+    batch = list(module.generate_batch(lm, TEXT, 12, seeds, temperature=0.8))
+    for row, seed in enumerate(seeds):
+        alone = list(lm.generate(TEXT, 12, temperature=0.8, seed=seed))
+        of_row = [steps[row] for steps in batch]
+        assert [s.id for s in of_row] == [s.id for s in alone]
+        assert [s.text_so_far for s in of_row] == [s.text_so_far for s in alone]
+        assert all(torch.allclose(a.logits, b.logits, atol=1e-4) for a, b in zip(of_row, alone, strict=True))
+
+
+def test_who_has_ended_leaves_the_batch(lm):
+    seeds = range(6)
+    alone = [list(lm.generate(TEXT, 40, seed=seed, stop=["e", "th"])) for seed in seeds]
+    batch = list(module.generate_batch(lm, TEXT, 40, seeds, stop=["e", "th"]))
+    assert len(batch) == max(map(len, alone)) and len(set(map(len, alone))) > 1
+    for row, steps in enumerate(alone):
+        written = [found[row] for found in batch]
+        assert [s.id for s in written[: len(steps)]] == [s.id for s in steps]
+        assert written[len(steps) :] == [None] * (len(batch) - len(steps))
+
+
+def test_a_stop_string_ends_it_wherever_its_letters_come_from(lm):
+    free = list(lm.generate("The end. ", 30, seed=1))
+    written = free[-1].text_so_far.removeprefix("The end. ")
+    for start, length in ((0, 1), (5, 2), (11, 7), (20, 12)):  # most lie across several tokens
+        stop = written[start : start + length]
+        if "\ufffd" in stop:
+            continue
+        first = next(n for n, s in enumerate(free) if stop in s.text_so_far.removeprefix("The end. "))
+        for stops in (stop, ["\u2603", stop]):
+            steps = list(lm.generate("The end. ", 30, seed=1, stop=stops))
+            assert [s.id for s in steps] == [s.id for s in free[: first + 1]]
+            assert [s.ended_by for s in steps] == [None] * first + [stop]
+
+
+def test_what_the_prompt_says_does_not_stop_it(lm):
+    assert len(list(lm.generate("so. so.", 5, seed=2, stop="so."))) == 5
+
+
+def test_a_stop_in_the_middle_loses_nothing(lm):
+    whole = list(lm.generate(TEXT, 9, seed=8))
+    running = lm.generate(TEXT, 9, seed=8)
+    first = list(itertools.islice(running, 4))
+    assert first == whole[:4]
+    assert list(running) == whole[4:], "it can be taken up again"
+    left = lm.generate(TEXT, 9, seed=8)
+    assert next(left) == whole[0]
+    left.close()
+    assert all("forward" not in block.att.__dict__ for block in lm.model.trf_blocks)
+    ids = lm.encode(TEXT) + [step.id for step in first]
+    again = module.steps(lm, ids, 5, Sampling(seed=8), skip=4)
+    assert [(step.id, step.point) for step in again] == [(step.id, step.point) for step in whole[4:]]
+
+
+def test_two_who_write_at_once_do_not_mix(lm):
+    texts = [f"{TEXT} {number}" for number in range(4)]
+    alone = [list(lm.generate(text, 12, seed=n)) for n, text in enumerate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        written = pool.map(lambda n: list(lm.generate(texts[n], 12, seed=n, captured=n % 2 == 0)), range(4))
+        for steps, expected in zip(written, alone, strict=True):
+            assert [s.id for s in steps] == [s.id for s in expected]
+            assert all(
+                torch.allclose(a.logits, b.logits, atol=1e-4) for a, b in zip(steps, expected, strict=True)
+            )
+    half = random_lm()
+    half.model.bfloat16()
+    expected = [[s.id for s in half.generate(text, 12, seed=n)] for n, text in enumerate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        written = pool.map(lambda n: [s.id for s in half.generate(texts[n], 12, seed=n)], range(4))
+        assert list(written) == expected
+    assert torch.backends.mkldnn.enabled, "what one of them switches off is on again"
+    interleaved = [lm.generate(text, 12, seed=n) for n, text in enumerate(texts[:2])]
+    both = [step.id for pair in zip(*interleaved, strict=True) for step in pair]
+    assert both == [s.id for pair in zip(*alone[:2], strict=True) for s in pair]
+
+
+def test_past_the_context_the_model_sees_the_last_tokens(lm):
+    ids = torch.randint(0, 8000, (61,), generator=torch.Generator().manual_seed(1)).tolist()
+    steps = list(generate(lm, ids, 8, temperature=0))  # a context of 64: five steps read a cropped text
+    for step in steps:
+        assert step.id == plain_logits(lm, ids).argmax().item()
+        assert step.cropped == max(0, len(ids) - 64)
+        ids.append(step.id)
+
+
+def test_a_seed_repeats_and_nothing_else_is_touched(lm):
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    first, again, other = ([step.id for step in generate(lm, TEXT, 10, seed=s)] for s in (1, 1, 2))
+    assert first == again != other
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_ids_that_were_given_are_left_alone(lm):
+    ids = lm.encode(TEXT)
+    given = list(ids)
+    list(generate(lm, ids, 3))
+    assert ids == given
+
+
+def test_nobody_looks_nothing_runs(lm):
+    passes = []
+    handle = lm.model.out_head.register_forward_hook(lambda *_: passes.append(1))
+    try:
+        steps = generate(lm, TEXT, 1000)
+        assert not passes
+        assert len(list(itertools.islice(steps, 3))) == 3
+        assert len(passes) == 3
+    finally:
+        handle.remove()
+
+
+def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch):
+    end = lm.tokenizer.encode_single_token("<|endoftext|>")
+    wanted = iter([11, 12, end, 13])
+
+    def forced(*_):
+        return torch.nn.functional.one_hot(torch.tensor([next(wanted)]), lm.config.vocab_size) * 100.0
+
+    monkeypatch.setattr(forward, "last_logits", forced)
+    for special in (False, True):
+        wanted = iter([11, 12, end, 13])
+        steps = list(generate(lm, "so <|endoftext|> it", 9, seed=0, special_tokens=special))
+        assert [step.id for step in steps] == [11, 12, end]
+        assert [step.ended_by for step in steps] == [None, None, "<|endoftext|>"]
+
+
+def test_special_tokens_are_read_only_where_switched_on(lm):
+    text = "a<|endoftext|>b"
+    end = lm.tokenizer.encode_single_token("<|endoftext|>")
+    seen = []
+    handle = lm.model.tok_emb.register_forward_hook(lambda _m, args, _out: seen.append(args[0][0].tolist()))
+    try:
+        next(generate(lm, text, 1))
+        next(generate(lm, text, 1, special_tokens=True))
+    finally:
+        handle.remove()
+    assert end not in seen[0]
+    assert end in seen[1]
+
+
+def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
+    lm = random_lm(vocab_size=8192 + 64)
+    with torch.no_grad():  # a padded row that wins wherever it can
+        lm.model.out_head.weight[8200] = 50 * lm.model.final_norm.shift / lm.model.final_norm.shift.norm()
+    first, second = generate(lm, TEXT, 2, temperature=0)
+    assert (first.id, first.token) == (8200, "<id 8200>")
+    assert first.text_so_far == TEXT + "<id 8200>"
+    ids = [*lm.encode(TEXT), 8200]
+    assert second.id == plain_logits(lm, ids).argmax().item()  # it goes on from the id itself
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("", {}, "empty"),
+        ("a\ud800", {}, "at character 1"),
+        ([], {}, "empty"),
+        ("a", {"temperature": -1}, "temperature is -1"),
+        ("a", {"top_k": 0}, "top_k is 0"),
+        ("a", {"stop": ["x", ""]}, "stop has ''"),
+        ("a", {"stop": [3]}, "stop has 3"),
+        ("a", {"stop": 3}, "stop is 3"),
+        (None, {}, "None given"),
+        (5, {}, "5 given"),
+        (b"abc", {}, "b'abc' given"),
+        (["a"], {}, "'a', which is no whole number"),
+        ([1, True], {}, "True, which is no whole number"),
+        (torch.tensor([1.0, 2.0]), {}, "1.0, which is no whole number"),
+        (torch.tensor([[1, 2]]), {}, r"shape \(1, 2\)"),
+        ([3, 99999], {}, "token id 99999 given; random has ids 0 to"),
+        ([-1], {}, "token id -1"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_the_first_step(lm, text, options, words):
+    with pytest.raises(ValueError, match=words):
+        generate(lm, text, 3, **options)
+    with pytest.raises(ValueError, match=words):
+        module.generate_batch(lm, text, 3, [1], **options)
+
+
+@pytest.mark.parametrize("count", [-1, None, "3", 2.5, math.nan, True])
+def test_how_many_tokens_is_a_whole_number(lm, count):
+    said = f"max_new_tokens is {count!r}; it must be a whole number of 0 or more"
+    for make in (lambda: lm.generate(TEXT, count), lambda: module.generate_batch(lm, TEXT, count, [1])):
+        with pytest.raises(ValueError, match=said):
+            make()
+    assert list(lm.generate(TEXT, 0)) == []
+
+
+@pytest.mark.parametrize(("seeds", "words"), [([], "no seeds"), (5, "seeds is 5"), ("12", "seeds is '12'")])
+def test_a_batch_of_nobody_is_refused(lm, seeds, words):
+    with pytest.raises(ValueError, match=words):
+        module.generate_batch(lm, TEXT, 3, seeds)
+
+
+def test_ids_may_come_as_a_tensor_and_nothing_as_a_stop(lm):
+    ids = lm.encode(TEXT)
+    expected = [step.id for step in lm.generate(ids, 4, seed=1)]
+    for given in (torch.tensor(ids), torch.tensor(ids).numpy(), tuple(ids)):
+        assert [step.id for step in lm.generate(given, 4, seed=1, stop=None)] == expected
+
+
+def test_candidates_are_those_it_was_drawn_from(lm):
+    step = next(lm.generate(TEXT, 1, top_k=5, seed=1))
+    table = step.candidates(8)
+    assert len(table) == 5 and (table["probability"] > 0).all()
+    assert table["probability"].sum() == pytest.approx(1)
+    assert len(step.candidates(8, Sampling())) == 8 and len(step.candidates(3)) == 3
+    for k in (1.5, 0, True, None, "2"):
+        with pytest.raises(ValueError, match=f"k is {k!r}; ask for a whole number"):
+            step.candidates(k)

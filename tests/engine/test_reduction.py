@@ -1,0 +1,120 @@
+"""Reductions: the same numbers as the whole tensors give, without the whole tensors."""
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from gptviz import Edit, Reduction
+from gptviz.engine.capture import CaptureError
+from gptviz.engine.sites import SITES
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat, and the cat slept."
+
+
+@dataclass(frozen=True)
+class Power:
+    """A reduction with a setting, as a page would write one."""
+
+    exponent: int
+
+    def __call__(self, value):
+        return float((value**self.exponent).sum())
+
+
+@pytest.mark.parametrize("name", list(SITES))
+def test_a_reduction_sees_what_a_trace_would_hold(lm, name):
+    whole = lm.trace(TEXT)
+    reduced = lm.trace(TEXT, keep=(), reduce=[Reduction("twice", name, lambda x: (x * 2).numpy())])
+    blocks = range(lm.config.n_layers) if SITES[name].per_block else [None]
+    found = reduced.reduced("twice")
+    assert len(found) == len(blocks)
+    for block, result in zip(blocks, found, strict=True):
+        value = whole[name] if block is None else whole[name, block]
+        assert np.array_equal(result, 2 * value.numpy())
+    assert reduced.sites() == []
+
+
+def test_a_reduction_sees_edited_values(lm):
+    edit = Edit("attn", 1, "uniform", heads=[2])
+    plain = lm.trace(TEXT, keep=(), reduce=[Reduction("power", "attn", Power(2))])
+    edited = lm.trace(TEXT, keep=["attn"], edits=[edit], reduce=[Reduction("power", "attn", Power(2))])
+    assert edited.reduced("power") == [Power(2)(edited["attn", b]) for b in range(2)]
+    assert edited.reduced("power")[0] == plain.reduced("power")[0]
+    assert edited.reduced("power")[1] != plain.reduced("power")[1]
+
+
+def test_a_block_is_let_go_before_the_next_one_is_made():
+    lm, given, alive = random_lm(n_layers=4), [], []
+
+    def look(weights):
+        alive.append([ref() is not None for ref in given])
+        given.append(weakref.ref(weights))
+        return weights[0, :2]  # a view: what is kept must not keep the rest
+
+    trace = lm.trace(TEXT, keep=(), reduce=[Reduction("look", "attn", look)])
+    assert alive == [[], [False], [False] * 2, [False] * 3]
+    n = len(trace)
+    assert trace.nbytes == 4 * 2 * n * 4 + n * lm.config.emb_dim * 4  # the rows, and the final ones
+    whole = lm.trace(TEXT, keep=["attn"])
+    for block, rows in enumerate(trace.reduced("look")):
+        assert torch.equal(rows, whole["attn", block][0, :2])
+
+
+def test_what_was_reduced_counts_into_the_size(lm):
+    bare = lm.trace(TEXT, keep=()).nbytes
+    kinds = {
+        "array": lambda x: np.zeros(1000, np.uint8),
+        "tensor": lambda x: torch.zeros(1000, dtype=torch.uint8),
+        "bytes": lambda x: bytes(1000),
+        "nested": lambda x: ({"a": [np.zeros(500, np.uint8)]}, torch.zeros(500, dtype=torch.uint8)),
+    }
+    for name, function in kinds.items():
+        more = lm.trace(TEXT, keep=(), reduce=[Reduction(name, "attn", function)]).nbytes - bare
+        assert 2000 <= more < 3200, name  # a result for each of two blocks
+
+
+def test_reductions_are_equal_by_what_they_do(lm):
+    assert Reduction("p", "attn", Power(2)) == Reduction("p", "attn", Power(2))
+    assert Reduction("p", "attn", Power(2)) != Reduction("p", "attn", Power(3))
+    trace = lm.trace(TEXT, keep=(), reduce=[Reduction("p", "attn", Power(2))])
+    assert trace.holds((), [Reduction("p", "attn", Power(2))])
+    assert not trace.holds((), [Reduction("p", "attn", Power(3))])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda lm: Reduction("", "attn", len), "name is ''"),
+        (lambda lm: Reduction("x", "attn", 5), "has 5, which is no function"),
+        (lambda lm: lm.trace("x", reduce=[Reduction("x", "atn", len)]), "no site 'atn'"),
+        (
+            lambda lm: lm.trace("x", reduce=[Reduction("x", "q", len), Reduction("x", "k", len)]),
+            "two reductions are called 'x'",
+        ),
+        (lambda lm: lm.trace("x").reduced("x"), "no reduction 'x' in this trace"),
+    ],
+)
+def test_what_cannot_be_reduced_is_a_sentence(lm, make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(lm)
+
+
+def test_a_site_that_never_fired_has_no_reductions():
+    lm = random_lm()
+    att = lm.model.trf_blocks[1].att
+    att.forward = lambda x: att.out_proj(att.W_value(att.W_query(x) + att.W_key(x)))
+    with pytest.raises(CaptureError, match=r"never came by \('attn', 1\)"):
+        lm.trace(TEXT, keep=(), reduce=[Reduction("x", "attn", len)])
+
+
+def test_a_reduction_that_raises_leaves_no_hook(lm):
+    def burst(value):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        lm.trace(TEXT, reduce=[Reduction("x", "z", burst)])
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in lm.model.modules())

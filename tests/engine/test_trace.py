@@ -1,0 +1,411 @@
+"""The capture against an independent forward pass, written here with plain tensor operations."""
+
+import gc
+import math
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from gptviz.engine import forward
+from gptviz.engine.capture import CaptureError
+from gptviz.engine.edits import Edit
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import SITES, all_keys
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat, and the cat slept."
+
+
+def plain_forward(lm: LanguageModel, ids: list[int], replace=None) -> dict:
+    """Every site of the table from the weights alone: no module of ours is called.
+
+    `replace(key, value)` may return another value for a site, as an edit does.
+    """
+    w = {name: value.detach() for name, value in lm.model.state_dict().items()}
+    heads, sites = lm.config.n_heads, {}
+
+    def note(value, name, block=None):
+        value = value if replace is None else replace((name, block), value)
+        sites[name, block] = value
+        return value
+
+    def norm(x, prefix):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdim=True)
+        return w[prefix + ".scale"] * (x - mean) / (variance + 1e-5).sqrt() + w[prefix + ".shift"]
+
+    def linear(x, prefix):
+        return x @ w[prefix + ".weight"].mT + w.get(prefix + ".bias", torch.zeros(()))
+
+    def split(x):
+        return torch.stack(x.chunk(heads, dim=-1))  # (T, D) -> (H, T, D/H)
+
+    def merge(x):
+        return torch.cat(list(x), dim=-1)  # (H, T, D/H) -> (T, D)
+
+    n = len(ids)
+    tok, pos = note(w["tok_emb.weight"][ids], "tok_emb"), note(w["pos_emb.weight"][:n], "pos_emb")
+    x = note(tok + pos, "embed")
+    for b in range(lm.config.n_layers):
+        p = f"trf_blocks.{b}."
+        x = note(x, "resid_pre", b)
+        h = norm(x, p + "norm1")
+        q, k, v = (
+            note(split(linear(h, p + f"att.W_{long}")), short, b)
+            for long, short in (("query", "q"), ("key", "k"), ("value", "v"))
+        )
+        scores = torch.einsum("hqd,hkd->hqk", q, k) / math.sqrt(q.shape[-1])
+        scores = scores + torch.full((n, n), -math.inf).triu(1)
+        weights = note(scores.exp() / scores.exp().sum(-1, keepdim=True), "attn", b)
+        z = note(torch.einsum("hqk,hkd->hqd", weights, v), "z", b)
+        x = x + note(linear(merge(z), p + "att.out_proj"), "attn_out", b)
+        x = note(x, "resid_mid", b)
+        h = note(linear(norm(x, p + "norm2"), p + "ff.layers.0"), "mlp_pre", b)
+        gelu = 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+        act = note(gelu, "mlp_act", b)
+        x = note(x + note(linear(act, p + "ff.layers.2"), "mlp_out", b), "resid_post", b)
+    final = note(norm(x, "final_norm"), "final")
+    sites["logits"] = final @ w["out_head.weight"].mT
+    return sites
+
+
+def hooks_left(model: nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_heads": 1}, {"n_heads": 8, "n_layers": 3}, {"qkv_bias": False}])
+def test_every_site_equals_the_independent_forward(changes):
+    lm = random_lm(3, **changes)
+    trace = lm.trace(TEXT)
+    truth = plain_forward(lm, [token.id for token in trace.tokens])
+    assert trace.sites() == all_keys(lm.config)
+    for name, block in trace.sites():
+        got = trace[name] if block is None else trace[name, block]
+        assert got.dtype == torch.float32 and not got.requires_grad
+        assert torch.allclose(got, truth[name, block], atol=2e-4), (name, block)
+    for position in range(len(trace)):
+        assert torch.allclose(trace.logits(position), truth["logits"][position], atol=2e-4)
+
+
+def test_identities_of_the_residual_stream(lm):
+    t = lm.trace(TEXT)
+    assert torch.equal(t["embed"], t["tok_emb"] + t["pos_emb"])
+    for b in range(lm.config.n_layers):
+        assert torch.equal(t["resid_mid", b], t["attn_out", b] + t["resid_pre", b])
+        assert torch.equal(t["resid_post", b], t["mlp_out", b] + t["resid_mid", b])
+        assert torch.allclose(t["attn", b].sum(-1), torch.ones(lm.config.n_heads, len(t)), atol=1e-5)
+        assert not t["attn", b].triu(1).any()
+    assert torch.equal(t["resid_post", 0], t["resid_pre", 1])
+
+
+def test_the_residual_stream_is_the_same_to_the_bit_without_capture(lm):
+    trace = lm.trace(TEXT)
+    ids = torch.tensor([[token.id for token in trace.tokens]])
+    stream = []
+    handles = [
+        block.register_forward_hook(lambda *a: stream.append(a[2][0].clone()))
+        for block in lm.model.trf_blocks
+    ]
+    with forward.running(lm.model):  # the same kernels: with the book's own, digits differ from the sixth on
+        logits = lm.model(ids)[0]
+    for handle in handles:
+        handle.remove()
+    for b, plain in enumerate(stream):
+        assert torch.equal(trace["resid_post", b], plain)
+    for position in (-1, 0, 3):
+        assert torch.allclose(trace.logits(position), logits[position], atol=1e-5)
+
+
+def test_norms_table(lm):
+    t = lm.trace(TEXT)
+    table = t.norms()
+    columns = ["norm", "block", "position", "token", "mean", "variance", "mean_after", "variance_after"]
+    assert list(table.columns) == columns
+    assert len(table) == (2 * lm.config.n_layers + 1) * len(t)
+    assert list(table["norm"].unique()) == [
+        "block 0 · norm1",
+        "block 0 · norm2",
+        "block 1 · norm1",
+        "block 1 · norm2",
+        "final",
+    ]
+    row = table[(table["norm"] == "block 1 · norm2") & (table["position"] == 4)].iloc[0]
+    x, module = t["resid_mid", 1][4], lm.model.trf_blocks[1].norm2
+    after = module.formula(x).detach()
+    assert row["block"] == 1
+    assert row["mean"] == pytest.approx(x.mean().item(), abs=1e-5)
+    assert row["variance"] == pytest.approx(np.var(x.numpy()), rel=1e-4)  # NumPy's default is the biased one
+    assert row["mean_after"] == pytest.approx(after.mean().item(), abs=1e-5)
+    assert row["variance_after"] == pytest.approx(np.var(after.numpy()), rel=1e-4)
+    assert table[table["norm"] == "final"]["block"].isna().all()
+    assert np.allclose(table[table["norm"] == "final"]["mean_after"], t["final"].mean(-1), atol=1e-5)
+
+
+def test_next_tokens_table(lm):
+    t = lm.trace(TEXT)
+    table = t.next_tokens(k=7, position=2)
+    assert list(table.columns) == ["rank", "id", "token", "logit", "probability"]
+    truth = torch.softmax(plain_forward(lm, [token.id for token in t.tokens])["logits"][2], dim=-1)
+    best = truth.topk(7)
+    assert table["id"].tolist() == best.indices.tolist()
+    assert np.allclose(table["probability"], best.values, atol=1e-5)
+    assert table["rank"].tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert table["token"].tolist() == [lm.tokenizer.decode([i]) for i in best.indices.tolist()]
+    everything = t.next_tokens(k=lm.config.vocab_size, temperature=0.7, top_k=50, top_p=0.9)
+    assert len(everything) == lm.config.vocab_size
+    assert everything["probability"].sum() == pytest.approx(1, abs=1e-5)
+    assert 0 < (everything["probability"] > 0).sum() <= 50
+
+
+def test_tokens_carry_their_bytes(lm):
+    tokens = lm.trace("naïve 😀 x").tokens
+    assert b"".join(token.raw for token in tokens).decode() == "naïve 😀 x"
+    assert [token.position for token in tokens] == list(range(len(tokens)))
+    assert any("\ufffd" in token.text for token in tokens)
+
+
+def test_an_id_without_a_token_goes_by_its_number():
+    lm = random_lm(vocab_size=8192 + 64)
+    trace = lm.trace([5, 8200, 8191])
+    assert [(token.id, token.text, token.raw) for token in trace.tokens][1] == (
+        8200,
+        "<id 8200>",
+        b"<id 8200>",
+    )
+    everything = trace.next_tokens(k=lm.config.vocab_size)
+    assert set(everything["token"][everything["id"] >= 8192]) == {f"<id {i}>" for i in range(8192, 8256)}
+    assert lm.decode([8200, *lm.encode(" cat")]) == "<id 8200> cat"
+
+
+def test_a_surrogate_pair_is_its_character(lm):
+    assert lm.encode("\ud83d\ude00") == lm.encode("😀") == [t.id for t in lm.trace("\ud83d\ude00").tokens]
+
+
+def test_keep_limits_what_is_held(lm):
+    t = lm.trace(TEXT, keep=["attn", ("q", 1), "embed"])
+    assert t.sites() == [("attn", 0), ("attn", 1), ("q", 1), ("embed", None)]
+    assert t.nbytes < lm.trace(TEXT).nbytes
+    assert torch.equal(t["attn", 1], lm.trace(TEXT)["attn", 1])
+    assert t.logits().shape == (lm.config.vocab_size,)  # always there
+    with pytest.raises(ValueError, match=r"'z', 0.*not kept"):
+        t["z", 0]
+    with pytest.raises(ValueError, match=r"resid_pre.*not kept"):
+        t.norms()
+
+
+def test_nbytes_counts_what_is_held():
+    lm = random_lm(n_layers=1)
+    t = lm.trace([5, 6, 7], keep=["attn", "tok_emb"])
+    attn, rows = 4 * 3 * 3 * 4, 3 * 32 * 4  # H x T x T and T x D, four bytes each
+    assert t.nbytes == attn + rows + rows  # attn, tok_emb, and the final rows for the logits
+
+
+def test_a_trace_holds_no_model():
+    lm = random_lm()
+    trace, model = lm.trace("Hello"), weakref.ref(lm.model)
+    before = trace.logits()
+    del lm
+    gc.collect()
+    assert model() is None
+    assert torch.equal(trace.logits(), before)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda t: t["attention", 0], "no site 'attention'; the sites are tok_emb"),
+        (lambda t: t["attn"], "needs a block from 0 to 1, not None"),
+        (lambda t: t["attn", 2], "needs a block from 0 to 1, not 2"),
+        (lambda t: t["attn", -1], "not -1"),
+        (lambda t: t["embed", 0], "outside the blocks"),
+        (lambda t: t.logits(99), "no position 99; they go from 0 to"),
+        (lambda t: t.next_tokens(k=0), "k is 0"),
+        (lambda t: t.next_tokens(temperature=-1), "temperature"),
+        (lambda t: t.next_tokens(top_k=0), "top_k"),
+        (lambda t: t.next_tokens(top_p=1.5), "top_p"),
+    ],
+)
+def test_unknown_things_are_refused_with_what_there_is(lm, ask, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ask(lm.trace("Hello there"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"text": ""}, "empty"),
+        ({"text": "so \udc80"}, r"'\\udc80' at character 3 .*gptviz.tokenizer.well_formed"),
+        ({"text": [1] * 65}, "65 tokens; random reads at most 64"),
+        ({"text": [0, 8192]}, "ids 0 to 8191"),
+        ({"text": "x", "keep": "attn"}, r"give a list of sites"),
+        ({"text": "x", "keep": ["atn"]}, "no site 'atn'"),
+        ({"text": "x", "keep": [("attn", 7)]}, "block from 0 to 1"),
+        ({"text": "x", "edits": [Edit("atn", 0)]}, "no site 'atn'"),
+        ({"text": "x", "edits": [Edit("attn")]}, "needs a block"),
+        ({"text": "x", "edits": [Edit("z", 0, heads=[4])]}, "no head 4; they go from 0 to 3"),
+        ({"text": "x", "edits": [Edit("z", 0, positions=[9])]}, "no position 9"),
+        ({"text": "x", "edits": [Edit("mlp_out", 0, heads=[0])]}, "not split by heads"),
+        ({"text": "x", "edits": [Edit("z", 0, "nought")]}, "'nought'"),
+        ({"text": "x", "edits": [Edit("z", 0, lambda z: z[0])]}, "must return a tensor"),
+    ],
+)
+def test_bad_requests_are_sentences_and_leave_nothing_behind(lm, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        lm.trace(**arguments)
+    assert hooks_left(lm.model) == 0
+
+
+# edits
+
+
+@pytest.mark.parametrize("name", list(SITES))
+def test_an_edit_of_any_site_equals_the_same_edit_in_the_independent_forward(name):
+    lm = random_lm(5)
+    ids = lm.encode(TEXT)
+    block = 0 if SITES[name].per_block else None
+    noise = torch.Generator().manual_seed(1)
+
+    def shake(value):
+        return value + torch.randn(value.shape, generator=noise.manual_seed(1))
+
+    edited = lm.trace(ids, edits=[Edit(name, block, shake)])
+    truth = plain_forward(lm, ids, lambda key, value: shake(value) if key == (name, block) else value)
+    for site, b in edited.sites():
+        got = edited[site] if b is None else edited[site, b]
+        assert torch.allclose(got, truth[site, b], atol=1e-3), (site, b)
+    assert torch.allclose(edited.logits(), truth["logits"][-1], atol=1e-3)
+    assert not torch.allclose(edited.logits(), lm.trace(ids).logits(), atol=1e-3)
+    assert hooks_left(lm.model) == 0
+
+
+def test_zero_and_mean_for_some_heads_and_positions(lm):
+    plain = lm.trace(TEXT)
+    edited = lm.trace(
+        TEXT, edits=[Edit("z", 1, "zero", heads=[2]), Edit("mlp_out", 0, "mean", positions=[-1])]
+    )
+    assert not edited["z", 1][2].any()
+    mean = plain["mlp_out", 0].mean(0)
+    assert torch.allclose(edited["mlp_out", 0][-1], mean, atol=1e-6)
+    assert torch.equal(edited["mlp_out", 0][:-1], plain["mlp_out", 0][:-1])
+    uniform = lm.trace(TEXT, edits=[Edit("attn", 0, "mean", heads=[1], positions=[3])])["attn", 0]
+    assert torch.allclose(uniform[1, 3, :4], torch.full((4,), 0.25)) and not uniform[1, 3, 4:].any()
+    assert torch.equal(uniform[0], plain["attn", 0][0]) and torch.equal(
+        uniform[1, :3], plain["attn", 0][1, :3]
+    )
+
+
+def test_an_edit_is_never_in_place(lm):
+    def scribble(value):
+        value.fill_(7.0)
+        return value
+
+    before = lm.trace(TEXT)
+    scribbled = lm.trace(TEXT, edits=[Edit("tok_emb", None, scribble)])
+    assert (scribbled["tok_emb"] == 7).all()
+    assert torch.equal(lm.trace(TEXT).logits(), before.logits())  # the weights are untouched
+
+
+def test_edits_of_one_site_follow_each_other(lm):
+    twice = lm.trace(TEXT, edits=[Edit("embed", None, lambda x: x + 1), Edit("embed", None, lambda x: x * 2)])
+    assert torch.allclose(twice["embed"], (lm.trace(TEXT)["embed"] + 1) * 2)
+
+
+def test_an_edit_does_not_need_its_site_to_be_kept(lm):
+    zeroed = lm.trace(TEXT, keep=["embed"], edits=[Edit("resid_mid", 1, "zero")])
+    full = lm.trace(TEXT, edits=[Edit("resid_mid", 1, "zero")])
+    assert zeroed.sites() == [("embed", None)]
+    assert torch.equal(zeroed.logits(), full.logits())
+    assert torch.equal(full["resid_post", 1], full["mlp_out", 1])  # nothing but the feed-forward is left
+
+
+# what could go wrong
+
+
+def test_a_run_that_raises_leaves_nothing_behind(lm):
+    def burst(value):
+        raise ZeroDivisionError("in the middle of the pass")
+
+    before = lm.trace(TEXT)
+    with pytest.raises(ZeroDivisionError):
+        lm.trace(TEXT, edits=[Edit("mlp_act", 1, burst)])
+    assert hooks_left(lm.model) == 0
+    assert torch.equal(lm.trace(TEXT).logits(), before.logits())
+
+
+def test_a_model_in_training_mode_is_traced_without_dropout_and_left_as_it_was():
+    lm = random_lm(drop_rate=0.5)
+    quiet = lm.trace(TEXT)
+    lm.model.train()
+    assert torch.equal(lm.trace(TEXT).logits(), quiet.logits())
+    assert lm.model.training and lm.model.trf_blocks[0].att.dropout.training
+
+
+def test_a_model_whose_dropout_never_sees_attention_is_refused():
+    lm = random_lm()
+    att = lm.model.trf_blocks[1].att
+    att.forward = lambda x: att.out_proj(att.W_value(att.W_query(x) + att.W_key(x)))
+    with pytest.raises(CaptureError, match=r"never came by \('attn', 1\)"):
+        lm.trace(TEXT)
+    assert hooks_left(lm.model) == 0
+
+
+def test_attention_that_does_not_sum_to_1_is_refused():
+    lm = random_lm()
+    dropout = lm.model.trf_blocks[0].att.dropout
+    dropout.register_forward_pre_hook(lambda _m, args: (args[0] * 1.5,))
+    with pytest.raises(CaptureError, match="do not sum to 1"):
+        lm.trace(TEXT)
+
+
+def test_sixteen_threads_each_get_their_own_numbers(lm):
+    words = [*TEXT.lower().split(), "then", "saw", "two", "dogs", "who", "ran", "to", "him"]
+    jobs = []
+    for i in range(96):
+        text = " ".join(words[i % 7 : i % 7 + 3 + i % 9])
+        edits = [(), (Edit("z", i % 2, "zero", heads=[i % 4]),), (Edit("attn_out", 1, "mean"),)][i % 3]
+        jobs.append((text, edits))
+    alone = [lm.trace(text, edits=edits) for text, edits in jobs]
+    stop = threading.Event()
+    strangers = threading.Thread(target=_forward_until, args=(lm.model, stop))
+    strangers.start()  # somebody who runs the same model without tracing
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            together = list(pool.map(lambda job: lm.trace(job[0], edits=job[1]), jobs))
+    finally:
+        stop.set()
+        strangers.join()
+    for one, other in zip(alone, together, strict=True):
+        assert [t.id for t in one.tokens] == [t.id for t in other.tokens]
+        for name, block in one.sites():
+            key = name if block is None else (name, block)
+            assert torch.equal(one[key], other[key]), key
+    assert hooks_left(lm.model) == 0
+
+
+def _forward_until(model: nn.Module, stop: threading.Event) -> None:
+    ids = torch.arange(40).view(1, 40)
+    while not stop.is_set():
+        with torch.no_grad():
+            model(ids)
+
+
+@settings(max_examples=40, deadline=None)
+@given(text=st.text(min_size=1, max_size=30))
+def test_any_text_can_be_traced(lm, text):
+    ids = lm.encode(text)[: lm.config.context_length]
+    t = lm.trace(ids)
+    assert [token.id for token in t.tokens] == ids
+    for b in range(lm.config.n_layers):
+        assert torch.allclose(t["attn", b].sum(-1), torch.ones(lm.config.n_heads, len(ids)), atol=1e-5)
+        assert torch.equal(t["resid_mid", b], t["attn_out", b] + t["resid_pre", b])
+    # the past does not depend on the future
+    if len(ids) > 1:
+        shorter = lm.trace(ids[:-1])
+        assert torch.allclose(shorter["final"], t["final"][:-1], atol=1e-4)
