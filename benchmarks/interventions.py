@@ -23,7 +23,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import gptviz
-from gptviz.analysis.knock_out import MutedPart, batches, parts_of
+from gptviz.analysis.ablation import MutedPart, batches, parts_of
 from gptviz.engine import forward
 from gptviz.model import GPTModel
 

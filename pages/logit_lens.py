@@ -1,6 +1,6 @@
 """What the model would say next if it stopped at each depth."""
 
-from gptviz.analysis.logit_lens import KEEP
+from gptviz.analysis.lens import KEEP
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.logit_lens import view
 

@@ -1,11 +1,16 @@
 """The rules of the house: which room may import which, and that nothing unfinished is lying about."""
 
 import ast
+import pkgutil
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import gptviz
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "gptviz"
@@ -47,6 +52,8 @@ COMPONENTS_KNOW = (
     "gptviz.digits",
     "gptviz.ui.components",
 )
+
+SCRIPT = re.compile(r".*__main__|gptviz\.ui\.pages\.[^.]+")  # to be run, not imported
 
 
 def room_of(path: Path) -> str:
@@ -139,3 +146,18 @@ def test_modules_fit_in_one_reading_and_are_finished(path):
 def test_pages_are_short():
     for page in (ROOT / "pages").glob("*.py"):
         assert len(page.read_text(encoding="utf-8").splitlines()) <= 20, page.name
+
+
+def test_no_function_hides_a_module():
+    """`import gptviz.a.b as m` gives the module b, whatever the package a hands on by name."""
+    names = [
+        m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.") if not SCRIPT.fullmatch(m.name)
+    ]
+    for name in names:
+        import_module(name)
+    parts = [name.rpartition(".") for name in names]
+    assert [
+        n
+        for n, p in zip(names, parts, strict=True)
+        if not isinstance(getattr(import_module(p[0]), p[2]), ModuleType)
+    ] == []

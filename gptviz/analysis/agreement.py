@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from gptviz.analysis.against import MEAN, Against
-from gptviz.analysis.attribution import position_of, source_tokens
 from gptviz.analysis.flow import token_flow
+from gptviz.analysis.logit_attribution import position_of, source_tokens
 from gptviz.analysis.rollout import means, rollout
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.ablation import BATCH_NUMBERS, Target, check
 from gptviz.analysis.against import difference
-from gptviz.analysis.attribution import position_of
-from gptviz.analysis.knock_out import BATCH_NUMBERS, Target, check
+from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from, logits_of
 from gptviz.engine.language_model import LanguageModel

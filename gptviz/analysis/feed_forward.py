@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.attribution import direct_effects
+from gptviz.analysis.logit_attribution import direct_effects
 from gptviz.analysis.norms import find_norm, norm_steps
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction

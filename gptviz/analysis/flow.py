@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz.analysis.attribution import position_of
+from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.readings import rows_of_attention, tensor
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz.analysis.attribution import position_of, read_at
+from gptviz.analysis.logit_attribution import position_of, read_at
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
 

@@ -17,7 +17,7 @@ import torch
 
 from gptviz.analysis import readings
 from gptviz.analysis.against import MEAN, Against
-from gptviz.analysis.attribution import position_of
+from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.readings import Part, Reading
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.analysis.against import MEAN, Against
-from gptviz.analysis.attribution import position_of, reader
+from gptviz.analysis.logit_attribution import position_of, reader
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.tokenizer.one import OneToken

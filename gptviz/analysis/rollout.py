@@ -9,7 +9,7 @@ values, no feed-forward, no sizes.
 import torch
 
 from gptviz.analysis.attention import block_mean
-from gptviz.analysis.attribution import position_of
+from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
 

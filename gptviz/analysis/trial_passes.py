@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from gptviz.analysis.knock_out import BATCH_NUMBERS
+from gptviz.analysis.ablation import BATCH_NUMBERS
 from gptviz.engine.forward import Hook, hidden_from, running
 from gptviz.engine.language_model import LanguageModel
 from gptviz.fast import kernels

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
-from gptviz.analysis.attribution import reader
 from gptviz.analysis.feed_forward import PEAKS, activation_curve, peaks_of, readings, unit_table, units
+from gptviz.analysis.logit_attribution import reader
 from gptviz.engine.sample import MOST_WINDOWS, WINDOW, passages, windows
 from gptviz.model import GELU, GPT_CONFIG_124M, FeedForward, TransformerBlock
 from gptviz.training.corpus import HELD_OUT

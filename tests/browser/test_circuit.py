@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from gptviz.analysis.circuit import parse, without_each
 from gptviz.analysis.circuit_passes import Passes
+from gptviz.analysis.circuit_search import parse, without_each
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.plots import click, values
 

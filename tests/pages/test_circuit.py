@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import circuit
-from gptviz.analysis.circuit import Circuit, in_order, parse, random_order, score
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
+from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
 from gptviz.digits import fixed
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.circuit.snippet import kept

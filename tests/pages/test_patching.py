@@ -8,8 +8,8 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.analysis import patching
+from gptviz.analysis.activation_patching import SHARES_FROM
 from gptviz.analysis.patches import HEAD_SITES, Patch
-from gptviz.analysis.patching import SHARES_FROM
 from gptviz.digits import significant
 from gptviz.figures.patching import column_of
 from gptviz.ui.views.patching import passes

@@ -9,7 +9,7 @@ import pytest
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.attribution import logit
+from gptviz.analysis.logit_attribution import logit
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.state import DEFAULT_TEXT

@@ -6,7 +6,6 @@ from gptviz.ui.training.mine import (
     fork_training,
     my_trainings,
     open_elsewhere,
-    queue,
     remove_training,
     start_training,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "fork_training",
     "my_trainings",
     "open_elsewhere",
-    "queue",
     "remove_training",
     "start_training",
 ]

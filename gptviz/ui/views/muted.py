@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.knock_out import knock_out
+from gptviz.analysis.ablation import knock_out
 from gptviz.figures import shares as figures
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks

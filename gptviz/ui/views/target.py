@@ -13,7 +13,7 @@ import torch
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis.against import difference
-from gptviz.analysis.logit_lens import top_ids
+from gptviz.analysis.lens import top_ids
 from gptviz.digits import significant
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from gptviz.analysis.circuit import WAYS, Circuit, allowed, parse, written
 from gptviz.analysis.circuit_passes import Head, all_heads
+from gptviz.analysis.circuit_search import WAYS, Circuit, allowed, parse, written
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views import target

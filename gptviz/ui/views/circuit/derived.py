@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz import Run
-from gptviz.analysis.circuit import Circuit, Score, in_order, random_order, without_each
-from gptviz.analysis.circuit import score as score_of
-from gptviz.analysis.circuit import search as search_for
 from gptviz.analysis.circuit_passes import Head, Passes
+from gptviz.analysis.circuit_search import Circuit, Score, in_order, random_order, without_each
+from gptviz.analysis.circuit_search import score as score_of
+from gptviz.analysis.circuit_search import search as search_for
 from gptviz.engine.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run

@@ -4,8 +4,8 @@ import numpy as np
 
 import gptviz
 from gptviz.analysis import circuit
-from gptviz.analysis.circuit import allowed, parse, score, without_each, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
+from gptviz.analysis.circuit_search import allowed, parse, score, without_each, written
 
 
 def kept(

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.circuit import Circuit, Score, subsets, written
 from gptviz.analysis.circuit_passes import Passes, edits_of
+from gptviz.analysis.circuit_search import Circuit, Score, subsets, written
 from gptviz.analysis.shapes import run_first_block
 from gptviz.digits import significant
 from gptviz.figures.circuit import Curve, circuit_curve

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from gptviz.analysis.circuit import ROUNDING
+from gptviz.analysis.circuit_search import ROUNDING
 from gptviz.digits import fixed, significant
 from gptviz.ui.words import as_code
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis import feed_forward as numbers
-from gptviz.analysis.attribution import BREAKING, spread
 from gptviz.analysis.feed_forward import Curve, Readings, Units
+from gptviz.analysis.logit_attribution import BREAKING, spread
 from gptviz.analysis.shapes import run_first_block
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token, Trace

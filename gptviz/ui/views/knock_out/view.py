@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis.knock_out import BASELINES, knock_out, parts_of
+from gptviz.analysis.ablation import BASELINES, knock_out, parts_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import label_of
 from gptviz.figures.knock_out import ranked_bars

@@ -9,7 +9,7 @@ import torch
 
 from gptviz import Run
 from gptviz.analysis import logit_lens as lens_of
-from gptviz.analysis.logit_lens import (
+from gptviz.analysis.lens import (
     KEEP,
     Cells,
     Followed,

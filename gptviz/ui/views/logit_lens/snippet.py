@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import gptviz
-from gptviz.analysis.logit_lens import KEEP, cells, logit_lens, row_names
+from gptviz.analysis.lens import KEEP, cells, logit_lens, row_names
 
 
 def says_next(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.logit_lens import Cells, Followed
+from gptviz.analysis.lens import Cells, Followed
 from gptviz.figures.lens import Bar, Trail
 from gptviz.ui.views.both import both
 from gptviz.ui.views.logit_lens.derived import Part

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.logit_lens import logit_lens
+from gptviz.analysis.lens import logit_lens
 from gptviz.figures.lens import Trail, beside_the_end, ends_of, scale_of, short_name, through_the_depth
 from gptviz.model import LayerNorm
 from gptviz.ui.components.lens import Legend, lens_grid

@@ -7,9 +7,9 @@ import torch
 
 from gptviz import Edit, Run
 from gptviz.analysis import counterpart as counterparts
+from gptviz.analysis.activation_patching import Ends, ends_of
 from gptviz.analysis.counterpart import Counterpart
 from gptviz.analysis.patches import HEAD_SITES, value_of
-from gptviz.analysis.patching import Ends, ends_of
 from gptviz.analysis.reach import unseen
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis.activation_patching import Ends
 from gptviz.analysis.patches import Patch
-from gptviz.analysis.patching import Ends
 from gptviz.figures import patching as figures
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.prose import prose

@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis.activation_patching import Ends, patching
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES
-from gptviz.analysis.patching import Ends, patching
 from gptviz.engine.progress import Progress
 from gptviz.ui import runs
 from gptviz.ui.shell.params import Param

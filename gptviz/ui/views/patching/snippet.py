@@ -7,8 +7,8 @@ import pandas as pd
 
 import gptviz
 from gptviz.analysis import patching
+from gptviz.analysis.activation_patching import Ends, ends_of
 from gptviz.analysis.patches import Patch
-from gptviz.analysis.patching import Ends, ends_of
 
 
 def effects(

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis.activation_patching import Ends
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import Patch
-from gptviz.analysis.patching import Ends
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures import patching as figures
 from gptviz.model import TransformerBlock

@@ -7,7 +7,7 @@ prompt is the corrupt text and the other the clean one, for noising the other wa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gptviz.analysis.patching import SHARES_FROM
+from gptviz.analysis.activation_patching import SHARES_FROM
 from gptviz.digits import fixed, percent, significant
 from gptviz.ui.words import as_code
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.attribution import read_at, reader, sites, value_bias
+from gptviz.analysis.logit_attribution import read_at, reader, sites, value_bias
 from gptviz.analysis.shares import Group
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction

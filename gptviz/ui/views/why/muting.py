@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.knock_out import parts_of
+from gptviz.analysis.ablation import parts_of
 from gptviz.figures import shares as figures
 from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_numbers

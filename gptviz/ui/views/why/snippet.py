@@ -5,7 +5,7 @@ import torch
 
 import gptviz
 from gptviz.analysis import attribution, knock_out, source_tokens
-from gptviz.analysis.attribution import read_at, sites, value_bias
+from gptviz.analysis.logit_attribution import read_at, sites, value_bias
 
 
 def shares(

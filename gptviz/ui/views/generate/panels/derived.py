@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gptviz import Run, Trace
 from gptviz.analysis import looked
 from gptviz.analysis import repetition as repeats
-from gptviz.analysis.attribution import read_at
+from gptviz.analysis.logit_attribution import read_at
 from gptviz.analysis.repetition import followed
 from gptviz.analysis.surgery import Operation, Surgery, surgery
 from gptviz.engine.reduction import Reduction

@@ -9,8 +9,8 @@ import torch
 from gptviz import Run, Trace
 from gptviz.analysis import agreement, flow
 from gptviz.analysis import paths as path_numbers
-from gptviz.analysis.attribution import read_at
 from gptviz.analysis.flow import ContributionGraph, contribution_graph, token_flow
+from gptviz.analysis.logit_attribution import read_at
 from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import Paths
 from gptviz.analysis.rollout import MEANS, rollout

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis import circuit
-from gptviz.analysis.circuit import (
+from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
+from gptviz.analysis.circuit_search import (
     Circuit,
     allowed,
+    circuit,
     in_order,
     parse,
     random_order,
@@ -22,7 +23,6 @@ from gptviz.analysis.circuit import (
     without_each,
     written,
 )
-from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import random_lm
 

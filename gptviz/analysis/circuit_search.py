@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gptviz.analysis.ablation import Target
 from gptviz.analysis.circuit_passes import Head, Passes, Values, all_heads
-from gptviz.analysis.knock_out import Target
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 

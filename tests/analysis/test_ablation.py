@@ -10,7 +10,7 @@ import torch
 import gptviz
 from gptviz import Edit
 from gptviz.analysis import knock_out
-from gptviz.analysis.knock_out import parts_of
+from gptviz.analysis.ablation import parts_of
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import above, random_lm
 

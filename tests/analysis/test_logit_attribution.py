@@ -11,8 +11,8 @@ import gptviz
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis.agreement import measures
-from gptviz.analysis.attribution import logit, read_at, reader, sites, value_bias
 from gptviz.analysis.feed_forward import readings
+from gptviz.analysis.logit_attribution import logit, read_at, reader, sites, value_bias
 from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT

@@ -21,7 +21,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.against import Against, both_ids, difference
-from gptviz.analysis.attribution import position_of
+from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from, logits_of
 from gptviz.engine.language_model import LanguageModel

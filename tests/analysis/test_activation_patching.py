@@ -9,7 +9,8 @@ import torch
 
 import gptviz
 from gptviz import Edit
-from gptviz.analysis import patches, patching
+from gptviz.analysis import patches
+from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen

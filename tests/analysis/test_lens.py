@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gptviz
 from gptviz.analysis import logit_lens
-from gptviz.analysis.logit_lens import (
+from gptviz.analysis.lens import (
     KEEP,
     cells,
     contenders,
