@@ -2,7 +2,8 @@
 
 from gptviz.ui.shell.page import page
 from gptviz.ui.views.attention import view
-from gptviz.ui.views.attention.controls import PARAMS, needs
+from gptviz.ui.views.attention.controls import PARAMS
+from gptviz.ui.views.block import head_needs
 
-scene = page("Attention", needs, params=PARAMS, strip=False)
+scene = page("Attention", head_needs, params=PARAMS, strip=False)
 view.draw(scene)

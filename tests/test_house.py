@@ -37,6 +37,7 @@ UI_FLOORS = [
     {"views", "serving"},
     {"sheet"},
     {"shell"},
+    {"heads"},
     {"measuring"},
     {"runs", "training"},
     {"models", "components"},

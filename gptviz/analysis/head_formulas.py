@@ -30,12 +30,19 @@ ROWS = 256  # queries that are worked on at a time: a long text's weights are ne
 
 @dataclass(frozen=True)
 class Role:
-    """`keys` says which keys a query q is asked about; `source` where the field has it from."""
+    """What a head may be for. `label` is its word on every page, `does` what such a head does.
+
+    `keys` is the formula: which keys a query q is asked about; empty where a role is told in another way (see
+    `gptviz.analysis.head_roles.kind_of`). `source` is where the field has the role from. A `quiet` role
+    claims nothing: the head is at rest, or has no habit.
+    """
 
     name: str
-    title: str
-    keys: str
-    source: str
+    label: str
+    does: str
+    keys: str = ""
+    source: str = ""
+    quiet: bool = False
 
 
 _ELHAGE = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
@@ -44,20 +51,45 @@ _WANG = "Wang et al., Interpretability in the Wild, 2022"
 _XIAO = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
 _CLARK = "Clark et al., What Does BERT Look At?, 2019"
 
-# in the order of the columns of `role_keys` and of every table of shares
+# Every role there is, the rarest first, and last what claims nothing. Every page takes its words from here,
+# and the roles have their colours in this order (`gptviz.figures.role_colors`).
 ROLES = {
     role.name: role
     for role in (
-        Role("induction", "induction", "k with token[k-1] = token[q], k-1 < q", f"{_ELHAGE}; {_OLSSON}"),
-        Role("copies", "duplicate token", "k < q with token[k] = token[q]", _WANG),
-        Role("first", "resting", "k = 0", _XIAO),
-        Role("previous", "previous token", "k = q-1", _ELHAGE),
-        Role("itself", "the token itself", "k = q", _CLARK),
-        Role("marks", "punctuation", "k < q with token[k] a punctuation mark", _CLARK),
-        Role("nearby", "nearby", f"q-{NEAR} <= k < q", _CLARK),
+        Role(
+            "induction",
+            "induction",
+            "looks at what came after an earlier copy of the token",
+            "k with token[k-1] = token[q], k-1 < q",
+            f"{_ELHAGE}; {_OLSSON}",
+        ),
+        Role(
+            "copies",
+            "duplicate",
+            "looks at earlier copies of the token",
+            "k < q with token[k] = token[q]",
+            _WANG,
+        ),
+        Role("previous", "previous", "looks at the token just before", "k = q-1", _ELHAGE),
+        Role("itself", "itself", "looks at the token itself", "k = q", _CLARK),
+        Role(
+            "marks",
+            "punctuation",
+            "looks back at punctuation",
+            "k < q with token[k] a punctuation mark",
+            _CLARK,
+        ),
+        Role("favourite", "one token", "keeps looking at one token"),
+        Role("nearby", "nearby", f"looks at the {NEAR} tokens just before", f"q-{NEAR} <= k < q", _CLARK),
+        Role("first", "resting", "rests on the first token", "k = 0", _XIAO, quiet=True),
+        Role("even", "even", "looks at all tokens almost alike", quiet=True),
+        Role("mixed", "mixed", "has no single habit", quiet=True),
+        Role("alone", "alone", "has only one token to look at", quiet=True),
     )
 }
-SHARES = tuple(ROLES)
+
+# The roles that have a formula, in the order of the columns of `role_keys` and of every table of shares.
+SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby")
 
 
 def same_before(ids: Sequence[int]) -> torch.Tensor:
@@ -80,7 +112,7 @@ def just_before(n_tokens: int) -> torch.Tensor:
 
 
 def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
-    """(T, T, S) booleans: for each of `ROLES` the keys that it means; `marks`: which tokens are punctuation.
+    """(T, T, S) booleans: for each of `SHARES` the keys that it means; `marks`: which tokens are punctuation.
 
     Keys that are the first, the previous or the very token would not tell the roles apart, so they
     belong to no other role (but the previous token is nearby). Query 0 can only look at itself: it has none.
@@ -100,7 +132,7 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
         "marks": torch.tensor(list(marks)) & (keys < queries) & ~plain,
         "nearby": (keys < queries) & (keys >= queries - NEAR) & ~first,
     }
-    return torch.stack([found[name] for name in ROLES], dim=-1)
+    return torch.stack([found[name] for name in SHARES], dim=-1)
 
 
 def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:

@@ -9,8 +9,8 @@ from gptviz.analysis.copying import ALONE_AT, TOP
 from gptviz.analysis.head_formulas import ROLES
 
 SHARE = "mean over the queries that have such a key, of their attention to it; "
-RANDOM = " on random tokens in which a passage comes back"
-SAMPLE = " on a sample of books"
+RANDOM = ": random tokens"  # in which a passage comes back
+SAMPLE = ": sample"  # of books
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Measure:
 
 def _share(column: str, role: str, where: str) -> Measure:
     known = ROLES[role]
-    return Measure(column, known.title + where, "", 0.0, 1.0, SHARE + known.keys, known.source)
+    return Measure(column, known.label + where, "", 0.0, 1.0, SHARE + known.keys, known.source)
 
 
 _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
@@ -48,17 +48,17 @@ MEASURES = {
         _share("induction_sample", "induction", SAMPLE),
         _share("copies_sample", "copies", SAMPLE),
         Measure(
-            *("entropy", "entropy" + SAMPLE, "nats", 0.0, None),
+            *("entropy", "entropy in nats" + SAMPLE, "nats", 0.0, None),
             "mean over the queries of - sum over keys of a ln a, a the attention weights",
             "Clark et al., What Does BERT Look At?, 2019",
         ),
         Measure(
-            *("distance", "how far back" + SAMPLE, "tokens", 0.0, None),
+            *("distance", "tokens back" + SAMPLE, "tokens", 0.0, None),
             "sum over queries and keys of a (q - k) / sum of a, without token 0",
             "Vig and Belinkov, Analyzing the Structure of Attention, 2019",
         ),
         Measure(
-            *("write", "length of what it writes" + SAMPLE, "", 0.0, None),
+            *("write", "length written" + SAMPLE, "", 0.0, None),
             "mean over the tokens of |z W_O|, the head's part of the attention's output",
             _HEAD,
         ),
@@ -68,12 +68,12 @@ MEASURES = {
             _HEAD,
         ),
         Measure(
-            *("qk_matching", "looking at its like by its weights (QK)", "", -1.0, 1.0),
+            *("qk_matching", "likeness by its weights (QK)", "", -1.0, 1.0),
             "sum of e / sum of |e|, e the eigenvalues of E P n1 W_Q^T W_K n1 P E^T",
             _HEAD,
         ),
         Measure(
-            *("copies_top5", "copying of tokens as block 0 leaves them", "", 0.0, 1.0),
+            *("copies_top5", "copying by itself", "", 0.0, 1.0),
             f"share of sampled tokens, each alone at position {ALONE_AT} through block 0 and this head, "
             f"whose own logit is among the {TOP} largest",
             "Wang et al., Interpretability in the Wild, 2022",

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz import disk_cache
-from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
+from gptviz.analysis.head_formulas import SHARES, role_keys
 from gptviz.analysis.head_general import distance_sums, kept_under, sample_windows
 from gptviz.analysis.head_scores import is_mark
 from gptviz.engine.language_model import LanguageModel
@@ -79,7 +79,7 @@ def portrait(
     progress: Progress | None = None,
     disk: bool = True,
 ) -> Portrait:
-    """A head over the sample; `role` (one of `head_formulas.ROLES`, or None) says what it is to be itself.
+    """A head over the sample; `role` (one of `head_formulas.SHARES`, or None) says what it is to be itself.
 
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work. Kept on
     disk under the weights' hash, unless `disk` is False. Raises ValueError for a head or role that there is
@@ -91,8 +91,8 @@ def portrait(
             f"there is no head {head} in block {block}; {lm.name} has the blocks 0 to {config.n_layers - 1} "
             f"with the heads 0 to {config.n_heads - 1}"
         )
-    if role is not None and role not in ROLES:
-        raise ValueError(f"role is {role!r}; it must be one of {', '.join(ROLES)}, or None")
+    if role is not None and role not in SHARES:
+        raise ValueError(f"role is {role!r}; it must be one of {', '.join(SHARES)}, or None")
     sample = sample_windows(lm)
     if not sample:
         raise ValueError(f"{lm.name} lacks the characters of the sample, or reads one token at a time")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_scores import (
     ENTROPY,
     FAVOURITE,
@@ -75,20 +75,7 @@ class HeadRole:
         return None if self.share is None else self.share / (1 - self.rest)
 
 
-# The roles, the rarest first, and last what claims nothing.
-KINDS = (
-    "induction",  # the token that followed an earlier occurrence of the query's token
-    "copies",  # earlier occurrences of the query's token
-    "previous",
-    "itself",
-    "marks",  # punctuation
-    "favourite",  # one token, whoever looks
-    "nearby",  # the few tokens before
-    "first",  # at rest
-    "even",
-    "mixed",
-    "alone",  # a text of one token
-)
+KINDS = tuple(ROLES)
 
 # A head is at rest where token 0 gets more than all other tokens together: no role can have as much.
 REST = 0.5

@@ -39,7 +39,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz import disk_cache
-from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys
+from gptviz.analysis.head_formulas import SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.analysis.trial_passes import Change
@@ -56,7 +56,7 @@ SURE = 3.0  # standard errors from zero: then it is no accident of these passage
 KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
 
 ON_REPEATS = ("induction", "copies")
-TESTABLE = (*ON_REPEATS, *(name for name in ROLES if name not in ON_REPEATS))
+TESTABLE = (*ON_REPEATS, *(name for name in SHARES if name not in ON_REPEATS))
 BASELINES = ("zero", "sample")  # what a head gives that is off: nothing, or its mean over the sample
 VERDICTS = {"enough": "holds", "not enough": "withdrawn"}  # by reason; any other: "not shown"
 

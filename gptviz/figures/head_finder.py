@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.marks import line
-from gptviz.figures.next_token import mixed
 from gptviz.figures.theme import Mode, figure, palette
 
-QUIET = "quiet"  # a role that is none: drawn in grey
 NOTHING = "this text cannot show what these axes are about"
 NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
 # of the picture, across and up: half of what a name takes, and a point
@@ -34,24 +33,14 @@ class Point:
     withdrawn: bool = False
 
 
-def role_colors(roles: Sequence[str], quiet: Sequence[str], mode: Mode) -> dict[str, str]:
-    """A colour for each role, in every picture of roles; the `quiet` ones are grey, the first is darker."""
-    colors = palette(mode)
-    loud = [role for role in roles if role not in quiet]
-    found = {role: colors.heads[i % len(colors.heads)] for i, role in enumerate(loud)}
-    faint = mixed(colors.paper, colors.quiet, 0.5)
-    return found | {role: faint if i else colors.quiet for i, role in enumerate(quiet)}
-
-
 def finder(
     points: Sequence[Point],
     axes: tuple[str, str],
-    labels: Mapping[str, str],
     colors: Mapping[str, str],
     chosen: tuple[int, int],
     mode: Mode,
 ) -> Figure:
-    """A trace a role, in the order of `labels`, which say how a role is called; `chosen` is ringed.
+    """A trace a role; `chosen` is ringed.
 
     A point's customdata is [block, head, what a hover says]. A role that was withdrawn leaves a hollow point.
     `axes` are the two measures' titles. A measure that is not there (NaN) leaves the head out.
@@ -60,7 +49,7 @@ def finder(
     seen = [p for p in points if np.isfinite([p.x, p.y]).all()]
     named = _names(seen, chosen)
     traces: list[dict[str, Any]] = []
-    for role, label in labels.items():
+    for role, label in ((role.name, role.label) for role in ROLES.values()):
         some = [p for p in seen if p.role == role]
         if not some:
             continue

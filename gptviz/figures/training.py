@@ -5,7 +5,7 @@ Shapes: n points, L blocks, H heads.
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats
 from gptviz.figures.marks import across, line, upright
+from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Mode, Palette, figure, palette
 
 BEYOND = 1.6  # times the blind guess: a loss above that leaves the picture
@@ -53,8 +54,8 @@ def training_curves(
     for number, run in enumerate(runs):
         traces += _losses(run, number, colors)
         if number == 0:
-            traces += _each_head(run, colors)
-        traces += _best(run, number, colors)
+            traces += _each_head(run, role_colors(mode))
+        traces += _best(run, number, role_colors(mode))
     low, high = _range(runs, levels)
     axis = {"range": [-0.01 * last, 1.01 * last], "fixedrange": True}
     mark = line(colors.accent, 2, "dot")
@@ -92,11 +93,11 @@ def _losses(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
     return found
 
 
-def _best(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
+def _best(run: Curves, number: int, roles: Mapping[str, str]) -> list[dict[str, Any]]:
     found = []
     for name, scores, color in (
-        ("previous-token", run.previous, colors.positive),
-        ("induction", run.induction, colors.value),
+        ("previous-token", run.previous, roles["previous"]),
+        ("induction", run.induction, roles["induction"]),
     ):
         flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
         best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
@@ -119,10 +120,10 @@ def _best(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
     return found
 
 
-def _each_head(run: Curves, colors: Palette) -> list[dict[str, Any]]:
+def _each_head(run: Curves, roles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Thin lines, one a head, below the best ones."""
     thin = []
-    for scores, color in ((run.previous, colors.positive), (run.induction, colors.value)):
+    for scores, color in ((run.previous, roles["previous"]), (run.induction, roles["induction"])):
         for block in range(scores.shape[1]):
             for head in range(scores.shape[2]):
                 thin.append(

@@ -7,6 +7,8 @@ stay plain Markdown: `explain` marks the terms in them.
 import html
 import re
 
+from gptviz.analysis.head_formulas import ROLES
+
 GLOSSARY = {
     "·": "A space: many tokens begin with one.",
     "⏎": "A line break.",
@@ -58,9 +60,9 @@ GLOSSARY = {
     "dot product": "Two rows multiplied number by number and added up: large if they point the same way.",
     "parameter": "A number of the model that training has set.",
     "bias": "A learned number that is added to a result, the same for every token.",
-    "induction head": "A head that looks from a token to what followed its earlier copy: so a passage can be "
-    "continued that was seen only once.",
-    "previous-token head": "A head that looks from each token to the one before it.",
+    "induction head": f"A head that {ROLES['induction'].does}: so a passage can be continued that was seen "
+    "only once.",
+    "previous-token head": f"A head that {ROLES['previous'].does}.",
     "snapshot": "The whole model as it was after a certain step of its training, kept to be looked at.",
     "cache": "What is kept of the tokens that were read: their keys and values, in every block.",
     "attention sink": "A token, mostly the first, on which heads rest that look for nothing else.",

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gptviz import LanguageModel
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import fixed
 from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
 
@@ -19,6 +21,13 @@ def as_code(label: str) -> str:
     fence = "`" * (longest + 1)
     gap = " " if label.startswith("`") or label.endswith("`") or not label.strip() else ""
     return f"{fence}{gap}{label}{gap}{fence}"
+
+
+def does(role: HeadRole, shown: Sequence[str]) -> str:
+    """What a head does on a text, as a sentence goes on: "looks at the token just before"."""
+    if role.favourite is None or role.kind != "favourite":
+        return ROLES[role.kind].does
+    return f"keeps looking at {Place(shown[role.favourite], role.favourite)}"
 
 
 def compared_with(against: str | None) -> str:

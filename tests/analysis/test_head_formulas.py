@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.head_formulas import (
     NEAR,
-    ROLES,
+    SHARES,
     after_same,
     just_before,
     rests,
@@ -62,7 +62,7 @@ def test_scores_are_means_over_written_out_cells(ids: list[int], seed: int, mark
     marks = [bool(marked >> i & 1) for i in range(len(ids))]
     attn = weights(len(ids), seed)
     keys = role_keys(ids, marks)
-    for i, name in enumerate(ROLES):
+    for i, name in enumerate(SHARES):
         found = shares(attn, keys)[i].item(), rests(attn, keys)[i].item()
         expected = by_loops(name, attn, ids, marks)
         assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
@@ -71,7 +71,7 @@ def test_scores_are_means_over_written_out_cells(ids: list[int], seed: int, mark
 def test_a_head_that_does_one_thing_has_the_whole_share() -> None:
     ids, attn = [7, 1, 2, 3, 9, 1, 2, 3], torch.zeros(8, 8)
     attn[range(8), [0, 0, 0, 0, 0, 2, 3, 4]] = 1  # from the second 1 2 3 to what followed the first
-    found = dict(zip(ROLES, shares(attn, role_keys(ids, [False] * 8)).tolist(), strict=True))
+    found = dict(zip(SHARES, shares(attn, role_keys(ids, [False] * 8)).tolist(), strict=True))
     assert found["induction"] == 1 and found["copies"] == 0 and found["first"] == pytest.approx(4 / 7)
     assert math.isnan(found["marks"])  # no punctuation: nothing to measure, not 0
 

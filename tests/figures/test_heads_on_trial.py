@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from gptviz.figures.head_finder import NAME, NAMED, NOTHING, POINT, SIDES, Point, finder, role_colors
+from gptviz.figures.head_finder import NAME, NAMED, NOTHING, POINT, SIDES, Point, finder
 from gptviz.figures.head_portrait import distances, entropies
 from gptviz.figures.head_trial import Cost, Score, costs, here_and_general
+from gptviz.figures.role_colors import role_colors
 from gptviz.figures.role_sheet import Cell, role_sheet
 from gptviz.figures.theme import palette
 
 MODES = ["light", "dark"]
-ROLES = ("induction", "previous", "mixed")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -21,19 +21,18 @@ def test_a_head_is_a_point_in_its_roles_colour(mode):
         Point(1, 0, 0.0, 0.8, "induction", withdrawn=True),
         Point(1, 1, 0.2, float("nan"), "induction"),
     ]
-    colors = role_colors(ROLES, ("mixed",), mode)
-    labels = {role: f"<{role}>" for role in ROLES}
-    fig = finder(points, ("previous score", "induction score"), labels, colors, (0, 1), mode)
+    colors = role_colors(mode)
+    fig = finder(points, ("previous score", "induction score"), colors, (0, 1), mode)
     drawn = {trace.name: trace for trace in fig.data if trace.name}
-    assert list(drawn) == ["<induction>", "<previous>", "<mixed>"]
-    hollow = drawn["<induction>"]
+    assert list(drawn) == ["induction", "previous", "mixed"]
+    hollow = drawn["induction"]
     assert list(hollow.x) == [0.0] and list(hollow.y) == [0.8]  # the NaN has no place
     assert list(hollow.marker.symbol) == ["circle-open"] and list(hollow.customdata[0][:2]) == [1, 0]
-    assert "withdrawn" in hollow.customdata[0][2] and "&lt;induction&gt;" in hollow.customdata[0][2]
-    assert drawn["<mixed>"].marker.color == palette(mode).quiet != drawn["<previous>"].marker.color
+    assert "withdrawn" in hollow.customdata[0][2]
+    assert drawn["mixed"].marker.color != drawn["previous"].marker.color
     ring = fig.data[-1]
     assert (list(ring.x), list(ring.y)) == ([0.9], [0.1])
-    nothing = finder([Point(0, 0, float("nan"), 1.0, "mixed")], ("a", "b"), labels, colors, (0, 0), mode)
+    nothing = finder([Point(0, 0, float("nan"), 1.0, "mixed")], ("a", "b"), colors, (0, 0), mode)
     assert nothing.layout.annotations[0].text == NOTHING and not nothing.data[0].x
 
 
@@ -44,7 +43,7 @@ def test_names_cover_no_point_and_no_other_name():
     apart = [(0.5 + 0.03 * i, 0.01 * i) for i in range(6)] + [(0.05, 0.8), (0.07, 0.79), (1.0, 0.0)]
     points = [Point(i // 8, i % 8, x, y, "mixed") for i, (x, y) in enumerate([*crowd, *apart])]
     chosen = (points[3].block, points[3].head)
-    (drawn, _ring) = finder(points, ("a", "b"), {"mixed": "m"}, {"mixed": "#000000"}, chosen, "light").data
+    (drawn, _ring) = finder(points, ("a", "b"), role_colors("light"), chosen, "light").data
     places = np.array([drawn.x, drawn.y]).T / np.ptp([drawn.x, drawn.y], axis=1)
     names = []  # their middles
     for i, (text, side) in enumerate(zip(drawn.text, drawn.textposition, strict=True)):
@@ -61,17 +60,18 @@ def test_names_cover_no_point_and_no_other_name():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode):
-    colors = role_colors(ROLES, ("mixed",), mode)
+    colors = role_colors(mode)
     cells = [
         [Cell("induction", "induction", "a & b", "withdrawn"), Cell("mixed", "mixed", "m")],
         [Cell("previous", "previous", "p"), Cell("induction", "induction", "h", hidden=True)],
     ]
     fig = role_sheet(cells, colors, (1, 0), mode)
     heat = fig.data[0]
-    assert np.array(heat.z).tolist() == [[0, 2], [1, 3]]
+    places = [*colors, "hidden"]
+    assert [[places[z] for z in row] for row in heat.z] == [["induction", "mixed"], ["previous", "hidden"]]
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
     assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'
-    assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 8
+    assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 2 * len(places)
     verdicts = ("holds", "withdrawn", "not shown", "not decided", "")
     tried = [[Cell("induction", "one token", "a", verdict) for verdict in verdicts]]
     word = "one<br>token"

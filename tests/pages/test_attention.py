@@ -11,9 +11,8 @@ import torch
 import gptviz
 from gptviz.analysis.attention import cell
 from gptviz.digits import significant
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.components.matrix import encode
-from gptviz.ui.views import heads
 from gptviz.ui.views.attention import change_words
 from gptviz.ui.views.attention.snippet import weights
 

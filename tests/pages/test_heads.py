@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.analysis.head_roles import most_telling, role_table, roles
 from gptviz.analysis.head_trial import Trial
 from gptviz.engine.edits import Edit
+from gptviz.ui import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.heads import portraits, trials, verdicts, view
-from gptviz.ui.views.heads.words import SHORT
 from tests.pages.test_next_token import given
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts
@@ -54,7 +54,7 @@ def test_the_finder_and_the_bars_are_the_measured_roles(run_page, mini, query):
     chosen = most_telling(found) if not query else found[4][3]
     assert np.allclose(bars["data"][-1]["x"], [chosen.shares[name] for name in SHARES])
     words = np.array(sheet["data"][0]["text"])
-    assert words.tolist() == [[SHORT[role.kind].replace(" ", "<br>") for role in row] for row in found]
+    assert words.tolist() == [[ROLES[role.kind].label.replace(" ", "<br>") for role in row] for row in found]
     chips = given(at, "chips")["weights"]
     assert chips == pytest.approx(trace["attn", chosen.block][chosen.head, -1].tolist())
 
@@ -83,7 +83,7 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, mini, known)
     colours = {(b, h): t["marker"]["color"] for t in finder["data"] for b, h, _ in t.get("customdata", [])}
     assert len({colours[0, h] for h in range(4)}) == 4 and colours[0, 0] == colours[0, 4]
     assert np.allclose(bars["data"][0]["x"], [table[name][1] for name in SHARES])
-    assert general["data"][0]["text"][0] == [SHORT[kind] for kind in table["role"][:8]]
+    assert general["data"][0]["text"][0] == [ROLES[kind].label for kind in table["role"][:8]]
     assert here["data"][0]["text"][0][0].endswith(">induction</i>")  # greyed: no word repeats
     grey = here["data"][0]["z"].max()
     assert {int(z) for z in here["data"][0]["z"][:, 0::4].flat} == {int(grey)}
@@ -179,7 +179,8 @@ def tried(monkeypatch, known):
         )
 
     monkeypatch.setattr(trials, "trial_job", job)
-    monkeypatch.setattr(verdicts, "known_trial", lambda *claim: job(*claim).result)
+    for module in (verdicts, heads):
+        monkeypatch.setattr(module, "known_trial", lambda *claim: job(*claim).result)
 
 
 def trial_rows(at):
@@ -208,7 +209,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried, kno
     assert words == {"induction ✓", "<s>previous</s>", "resting ○", "mixed"}
     at.number_input(key="head").set_value(1).run()
     assert all("**withdrawn**" in said.value for said in at.markdown if "On trial as" in said.value)
-    hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous token"]
+    hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous"]
     assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
     at.selectbox(key="claim").set_value("copies").run()
     assert at.query_params["claim"] == "copies"

@@ -5,15 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from gptviz.analysis.attribution import logit
 
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis import shares as numbers
-from gptviz.analysis.logit_attribution import logit
+from gptviz.ui import heads
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views import heads, muted
+from gptviz.ui.views import muted
 from gptviz.ui.views.why.snippet import shares
 from tests.pages.test_next_token import given
 from tests.specs import charts

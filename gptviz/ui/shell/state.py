@@ -112,6 +112,12 @@ def choose_model(choice: Choice) -> None:
     change(model=choice)
 
 
+def open_head(block: int, head: int) -> None:
+    """Have every page show this head; for callbacks."""
+    BLOCK.set(block)
+    HEAD.set(head)
+
+
 def lost_characters() -> int | None:
     """How long the text of this link was, where the server no longer has more of it than the link."""
     said, _, name = (KEPT.value or "").partition(".")

@@ -1,7 +1,19 @@
 """The app's block, and its head, as number inputs; left empty, a page shows those that it has reason to."""
 
+from collections.abc import Sequence
+
+import streamlit as st
+
+from gptviz import LanguageModel
+from gptviz.analysis.head_roles import most_telling
 from gptviz.engine.config import GPTConfig
-from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
+from gptviz.ui import heads
+from gptviz.ui.runs import Keep
+from gptviz.ui.shell import changes
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.views.index_input import index_input
 
 
@@ -18,3 +30,44 @@ def block_and_head_inputs(config: GPTConfig, block: int, head: int) -> None:
         (HEAD, "Head", config.n_heads, head),
     ):
         index_input(param, f"{label}, 0 to {count - 1}", count, str(default), 110)
+
+
+# ---- pages about one head among all ----
+
+
+def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What a page of heads reads of a pass: the chosen block, and of all what is said and drawn of heads."""
+    block = BLOCK.within(lm.config.n_layers)
+    reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
+    if changes.made(changes.found(lm, len(tokens))):
+        reduce += (heads.rows_to_compare(lm.config, len(tokens)),)
+    return head_sites(lm.config, len(tokens), block), reduce
+
+
+def head_sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
+    """The sites to keep for a block; of all blocks where that is little, so that each is there at a click."""
+    if heads.fit_whole(config, n_tokens):
+        return ("attn", "q", "k", "v", "z")
+    return ("z",) if block is None else (*((site, block) for site in ("attn", "q", "k", "v")), "z")
+
+
+def head_controls(scene: Scene) -> tuple[int, int]:
+    """Draw block and head as two numbers, with buttons for the head before and after; the chosen two.
+
+    As long as nobody has chosen, it is the head whose role on this text is the rarest.
+    """
+    config = scene.lm.config
+    best = most_telling(heads.measured(scene.run).roles)
+    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+    shown = (best.block if block is None else block), (best.head if head is None else head)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
+        step = (*shown, config.n_layers, config.n_heads)
+        st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
+        block_and_head_inputs(config, best.block, best.head)
+        st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
+    return shown
+
+
+def _step(by: int, block: int, head: int, n_layers: int, n_heads: int) -> None:
+    """To the next head, from a block's last to the next block's first, and round at the end."""
+    open_head(*divmod((block * n_heads + head + by) % (n_layers * n_heads), n_heads))

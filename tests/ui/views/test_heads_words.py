@@ -23,8 +23,6 @@ def test_every_sentence() -> None:
                 role("induction", 0.51), SHOWN, ("induction", 0.72), (), unchanged=0.84
             ),
             "some at rest": words.sentence(role("previous", 0.38, rest=0.41), SHOWN, ("previous", 0.88), ()),
-            "measure": words.measure("induction"),
-            "measure: here": words.measure("here_previous"),
             "working": words.working(12, 72),
             "waiting": words.WAITING,
             "left": "|".join(words.left(seconds) for seconds in (None, 4.9, 41.0, 89.0, 200.0)),

@@ -47,18 +47,6 @@ def out_of_reach(reasons: Collection[str]) -> str:
     return f"What is changed cannot matter for this pattern: {said}."
 
 
-def sheet(changed: int, most: float, block: int, head: int, rows: int, of: int) -> str:
-    """What the marks on the sheet of heads mean, and which pattern moved the most."""
-    hatched = "" if not changed else f"Hatched: changed ({changed} {'head' if changed == 1 else 'heads'}). "
-    if most <= 0:
-        return f"{hatched}No head's pattern moved."
-    some = "" if rows == of else f", over {rows:,} of {of:,} rows"
-    return (
-        f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
-        f"most, {fixed(most, 2)}."
-    )
-
-
 def thumbnail(by: float, changed: bool) -> str:
     """What is said of a head while it is pointed at."""
     return f"{' It is changed.' if changed else ''} Its pattern moved by {significant(by, 2) if by else '0'}."

@@ -11,13 +11,12 @@ from gptviz import Edit, Trace
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.reach import unseen
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.components.matrix import MASKED, Panel
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import change_words as edits_in_words
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import heads
 from gptviz.ui.views.attention import change_words as words
 from gptviz.ui.views.attention.choice import Choice
 

@@ -9,22 +9,16 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 import torch
 
-from gptviz import LanguageModel, Run
-from gptviz.analysis import head_roles
-from gptviz.engine.config import GPTConfig
-from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz import Run
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.ui import heads
 from gptviz.ui.components.heads import Thumbnail, head_grid
-from gptviz.ui.runs import Keep, per_run
-from gptviz.ui.shell import changes
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.views import heads
+from gptviz.ui.shell.state import open_head
 from gptviz.ui.views.attention import change_words, words
 from gptviz.ui.views.attention.comparing import PATTERN
-from gptviz.ui.views.block import block_and_head_inputs
-from gptviz.ui.views.heads.verdicts import withdrawn_here
 
 
 def _a_mass(value: int, masses: Sequence[int]) -> int:
@@ -40,22 +34,6 @@ PARAMS = (KEY, AVERAGE, HIDE, ARCS, MASS, PATTERN)
 _KEY_QUERY = "attention_key_query"  # the query that the chosen key was chosen for
 
 
-def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page reads of a pass: the chosen block whole, of others what is said and drawn of heads."""
-    block = BLOCK.within(lm.config.n_layers)
-    reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
-    if changes.made(changes.found(lm, len(tokens))):
-        reduce += (heads.rows_to_compare(lm.config, len(tokens)),)
-    return sites(lm.config, len(tokens), block), reduce
-
-
-def sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
-    """The sites to keep for a block; of all blocks where that is little, so that each is there at a click."""
-    if heads.fit_whole(config, n_tokens):
-        return ("attn", "q", "k", "v", "z")
-    return ("z",) if block is None else (*((site, block) for site in ("attn", "q", "k", "v")), "z")
-
-
 @per_run
 def head_labels(run: Run) -> list[list[Thumbnail]]:
     found = heads.measured(run)
@@ -64,7 +42,7 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
         [
             {
                 "kind": role.kind,
-                "label": words.LABELS[role.kind],
+                "label": ROLES[role.kind].label,
                 "says": words.thumbnail(role, found.writes[b, h].item(), largest),
                 "write": round(found.writes[b, h].item(), 4),
             }
@@ -82,7 +60,7 @@ def head_labels(run: Run) -> list[list[Thumbnail]]:
 
 def _withdrawn(run: Run, labels: list[list[Thumbnail]]) -> list[list[Thumbnail]]:
     """The same; a label that was withdrawn in its trial is struck out (see Heads on trial)."""
-    failed = withdrawn_here(run, heads.measured(run).roles)
+    failed = heads.withdrawn(run)
     if not failed:
         return labels
     return [
@@ -97,30 +75,6 @@ def _withdrawn(run: Run, labels: list[list[Thumbnail]]) -> list[list[Thumbnail]]
 
 
 # ---- choosing ----
-
-
-def controls(scene: Scene) -> tuple[int, int]:
-    """Block and head: two numbers, and buttons for the head before and the head after."""
-    config = scene.lm.config
-    best = head_roles.most_telling(heads.measured(scene.run).roles)
-    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
-    shown = (best.block if block is None else block), (best.head if head is None else head)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
-        step = (*shown, config.n_layers, config.n_heads)
-        st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
-        block_and_head_inputs(config, best.block, best.head)
-        st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
-    return shown
-
-
-def _step(by: int, block: int, head: int, n_layers: int, n_heads: int) -> None:
-    """To the next head, from a block's last to the next block's first, and round at the end."""
-    open_head(*divmod((block * n_heads + head + by) % (n_layers * n_heads), n_heads))
-
-
-def open_head(block: int, head: int) -> None:
-    BLOCK.set(block)
-    HEAD.set(head)
 
 
 def options() -> tuple[bool, bool, bool]:

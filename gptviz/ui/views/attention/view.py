@@ -12,16 +12,16 @@ from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import change, heads
+from gptviz.ui.views import change
 from gptviz.ui.views.attention import change_words, comparing, controls, panels, words
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.snippet import weights
+from gptviz.ui.views.block import head_controls, head_sites
 from gptviz.ui.views.change_actions import Part
-from gptviz.ui.views.heads.verdicts import withdrawn_here
 
 
 def draw(scene: Scene) -> None:
@@ -36,9 +36,9 @@ def draw(scene: Scene) -> None:
     steps, arithmetic = st.container(), st.container()
 
     with left:  # all that chooses stands above the grid of heads, however many heads there are
-        block, head = controls.controls(scene)
+        block, head = head_controls(scene)
         chosen = Choice(block, head, *controls.options())
-    keep = controls.sites(scene.lm.config, len(scene.tokens), block)
+    keep = head_sites(scene.lm.config, len(scene.tokens), block)
     trace = scene.get(keep, scene.reduce)
     own, drawn = chosen.weights(trace)
     with picture:
@@ -101,9 +101,9 @@ def _sentence(scene: Scene, chosen: Choice, own: torch.Tensor) -> str:
     if chosen.average:
         what = words.average(chosen.block, scene.lm.config.n_heads)
     else:
-        roles = heads.measured(scene.run).roles
-        what = words.one_head(chosen.block, chosen.head, roles[chosen.block][chosen.head], shown)
-        if (chosen.block, chosen.head) in withdrawn_here(scene.run, roles):
+        role = heads.measured(scene.run).roles[chosen.block][chosen.head]
+        what = words.one_head(chosen.block, chosen.head, role, shown)
+        if (chosen.block, chosen.head) in heads.withdrawn(scene.run):
             what += f" {words.WITHDRAWN}"
     if chosen.hide_first:
         return f"{what} {words.rescaled_row(shown, row)}"
@@ -166,7 +166,7 @@ def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str) -> N
     in_numbers(
         lambda: _role_table(scene),
         "heads",
-        words.ROLES + ("" if scene.other is None else f" {change_words.MOVED}"),
+        words.ROLES_NUMBERS + ("" if scene.other is None else f" {change_words.MOVED}"),
         "what each head does",
     )
     in_code(

@@ -3,26 +3,11 @@
 from collections.abc import Sequence
 
 from gptviz.analysis.attention import CellArithmetic, FirstToken
-from gptviz.analysis.head_formulas import NEAR
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import spans
 from gptviz.digits import fixed, percent, significant
-from gptviz.ui.words import as_code, term
-
-# A role's label, where there is room for a word or two.
-LABELS = {
-    "induction": "what came next",
-    "copies": "copies",
-    "previous": "previous",
-    "itself": "itself",
-    "marks": "punctuation",
-    "favourite": "one token",
-    "nearby": "nearby",
-    "first": "resting",
-    "even": "even",
-    "mixed": "mixed",
-    "alone": "alone",
-}
+from gptviz.ui.words import as_code, does, term
 
 # A row's sentence names this many keys, those that get at least so much.
 NAMED, LEAST = 3, 0.005
@@ -35,46 +20,23 @@ def name(shown: Sequence[str], position: int) -> str:
 
 def role(found: HeadRole, shown: Sequence[str]) -> str:
     """What a head does on this text, in one sentence of its own, and over which rows that was measured."""
-    share = percent(found.share) if found.share is not None else ""
+    if found.kind == "alone":
+        return "The only token can look at nothing but itself: 100 %."
     over = f"on average over {_rows(found.rows[found.kind])}"
-    match found.kind:
-        case "alone":
-            return "The only token can look at nothing but itself: 100 %."
-        case "induction":
-            return f"When a token repeats, this head looks at what came after it last time: {share}, {over}."
-        case "copies":
-            return f"When a token repeats, this head looks at the same token further up: {share}, {over}."
-        case "previous":
-            return f"This head looks at the token just before: {share} of its attention, {over}."
-        case "itself":
-            return f"In this head a token looks mostly at itself: {share} of its attention, {over}."
-        case "first":
-            return f"This head rests on the first token: {share} of its attention, {over}."
-        case "marks":
-            return f"This head looks back at punctuation: {share} of its attention, {over}."
-        case "favourite":
-            assert found.favourite is not None
-            token = name(shown, found.favourite)
-            return f"This head keeps looking at {token}: {share} of its attention, {over}."
-        case "nearby":
-            return f"This head looks at the {NEAR} tokens just before: {share} of its attention, {over}."
-        case "even":
-            return (
-                f"This head looks at all tokens almost alike, as if at {fixed(found.spread, 1)} of them, "
-                f"{over}."
-            )
-        case _:
-            return (
-                f"This head has no single habit here: it looks at {fixed(found.spread, 1)} tokens, {over}; "
-                f"{_mostly(found)}."
-            )
+    says = f"This head {does(found, shown)}"
+    if found.kind == "even":
+        return f"{says}, as if at {fixed(found.spread, 1)} of them, {over}."
+    if found.kind == "mixed":
+        return f"{says} here: it looks at {fixed(found.spread, 1)} tokens, {over}; {_mostly(found)}."
+    assert found.share is not None
+    return f"{says}: {percent(found.share)} of its attention, {over}."
 
 
 def thumbnail(found: HeadRole, write: float, largest: float) -> str:
     """What is said of a head while it is pointed at, as plain text."""
     share = f", over {fixed(found.spread, 1)} tokens" if found.share is None else f", {percent(found.share)}"
     return (
-        f"{LABELS[found.kind]}{share}. It writes {fixed(write, 1)} (the bar; the longest is "
+        f"{ROLES[found.kind].label}{share}. It writes {fixed(write, 1)} (the bar; the longest is "
         f"{fixed(largest, 1)})."
     )
 
@@ -283,7 +245,7 @@ def table_caption(block: int, head: int, average: bool, hide_first: bool) -> str
     return f"Attention weights of {which}: a row a query, a column a key. What comes later is masked.{hidden}"
 
 
-ROLES = (
+ROLES_NUMBERS = (
     "A row a head. `share` is the mean of its role's attention over the rows (queries) of `row_positions`, "
     "each summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look "
     "at itself and counts nowhere. `rest` is what the same rows leave on the first token, and "

@@ -21,7 +21,7 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.views.compare import derived, patterns, sides, tables, words
 from gptviz.ui.views.compare.sides import MODEL, VS_ALL, Sides
 from gptviz.ui.views.compare.snippet import Code, side_by_side
@@ -163,7 +163,7 @@ def _heads(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
         key="compare_heads",
         alt=f"How much of each head's attention stands elsewhere: {found.names[0]} and {found.names[1]}",
     )
-    cell_clicks("compare_heads", len(apart), len(columns), _open, scene.mode)
+    cell_clicks("compare_heads", len(apart), len(columns), open_head, scene.mode)
     _ranked(apart, chosen)
     if found.differs == MODEL:
         st.caption(words.trained_apart(_models(found)))
@@ -188,7 +188,7 @@ def _ranked(apart: NDArray[np.float64], chosen: tuple[int, int]) -> None:
                 words.ranked(*place, float(row.elsewhere)),
                 key=f"compare_rank_{row.Index}",
                 type="primary" if place == chosen else "secondary",
-                on_click=_open,
+                on_click=open_head,
                 args=place,
             )
 
@@ -204,11 +204,6 @@ def _apart(scene: Scene, found: Sides) -> NDArray[np.float64] | None:
         st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
         return None
     return derived.heads_apart(found.run, found.other, found.pairs)
-
-
-def _open(block: int, head: int) -> None:
-    BLOCK.set(block)
-    HEAD.set(head)
 
 
 def _most(apart: NDArray[np.float64] | None) -> str:

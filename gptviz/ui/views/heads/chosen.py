@@ -9,9 +9,9 @@ from gptviz.analysis.head_general import General
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import Trial
+from gptviz.ui import heads
+from gptviz.ui.heads import Measured
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import heads
-from gptviz.ui.views.heads import Measured
 from gptviz.ui.views.heads.verdicts import verdicts
 
 Head = tuple[int, int]  # block and head

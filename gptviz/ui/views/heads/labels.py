@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.figures.role_sheet import Cell, role_sheet
@@ -13,7 +14,7 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.examples import EXAMPLES, Example
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.attention.controls import open_head
+from gptviz.ui.shell.state import open_head
 from gptviz.ui.views.heads import words
 from gptviz.ui.views.heads.chosen import Chosen
 
@@ -61,7 +62,7 @@ def _here(chosen: Chosen) -> list[list[Cell]]:
         general, _ = (chosen.labels or {}).get((role.block, role.head), (role.kind, None))
         if general in chosen.hidden:
             says = words.hidden_cell(role.block, role.head, general, role.kind, role.share)
-            return Cell(general, words.SHORT[general], says, hidden=True)
+            return Cell(general, ROLES[general].label, says, hidden=True)
         says = words.cell(role.block, role.head, role.kind, role.share)
         return _tried(chosen, role.block, role.head, role.kind, says)
 
@@ -80,7 +81,7 @@ def _general(chosen: Chosen) -> list[list[Cell]]:
 def _tried(chosen: Chosen, block: int, head: int, role: str, says: str) -> Cell:
     """A label's cell, with how its trial ended if it has had one."""
     verdict = chosen.verdict(block, head, role)
-    return Cell(role, words.SHORT[role], says + words.TRIED[verdict], verdict)
+    return Cell(role, ROLES[role].label, says + words.TRIED[verdict], verdict)
 
 
 # ---- what this text cannot show ----

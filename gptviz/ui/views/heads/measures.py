@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
+from gptviz.ui.heads import Measured
 from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.views.heads import Measured, words
 
 HERE = "here_"  # before the name of what is measured on this text
 ON_THIS_TEXT = (*SHARES, "spread", "write")
@@ -20,6 +20,15 @@ NAMES = (*MEASURES, *(HERE + name for name in ON_THIS_TEXT))
 ACROSS = Param("across", str, "previous", if_there)
 UP = Param("up", str, "induction", if_there)
 PARAMS = (ACROSS, UP)
+
+
+def measure_title(name: str) -> str:
+    """What a measure is called, of this text where it begins with here_."""
+    if not name.startswith(HERE):
+        return MEASURES[name].title
+    plain = name.removeprefix(HERE)
+    title = "tokens looked at" if plain == "spread" else MEASURES[plain].title.partition(":")[0]
+    return f"{title}: this text"
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ def boxes() -> tuple[str, str]:
     width = 340 if state.PRESENT.value else 238  # type is larger there
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
         across, up = (
-            param.widget(st.selectbox, label, options=NAMES, format_func=words.measure, width=width)
+            param.widget(st.selectbox, label, options=NAMES, format_func=measure_title, width=width)
             for param, label in ((ACROSS, "Across"), (UP, "Up"))
         )
     return across, up
@@ -48,9 +57,9 @@ def axis(name: str, general: General | None, here: Measured) -> Axis:
     if not name.startswith(HERE):
         if general is not None:
             column = general.table[name].to_numpy(dtype=float)
-            return Axis(words.measure(name), column.reshape(here.writes.shape))  # (L * H,) -> (L, H)
+            return Axis(measure_title(name), column.reshape(here.writes.shape))  # (L * H,) -> (L, H)
         name = HERE + meanwhile(name, here)
-    return Axis(words.measure(name), of_text(name.removeprefix(HERE), here))
+    return Axis(measure_title(name), of_text(name.removeprefix(HERE), here))
 
 
 def meanwhile(name: str, here: Measured) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.digits import significant, weight
 from gptviz.figures.head_grid import sample
@@ -20,7 +20,7 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
-from gptviz.ui.views.heads import portrait_words, words
+from gptviz.ui.views.heads import portrait_words
 from gptviz.ui.views.heads.chosen import Chosen
 from gptviz.ui.views.heads.waiting import wait_for
 from gptviz.ui.words import show_id
@@ -40,7 +40,7 @@ def draw(scene: Scene, chosen: Chosen) -> Portrait | None:
         st.markdown(portrait_words.WAITS)
         return None
     role = chosen.in_general[0]
-    find = partial(portrait_job, scene.run.plain, block, head, role if role in ROLES else None)
+    find = partial(portrait_job, scene.run.plain, block, head, role if role in SHARES else None)
     found: Portrait | None = wait_for("heads_portrait", find, portrait_words.working, portrait_words.STOPPED)
     if found is None:
         return None
@@ -67,7 +67,7 @@ def draw(scene: Scene, chosen: Chosen) -> Portrait | None:
         st.markdown(portrait_words.PAIRS)
         st.html(STYLE)
         st.html(_pairs(scene.lm, found.pairs))
-    st.markdown(portrait_words.places(None if found.role is None else words.TITLES[found.role]))
+    st.markdown(portrait_words.places(None if found.role is None else ROLES[found.role].label))
     st.html(_places(scene.lm, found.passages, scene.mode))
     in_numbers(
         found.pairs,

@@ -4,7 +4,7 @@ import pandas as pd
 
 import gptviz
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_general import general
 from gptviz.analysis.head_portrait import portrait
 from gptviz.analysis.head_roles import role_table, roles
@@ -40,7 +40,7 @@ def measured_heads(
         print("on trial as", label, tried.verdict, tried.reasons, tried.repeated, tried.unrepeated)
         print(tried.table.to_string())
     if role is not None:  # the head's portrait, painted by this role: some 40 passes
-        over = portrait(lm, block, head, role if role in ROLES else None)
+        over = portrait(lm, block, head, role if role in SHARES else None)
         print(over.pairs.to_string(), "sink", over.sink, "entropy", over.mean_entropy, over.entropies)
         for place in over.passages:
             print(place.share, place.title, repr(lm.decode(place.ids[-12:])))

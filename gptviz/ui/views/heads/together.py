@@ -1,6 +1,7 @@
 """All heads of the opened head's block that do the same, switched off at one click."""
 
 from gptviz import Edit
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.ui.views import change
 from gptviz.ui.views.change_actions import Action
 from gptviz.ui.views.heads import words
@@ -32,7 +33,7 @@ def same_label(chosen: Chosen) -> dict[str, tuple[str, Heads]]:
         role = roles[chosen.head]
         alike = sorted(h for h, kind in roles.items() if kind == role)
         heads = tuple(h for h in alike if chosen.verdict(block, h, role) != "withdrawn")
-        several = len(heads) > 1 and chosen.head in heads and role not in words.QUIET
+        several = len(heads) > 1 and chosen.head in heads and not ROLES[role].quiet
         if several and heads not in [others for _, others in made.values()]:
             made[where] = role, heads
     return made

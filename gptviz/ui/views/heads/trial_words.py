@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping
 
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE
 from gptviz.digits import fixed
-from gptviz.ui.views.heads.words import QUIET, TITLES
 
 Measured = tuple[float, float]  # a mean over the passages, and its standard error
 
@@ -29,7 +29,7 @@ CHANGES = {
 
 def verdict(label: str, said: str, reasons: Mapping[str, str], missed: Mapping[str, Measured]) -> str:
     """The trial's outcome, in a sentence or two. `missed`: by each baseline how much the head is missed."""
-    start = f"On trial as *{TITLES[label]}*:"
+    start = f"On trial as *{ROLES[label].label}*:"
     zero, sample = (REASONS[reasons[baseline]] for baseline in BASELINES)
     if said == "not decided":
         more = " more on repeats than elsewhere" if label in ON_REPEATS else ""
@@ -69,9 +69,9 @@ WAITS = "A head's label in general is what is put on trial, and that is not know
 
 def no_claim(role: str) -> str:
     """Of a head whose general role is not one that can be tried."""
-    if role in QUIET:
+    if ROLES[role].quiet:
         return "This head has no label in general, so there is none to put on trial. Choose one to try it."
-    return f"There is no trial for *{TITLES[role]}*. Choose a label to try it all the same."
+    return f"There is no trial for *{ROLES[role].label}*. Choose a label to try it all the same."
 
 
 def intro(label: str, passages: int, tokens: int, others: int, repeated: str, unrepeated: str) -> str:
@@ -83,7 +83,7 @@ def intro(label: str, passages: int, tokens: int, others: int, repeated: str, un
             "heads without the label."
         )
     return (
-        f"Does the model need the head to do what its label, *{TITLES[label]}*, says? The model reads "
+        f"Does the model need the head to do what its label, *{ROLES[label].label}*, says? The model reads "
         f"{passages} passages of books ({tokens} predicted tokens each), once after themselves (repeated: "
         f"loss {repeated} nats per token) and once after another one (unrepeated: {unrepeated}). The head's "
         f"output is replaced by zero, and then by its mean over the sample of books{_OTHERS[others]}."

@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from gptviz import Run
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, TESTABLE, Claim, Trial
 from gptviz.digits import significant
 from gptviz.figures.head_trial import Cost, costs
@@ -16,7 +17,7 @@ from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Row, number, table
-from gptviz.ui.views.heads import trial_words, words
+from gptviz.ui.views.heads import trial_words
 from gptviz.ui.views.heads.chosen import Chosen
 from gptviz.ui.views.heads.trial_words import CHANGES, REASONS, plus_minus
 from gptviz.ui.views.heads.verdicts import claims
@@ -85,8 +86,8 @@ def _claim(chosen: Chosen) -> str | None:
         "Tried as",
         options=TESTABLE,
         index=None,
-        format_func=words.TITLES.__getitem__,
-        placeholder=words.TITLES[own] + ", its own label" if own in TESTABLE else "choose a label",
+        format_func=lambda name: ROLES[name].label,
+        placeholder=ROLES[own].label + ", its own label" if own in TESTABLE else "choose a label",
         width=420 if state.PRESENT.value else 300,
     )
     return own if label is None and own in TESTABLE else label

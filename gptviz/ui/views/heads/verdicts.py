@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from gptviz import Run
-from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_trial import TESTABLE, Claim, Trial
 from gptviz.ui.measuring import known_trial
 
@@ -18,14 +17,6 @@ def verdicts(
 ) -> dict[tuple[int, int], Trial]:
     """The trials of heads' labels that were held, by block and head."""
     return _known(run, claims(labels))
-
-
-def withdrawn_here(run: Run, roles: Sequence[Sequence[HeadRole]]) -> dict[tuple[int, int], str]:
-    """The labels on a text that are known to have been withdrawn in their trial, by block and head."""
-    here = [(role.block, role.head, role.kind) for row in roles for role in row if role.kind in TESTABLE]
-    return {
-        head: trial.label for head, trial in _known(run.plain, here).items() if trial.verdict == "withdrawn"
-    }
 
 
 def _known(run: Run, asked: Sequence[Claim]) -> dict[tuple[int, int], Trial]:

@@ -7,21 +7,23 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.head_formulas import SHARES, role_keys, shares
+from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys, shares
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_roles import HeadRole, role_table
 from gptviz.analysis.head_trial import Trial
 from gptviz.analysis.shapes import run_first_block
-from gptviz.figures.head_finder import Point, finder, role_colors
+from gptviz.figures.head_finder import Point, finder
 from gptviz.figures.head_trial import Score, here_and_general
+from gptviz.figures.role_colors import role_colors
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.measuring import general_job
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import open_head
 from gptviz.ui.views import change
-from gptviz.ui.views.attention import controls
+from gptviz.ui.views.block import head_controls, head_sites
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.change_actions import Part
 from gptviz.ui.views.heads import labels, measures, portraits, together, trials, words
@@ -31,20 +33,18 @@ from gptviz.ui.views.heads.waiting import wait_for
 
 PARAMS = (*measures.PARAMS, *trials.PARAMS)
 
-needs = controls.needs
-
 
 def draw(scene: Scene) -> None:
     """The page under the prompt."""
     sentence, doing = st.columns([3, 1], gap="small")
     left, right = st.columns([6, 5], gap="medium")
     with right:
-        block, head = controls.controls(scene)
+        block, head = head_controls(scene)
     general: General | None = wait_for(
         "heads_general", partial(general_job, scene.run.plain), words.working, words.STOPPED
     )
     chosen = choose(scene, general, block, head)
-    colors = role_colors(list(words.SHORT), words.QUIET, scene.mode)
+    colors = role_colors(scene.mode)
     _strip(scene, chosen)
     with left:
         _finder(scene, chosen, colors)
@@ -73,7 +73,7 @@ def draw(scene: Scene) -> None:
 
 def _strip(scene: Scene, chosen: Chosen) -> None:
     """Where the opened head looks from the selected token, drawn on the text itself."""
-    trace = scene.get(controls.sites(scene.lm.config, len(scene.tokens), chosen.block), scene.reduce)
+    trace = scene.get(head_sites(scene.lm.config, len(scene.tokens), chosen.block), scene.reduce)
     row = trace["attn", chosen.block][chosen.head, scene.position].tolist()
     scene.strip(weights=[*row[: scene.position + 1], *[None] * (len(row) - scene.position - 1)])
 
@@ -91,9 +91,7 @@ def _finder(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
         for role, x, y in zip(roles, xs, ys, strict=True)
     ]
     (scene if of_this_text else scene.unchanged).chart(
-        finder(
-            points, (across.title, up.title), words.TITLES, colors, (chosen.block, chosen.head), scene.mode
-        ),
+        finder(points, (across.title, up.title), colors, (chosen.block, chosen.head), scene.mode),
         key="heads_finder",
         alt=f"Every head by {across.title} and {up.title}",
         on_select=_open,
@@ -114,7 +112,7 @@ def _open() -> None:
     points = st.session_state["heads_finder"].selection.points
     if points:
         block, head, _ = points[0]["customdata"]
-        controls.open_head(int(block), int(head))
+        open_head(int(block), int(head))
 
 
 # ---- the opened head ----
@@ -127,7 +125,7 @@ def _roles(scene: Scene, chosen: Chosen, colors: Mapping[str, str]) -> None:
     row = None if general is None else general.row(block, head)
     scores = [
         Score(
-            words.SHORT[name],
+            ROLES[name].label,
             here.get(name),
             None if row is None or math.isnan(row[name]) else float(row[name]),
             colors[name],

@@ -3,84 +3,12 @@
 import math
 from collections.abc import Collection, Sequence
 
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import percent
-from gptviz.ui.words import as_code
+from gptviz.ui.words import does
 
-# A role's label, where there is room for a word.
-SHORT = {
-    "induction": "induction",
-    "copies": "duplicate",
-    "previous": "previous",
-    "itself": "itself",
-    "marks": "marks",
-    "nearby": "nearby",
-    "favourite": "one token",
-    "first": "resting",
-    "even": "even",
-    "mixed": "mixed",
-    "alone": "alone",
-}
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
-QUIET = ("first", "even", "mixed", "alone")  # that claim nothing: a head at rest, or one without a habit
-
-# The same in a legend, and where a sentence needs more.
-TITLES = {
-    "induction": "induction",
-    "copies": "duplicate token",
-    "previous": "previous token",
-    "itself": "the token itself",
-    "marks": "punctuation",
-    "nearby": "nearby tokens",
-    "favourite": "one token",
-    "first": "resting here",
-    "even": "all alike",
-    "mixed": "no habit",
-    "alone": "a text of one token",
-}
-
-# What the finder can measure, as a list to choose from has room for it.
-_MEASURES = {
-    "induction": "what came next: random tokens",
-    "copies": "earlier copies: random tokens",
-    "first": "the first token: sample",
-    "previous": "the token before: sample",
-    "itself": "the token itself: sample",
-    "nearby": "tokens nearby: sample",
-    "marks": "punctuation: sample",
-    "first_random": "the first token: random tokens",
-    "previous_random": "the token before: random tokens",
-    "induction_sample": "what came next: sample",
-    "copies_sample": "earlier copies: sample",
-    "entropy": "entropy in nats: sample",
-    "spread": "tokens looked at: sample",
-    "distance": "tokens back: sample",
-    "write": "length written: sample",
-    "ov_copying": "copying by its weights (OV)",
-    "qk_matching": "likeness by its weights (QK)",
-    "copies_top5": "copying by itself",
-}
-
-
-def measure(name: str) -> str:
-    """What a measure is called: of this text where it begins with here_."""
-    plain = name.removeprefix("here_")
-    title = _MEASURES.get(plain, plain.replace("_", " "))
-    return title if plain == name else f"{title.partition(':')[0]}: this text"
-
-
-_DOES = {
-    "induction": "looks at what came after an earlier copy of the token",
-    "copies": "looks at earlier copies of the token",
-    "previous": "looks at the token just before",
-    "itself": "looks at the token itself",
-    "marks": "looks back at punctuation",
-    "nearby": "looks at the few tokens just before",
-    "first": "is resting: it looks at the first token",
-    "even": "looks at all tokens almost alike",
-    "mixed": "has no single habit",
-    "alone": "has only one token to look at",
-}
 
 
 def name(block: int, head: int) -> str:
@@ -107,15 +35,15 @@ def sentence(
     if share:
         share += "" if unchanged is None else f", unchanged {percent(unchanged)}"
         share += f"{_of_the_rest(here)})"
-    does = _does(here, shown)
+    says = does(here, shown)
     if general is None:
-        return f"{start}{does} on this text{share}. What it does in general is being measured."
+        return f"{start}{says} on this text{share}. What it does in general is being measured."
     role, in_general = general
     usual = f" ({percent(in_general)})" if in_general is not None else ""
     if role == here.kind:
-        return f"{start}{does}: on this text{share} and in general{usual}."
+        return f"{start}{says}: on this text{share} and in general{usual}."
     cannot = ", which this text cannot show" if role in hidden else ""
-    return f"{start}{does} on this text{share}; in general it {_DOES[role]}{usual}{cannot}."
+    return f"{start}{says} on this text{share}; in general it {ROLES[role].does}{usual}{cannot}."
 
 
 def _of_the_rest(here: HeadRole) -> str:
@@ -125,24 +53,7 @@ def _of_the_rest(here: HeadRole) -> str:
     return f"; {percent(here.share_of_rest)} of what it does not leave on the first token"
 
 
-def _does(here: HeadRole, shown: Sequence[str]) -> str:
-    if here.kind == "favourite":
-        assert here.favourite is not None
-        return f"keeps looking at {as_code(shown[here.favourite])} (position {here.favourite})"
-    return _DOES[here.kind]
-
-
 # ---- all heads of a block that do the same ----
-
-_KIND = {
-    "induction": "induction",
-    "copies": "duplicate-token",
-    "previous": "previous-token",
-    "itself": "own-token",
-    "marks": "punctuation",
-    "nearby": "nearby-token",
-    "favourite": "one-token",
-}
 
 
 def switch_off(block: int, count: int, role: str, where: str) -> str:
@@ -156,12 +67,12 @@ def switch_on(block: int, count: int, role: str, where: str) -> str:
 
 def _these(block: int, count: int, role: str, where: str) -> str:
     usually = "" if where == "here" else " (in general)"
-    return f"block {block}'s {count} {_KIND[role]} heads{usually}"
+    return f"block {block}'s {count} heads *{ROLES[role].label}*{usually}"
 
 
 def who(block: int, heads: Sequence[int], role: str, where: str) -> str:
     """Which heads these are, over the button's help."""
-    label = f"{TITLES[role]} {'on this text' if where == 'here' else 'in general'}"
+    label = f"{ROLES[role].label} {'on this text' if where == 'here' else 'in general'}"
     return f"Heads {_listed([str(head) for head in heads])} of block {block} ({label}), on every page"
 
 
@@ -240,7 +151,9 @@ def cannot_show(roles: Sequence[str]) -> str:
         "copies": "no token comes twice",
         "marks": "there is no punctuation before its last token",
     }
-    parts = [f"*{SHORT[role]}* ({why[role]})" if role in why else f"*{SHORT[role]}*" for role in roles]
+    parts = [
+        f"*{ROLES[role].label}* ({why[role]})" if role in why else f"*{ROLES[role].label}*" for role in roles
+    ]
     return f"This text cannot show {_listed(parts)}."
 
 
@@ -251,7 +164,7 @@ def _listed(parts: Sequence[str]) -> str:
 def cell(block: int, head: int, role: str, share: float | None) -> str:
     """What a hover over a label says."""
     part = "" if share is None else f", {percent(share)}"
-    return f"{name(block, head)}: {TITLES[role]}{part}"
+    return f"{name(block, head)}: {ROLES[role].label}{part}"
 
 
 TRIED = {
@@ -267,14 +180,14 @@ def hidden_cell(block: int, head: int, general: str, here: str, share: float | N
     """The same where the head's general label is one that this text cannot show."""
     part = "" if share is None else f", {percent(share)}"
     return (
-        f"{name(block, head)}: in general {TITLES[general]}, which this text cannot show; "
-        f"here {TITLES[here]}{part}"
+        f"{name(block, head)}: in general {ROLES[general].label}, which this text cannot show; "
+        f"here {ROLES[here].label}{part}"
     )
 
 
 def offer(label: str, roles: Sequence[str]) -> str:
     """A button's: a text that shows what this one cannot."""
-    return f"{label}: shows {' and '.join(SHORT[role] for role in roles)}"
+    return f"{label}: shows {' and '.join(ROLES[role].label for role in roles)}"
 
 
 # ---- the tables ----

@@ -20,7 +20,7 @@ from gptviz.figures import head_grid
 from gptviz.figures.strips import norm_lines, strip
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.runs import per_run
@@ -28,7 +28,6 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import heads
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id
 

@@ -8,13 +8,13 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.model import GPTModel
+from gptviz.ui import heads
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import heads
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.overview import words
 from gptviz.ui.views.overview.doors import doors, glanced, unchanged

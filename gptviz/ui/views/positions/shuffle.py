@@ -17,7 +17,7 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.moved import pattern_moved
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes
@@ -26,7 +26,6 @@ from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.views import heads
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
 from gptviz.ui.views.next_token.derived import mean_loss, prompt_surprises

@@ -10,6 +10,7 @@ from gptviz.lessons import cost, dropout
 from gptviz.lessons import scaling as lesson
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs
+from gptviz.ui.heads import changed_in
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between, if_there
@@ -19,7 +20,6 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both, caption
-from gptviz.ui.views.heads import changed_in
 from gptviz.ui.views.scaling import measuring, regularizing, words
 from gptviz.ui.views.scaling.snippet import sizes
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gptviz.analysis.shares import FEED_FORWARD
 from gptviz.engine.config import GPTConfig
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.views.change import Part
 from gptviz.ui.views.target import Target
 
@@ -36,8 +36,7 @@ class Chosen:
         What was clicked last is what the page offers to change.
         """
         if column < self.n_heads:
-            BLOCK.set(block)
-            HEAD.set(column)
+            open_head(block, column)
             PART.set(None)
         elif column < len(columns):
             BLOCK.set(block)

@@ -16,9 +16,9 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.ui import runs
+from gptviz.ui.heads import fit_whole
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import TOKEN
-from gptviz.ui.views.heads import fit_whole
 from gptviz.ui.views.target import whole
 
 

@@ -17,7 +17,7 @@ from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import SHOWN, scene_of, shown_input
-from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.shell.state import open_head
 from gptviz.ui.views import target
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
@@ -83,8 +83,7 @@ def _open_bar() -> None:
     points = st.session_state["why_waterfall"].selection.points
     _, block, head = points[0]["customdata"] if points else (None, -1, -1)
     if block >= 0 <= head:
-        BLOCK.set(int(block))
-        HEAD.set(int(head))
+        open_head(int(block), int(head))
 
 
 # ---- the sum ----

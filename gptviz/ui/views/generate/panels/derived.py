@@ -14,9 +14,8 @@ from gptviz.analysis.repetition import followed
 from gptviz.analysis.surgery import Operation, Surgery, surgery
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
-from gptviz.ui import runs
+from gptviz.ui import heads, runs
 from gptviz.ui.runs import per_run
-from gptviz.ui.views import heads
 from gptviz.ui.views.generate.derived import PART, steps_of
 
 # ---- what it looked at ----

@@ -10,14 +10,14 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.looked import heads_map
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
+from gptviz.ui import heads
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.views import heads
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.generate.panels import derived, words
 from gptviz.ui.views.generate.panels.links import attention_link, text_so_far
@@ -141,7 +141,9 @@ def _map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[i
         alt=f"What every head gave to {place.token} as each token was written",
         which=(f"position{key}",),
     )
-    cell_clicks("generate_heads", len(weights), len(had), lambda r, _: _open(*divmod(r, n_heads)), scene.mode)
+    cell_clicks(
+        "generate_heads", len(weights), len(had), lambda r, _: open_head(*divmod(r, n_heads)), scene.mode
+    )
     rows, steps = weights.shape
     return pd.DataFrame(
         {
@@ -171,8 +173,3 @@ def _columns(scene: Scene, written: Written, key: int, steps: list[int]) -> dict
         if i not in found:
             found[i] = derived.weights_on(written.read(i), key - written.slid(i))[:, :, -1].reshape(-1)
     return found
-
-
-def _open(block: int, head: int) -> None:
-    BLOCK.set(block)
-    HEAD.set(head)

@@ -1,0 +1,171 @@
+"""All heads of a run: what is measured of each, and a small picture of it. Several pages show them.
+
+Both come out of the pass itself, block by block: for 1,024 tokens of GPT-2 all attention weights are
+576 MiB, and what is said and drawn of 144 heads is 5.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import pandas as pd
+import torch
+
+from gptviz import SITES, Edit, LanguageModel, Run
+from gptviz.analysis import head_roles
+from gptviz.analysis.attention import mean_writes
+from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_roles import HeadRole
+from gptviz.analysis.head_scores import HeadScores
+from gptviz.analysis.head_trial import TESTABLE
+from gptviz.analysis.moved import Rows, compared_rows, total_variation
+from gptviz.digits import fixed
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
+from gptviz.figures import head_grid
+from gptviz.figures.theme import Mode
+from gptviz.ui import runs
+from gptviz.ui.measuring import known_trial
+from gptviz.ui.runs import per_run
+
+WHOLE_MEGABYTES = 64  # attention weights of all blocks that are kept as they are: to 250 tokens of GPT-2
+
+
+def small(attn: torch.Tensor) -> np.ndarray:
+    """(H, T, T) -> (H, t, t): each head as its thumbnail needs it."""
+    return head_grid.pool(attn.numpy())
+
+
+SMALL = Reduction("small heads", "attn", small)
+
+
+def scores_of(tokens: Iterable[Token]) -> Reduction:
+    """The numbers behind the heads' roles on this text."""
+    return Reduction("head scores", "attn", HeadScores.of(tuple(tokens)))
+
+
+def fit_whole(config: GPTConfig, n_tokens: int) -> bool:
+    """Whether all blocks' weights are few enough to be kept: another block is then shown without a pass."""
+    return 4 * config.n_layers * config.n_heads * n_tokens**2 <= WHOLE_MEGABYTES * 2**20
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is said of the heads: a role each, their mean writes and first token's shares, (n_layers, H)."""
+
+    roles: list[list[HeadRole]]
+    writes: torch.Tensor
+    first: torch.Tensor
+
+
+@per_run
+def measured(run: Run) -> Measured:
+    lm = runs.model(run)
+    scores = _scores(lm, run)
+    trace = runs.get(run, ("z",), (scores,))
+    blocks = trace.reduced(scores.name)
+    first = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
+    roles = head_roles.roles_of(blocks, HeadScores.of(trace.tokens).targets)
+    return Measured(roles, mean_writes(trace, lm.model), first)
+
+
+@per_run
+def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
+    """One PNG of all heads without gaps, and how many pixels a head has across."""
+    return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+
+
+@per_run
+def mosaic(run: Run, mode: Mode) -> bytes:
+    """One PNG of all heads: rows are blocks, columns heads."""
+    return head_grid.mosaic(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+
+
+def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
+    """The rows of all heads that are compared where something is changed in the model."""
+    queries = compared_rows(n_tokens, config.n_layers * config.n_heads)
+    return Reduction("compared rows", "attn", Rows(queries))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far each head's pattern moved: the mean total variation of these rows, (n_layers, H)."""
+
+    rows: tuple[int, ...]
+    by: torch.Tensor
+
+
+@per_run
+def moved(run: Run) -> Moved:
+    """Of a run with edits, against the model as it is."""
+    reduction = rows_to_compare(runs.model(run).config, len(run))
+    before, after = (
+        torch.stack(runs.get(one, (), (reduction,)).reduced(reduction.name)) for one in (run.plain, run)
+    )  # (n_layers, H, R, T)
+    rows = total_variation(before, after)  # (n_layers, H, R)
+    by = rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
+    return Moved(compared_rows(len(run), by.numel()), by)
+
+
+class Mark(TypedDict):
+    """Of a head of a changed model: whether it is itself changed (hatched), and how far its pattern moved,
+    from 0 to 1 (tinted)."""
+
+    moved: float
+    changed: bool
+
+
+@per_run
+def marks(run: Run) -> list[list[Mark]]:
+    """Of every head of a run with edits, a row a block."""
+    return [
+        [{"moved": by, "changed": bool(changed_in(run, b, h))} for h, by in enumerate(row)]
+        for b, row in enumerate(moved(run).by.tolist())
+    ]
+
+
+def marks_table(run: Run) -> pd.DataFrame:
+    """The marks, a row a head: block, head, moved, changed."""
+    rows = [{"block": b, "head": h, **mark} for b, row in enumerate(marks(run)) for h, mark in enumerate(row)]
+    return pd.DataFrame(rows)
+
+
+@per_run
+def marks_say(run: Run) -> str:
+    """What the marks mean, and which pattern moved the most."""
+    found = moved(run)
+    block, head = divmod(int(found.by.argmax()), found.by.shape[1])
+    changed = sum(mark["changed"] for row in marks(run) for mark in row)
+    hatched = "" if not changed else f"Hatched: changed ({changed} {'head' if changed == 1 else 'heads'}). "
+    most = found.by.max().item()
+    if most <= 0:
+        return f"{hatched}No head's pattern moved."
+    rows, of = len(found.rows), len(run) - 1
+    some = "" if rows == of else f", over {rows:,} of {of:,} rows"
+    return (
+        f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
+        f"most, {fixed(most, 2)}."
+    )
+
+
+def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
+    """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
+
+    def is_of(edit: Edit) -> bool:
+        here = SITES[edit.site].form != "rows" and block in edit.blocks(block + 1)
+        return here and (edit.heads is None or head in edit.heads)
+
+    return tuple(edit for edit in run.edits if is_of(edit))
+
+
+def _scores(lm: LanguageModel, run: Run) -> Reduction:
+    return scores_of(lm.tokens(run.ids))
+
+
+def withdrawn(run: Run) -> set[tuple[int, int]]:
+    """The heads (block and head) whose label on this text is known to have been withdrawn in its trial."""
+    claims = [(role.block, role.head, role.kind) for row in measured(run).roles for role in row]
+    tried = {claim: known_trial(run.plain, *claim) for claim in claims if claim[2] in TESTABLE}
+    return {claim[:2] for claim, trial in tried.items() if trial is not None and trial.verdict == "withdrawn"}
