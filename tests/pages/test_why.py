@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from gptviz.analysis.attribution import logit
+from gptviz.analysis.logit_attribution import logit
 
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
