@@ -21,7 +21,7 @@ from gptviz.ui.views.generate.panels.surgery_snippet import after
 from tests.pages.conftest import ROOT, AppTest
 from tests.pages.test_next_token import given
 from tests.specs import charts
-from tests.ui.views.test_snippets import saved
+from tests.pages.test_snapshots import run_program
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ALL = ("looked", "saves", "surgery", "loops")
@@ -296,4 +296,4 @@ def test_in_code_is_the_same_picture(mini, capsys):
     ids=ALL,
 )
 def test_it_runs_as_a_file_in_bfloat16(code, tmp_path, capsys):
-    assert len(saved(code, tmp_path)["picture"])
+    assert len(run_program(code, tmp_path)["picture"])

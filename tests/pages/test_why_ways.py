@@ -16,7 +16,7 @@ from gptviz.ui.views.why.ways.flow_snippet import shares
 from gptviz.ui.views.why.ways.paths_snippet import edges
 from tests.pages.conftest import ROOT, AppTest
 from tests.specs import charts
-from tests.ui.views.test_snippets import saved
+from tests.pages.test_snapshots import run_program
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 BOXES = {"paths": "why_paths_box", "flow": "why_flow_box", "agreement": "why_agreement_box"}
@@ -150,4 +150,4 @@ def test_in_code_is_the_same_picture(mini, capsys):
     ids=["paths", "flow", "agreement"],
 )
 def test_it_runs_as_a_file_in_bfloat16(code, tmp_path, capsys):
-    assert len(saved(code, tmp_path)["picture"])
+    assert len(run_program(code, tmp_path)["picture"])
