@@ -18,10 +18,10 @@ from gptviz.ui.views.generate.panels.looked_snippet import last_row
 from gptviz.ui.views.generate.panels.loops_snippet import shares
 from gptviz.ui.views.generate.panels.saves_snippet import both_ways
 from gptviz.ui.views.generate.panels.surgery_snippet import after
-from tests.pages.conftest import ROOT, AppTest
+from tests.pages.conftest import AppTest, page_file
 from tests.pages.test_next_token import given
-from tests.specs import charts
 from tests.pages.test_snapshots import run_program
+from tests.specs import charts
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ALL = ("looked", "saves", "surgery", "loops")
@@ -29,7 +29,7 @@ ALL = ("looked", "saves", "surgery", "loops")
 
 def open_panels(*names, **query):
     """The page with these panels open."""
-    at = AppTest.from_file(str(ROOT / "pages" / "generate.py"), default_timeout=240)
+    at = AppTest.from_file(str(page_file("generate")), default_timeout=240)
     for key, value in ({"temperature": 0.0, "text": TEXT} | query).items():
         at.query_params[key] = str(value)
     for name in names:

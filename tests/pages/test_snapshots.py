@@ -168,7 +168,9 @@ def _program(code: str) -> str:
 
 # ---- the same but for rounding ----
 
-NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?")
+PLAIN = str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")
+NOISE = 1e-5
 
 
 def skeleton(line: str) -> str:
@@ -186,12 +188,13 @@ def same(line: str, other: str) -> bool:
 def _near(a: str, b: str, share: bool) -> bool:
     if a == b:
         return True
-    x, y = (float(n.replace("−", "-").replace(",", "")) for n in (a, b))
+    a, b = (number.replace(" × 10", "e").translate(PLAIN) for number in (a, b))
+    off = abs(float(a) - float(b))
     if "." not in a and "e" not in a:
-        return share and abs(x - y) <= 1
-    digits = [n.partition("e") for n in (a, b)]
-    last = max(10.0 ** (int(e or 0) - len(n.partition(".")[2])) for n, _, e in digits)
-    return abs(x - y) <= 1.01 * last
+        return share and off <= 1
+    parts = [number.partition("e") for number in (a, b)]
+    last = max(10.0 ** (int(power or 0) - len(digits.partition(".")[2])) for digits, _, power in parts)
+    return off <= max(1.01 * last, NOISE)
 
 
 def all_same(lines: list[str], others: list[str]) -> bool:

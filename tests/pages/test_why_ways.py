@@ -14,9 +14,9 @@ from gptviz.ui.views import slow
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
 from gptviz.ui.views.why.ways.flow_snippet import shares
 from gptviz.ui.views.why.ways.paths_snippet import edges
-from tests.pages.conftest import ROOT, AppTest
-from tests.specs import charts
+from tests.pages.conftest import AppTest, page_file
 from tests.pages.test_snapshots import run_program
+from tests.specs import charts
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 BOXES = {"paths": "why_paths_box", "flow": "why_flow_box", "agreement": "why_agreement_box"}
@@ -25,7 +25,7 @@ OWN = 3  # charts of the page without its panels
 
 def open_panels(*names, **query):
     """The page with these panels open."""
-    at = AppTest.from_file(str(ROOT / "pages" / "why.py"), default_timeout=240)
+    at = AppTest.from_file(str(page_file("why")), default_timeout=240)
     for key, value in query.items():
         at.query_params[key] = str(value)
     for name in names:
