@@ -20,7 +20,10 @@ SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT /
 FLOORS = [
     {"pages", "app", "cli", "__main__"},
     {"ui"},
-    {"figures", "analysis", "lessons", "training"},
+    {"figures"},
+    {"lessons"},
+    {"training"},
+    {"analysis"},
     {"catalog"},
     {"loading", "convert"},
     {"checkpoints"},

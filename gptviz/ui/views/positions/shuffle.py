@@ -28,8 +28,8 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
-from gptviz.ui.views.next_token.derived import mean_loss, prompt_surprises
 from gptviz.ui.views.positions import tables, words
+from gptviz.ui.views.surprises import mean_loss, prompt_surprises
 from gptviz.ui.words import show_id
 
 WHAT = Param("pos_what", str, "shuffle", if_there)
