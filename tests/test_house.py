@@ -1,29 +1,21 @@
 """The rules of the house: which room may import which, and that nothing unfinished is lying about."""
 
 import ast
-import pkgutil
 import re
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-import gptviz
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "gptviz"
-SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"])
+SOURCES = sorted([*PACKAGE.rglob("*.py"), ROOT / "app.py"])
 
 # each room may import from itself and from those below it
 FLOORS = [
-    {"pages", "app", "cli", "__main__"},
+    {"app", "cli", "__main__"},
     {"ui"},
-    {"figures"},
-    {"lessons"},
-    {"training"},
-    {"analysis"},
+    {"figures", "analysis", "lessons", "training"},
     {"catalog"},
     {"loading", "convert"},
     {"checkpoints"},
@@ -92,7 +84,7 @@ def test_imports_point_one_way(path):
     for name in imports(path):
         top, _, rest = name.partition(".")
         if top == "streamlit":
-            assert room in {"ui", "pages", "app"}, f"{room} imports streamlit"
+            assert room in {"ui", "app"}, f"{room} imports streamlit"
         if top == "plotly":
             assert room == "figures", f"{room} imports plotly"
         if top == "gptviz" and rest:
@@ -145,23 +137,3 @@ def test_modules_fit_in_one_reading_and_are_finished(path):
             assert not all(isinstance(step, ast.Pass) for step in node.body), (
                 f"{path}:{node.lineno} swallows an error"
             )
-
-
-def test_pages_are_short():
-    for page in (ROOT / "pages").glob("*.py"):
-        assert len(page.read_text(encoding="utf-8").splitlines()) <= 20, page.name
-
-
-def test_no_function_hides_a_module():
-    """`import gptviz.a.b as m` gives the module b, whatever the package a hands on by name."""
-    names = [
-        m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.") if not SCRIPT.fullmatch(m.name)
-    ]
-    for name in names:
-        import_module(name)
-    parts = [name.rpartition(".") for name in names]
-    assert [
-        n
-        for n, p in zip(names, parts, strict=True)
-        if not isinstance(getattr(import_module(p[0]), p[2]), ModuleType)
-    ] == []

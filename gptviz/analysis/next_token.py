@@ -13,8 +13,8 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from gptviz.analysis.loss import loss_steps
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
+from gptviz.lessons.loss import loss_steps
 
 CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
 

@@ -7,8 +7,6 @@ equal to the module's own float32 output.
 Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +14,45 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.reads import reads
 from gptviz.digits import significant
-from gptviz.engine.layer_norms import Norm, NormStatistics, norms_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 
 Vector = NDArray[np.float64]  # (D,)
+Grid = NDArray[np.float32]  # (N, T)
 
+QUANTITIES = ("variance", "mean")
 STAGES = ("before", "normalised", "scaled", "after")
 """x; (x - mean) / sqrt(variance + eps); times scale; plus shift."""
+
+
+SITES = ("resid_pre", "resid_mid", "resid_post")
+
+
+@reads(*SITES)
+def norm_grids(lm: LanguageModel, t: Trace, quantity: str) -> tuple[Grid, Grid]:
+    """The variance (biased) or the mean of every token's values before and after every norm: (N, T) each."""
+    if quantity not in QUANTITIES:
+        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
+    statistics = t.norm_statistics()
+    return statistics.grid(quantity), statistics.grid(f"{quantity}_after")
+
+
+@reads(*SITES)
+def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
+    """`Trace.norms()`: a row for each norm and token."""
+    return t.norms()
+
+
+@reads(*SITES)
+def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
+    """What the norm called `name` ("block 3 · norm1", "final") does to one token. ValueError if there is
+    none."""
+    norm = find_norm(lm.model, name)
+    return norm_steps(norm, norm_input(t, norm)[position])
 
 
 def find_norm(model: GPTModel, name: str) -> Norm:
@@ -143,118 +171,53 @@ def variance_parts(steps: Steps) -> VarianceParts:
     )
 
 
-def grid_limit(before: NDArray[np.floating], after: NDArray[np.floating], quantity: str) -> float:
-    """One symmetric colour range for both pictures.
+def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
+    """LayerNorm of one dimension, a row a line: step, formula, with these numbers, gives.
 
-    For "variance" in powers of ten about 1, wide enough for every one of them and at least 0.1 to 10. For
-    "mean" the largest magnitude.
-    """
-    both = np.stack([before, after])
-    if quantity == "variance":
-        positive = both[both > 0]
-        return max(1.0, float(np.abs(np.log10(positive)).max(initial=0.0)))
-    return float(np.abs(both).max()) or 1.0
-
-
-def changes(
-    changed: NDArray[np.floating], unchanged: NDArray[np.floating], quantity: str
-) -> NDArray[np.float64]:
-    """What became of a grid of `NormStatistics`: of means the difference, of variances a power of ten.
-
-    1 is ten times as large; a variance of 0 counts as 10^-12.
-    """
-    new, old = (values.astype(np.float64) for values in (changed, unchanged))
-    if quantity == "variance":
-        new, old = (np.log10(np.maximum(values, 1e-12)) for values in (new, old))
-    return new - old
-
-
-def change_limit(found: Sequence[NDArray[np.floating]], quantity: str) -> float:
-    """One symmetric colour range for `changes`, at least a tenth up or down of a variance."""
-    largest = max(float(np.abs(grid).max()) for grid in found)
-    return max(largest, math.log10(1.1)) if quantity == "variance" else largest or 1.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """A value of a grid, and where it stands: at the `norm`-th norm (row), for the token at `position`."""
-
-    value: float
-    norm: int
-    position: int
-
-
-def extremes(grid: NDArray[np.floating]) -> tuple[Place, Place]:
-    """Where an (N, T) grid of `NormStatistics` is smallest and where it is largest."""
-    places = []
-    for at in (int(grid.argmin()), int(grid.argmax())):
-        norm, position = divmod(at, grid.shape[1])
-        places.append(Place(float(grid[norm, position]), norm, position))
-    return places[0], places[1]
-
-
-def through_depth(found: NormStatistics, position: int) -> pd.DataFrame:
-    """One token's way: a row a norm, with its name and the four columns of `NormStatistics`."""
-    tokens = found.mean.shape[1]
-    if not 0 <= position < tokens:
-        raise ValueError(f"position {position} does not exist; there are 0 to {tokens - 1}")
-    columns = {column: found.grid(column)[:, position] for column in found.COLUMNS}
-    return pd.DataFrame({"norm": found.names, **columns})
-
-
-@dataclass(frozen=True)
-class Equation:
-    """One line of the arithmetic: the formula, the same with this token's numbers, and what they give."""
-
-    name: str
-    formula: str
-    numbers: str
-    value: float
-
-
-def arithmetic(steps: Steps, dimension: int) -> list[Equation]:
-    """LayerNorm of one dimension, line by line. ValueError for a dimension that does not exist.
-
-    Each value is worked out from unrounded numbers; only the writing is rounded.
+    Each value is worked out from unrounded numbers; only the writing is rounded. ValueError for a dimension
+    that does not exist.
     """
     size = len(steps.before)
     if not 0 <= dimension < size:
         raise ValueError(f"dimension {dimension} does not exist; this norm has dimensions 0 to {size - 1}")
     i = dimension
-    x, centred, normalised = (
-        significant(float(v[i]), 4) for v in (steps.before, steps.centred, steps.normalised)
-    )
-    mean, variance, deviation = (significant(v, 4) for v in (steps.mean, steps.variance, steps.deviation))
-    total, squares = (
-        significant(float(steps.before.sum()), 4),
-        significant(float((steps.centred**2).sum()), 4),
-    )
-    scale, shift, scaled = (significant(float(v[i]), 4) for v in (steps.scale, steps.shift, steps.scaled))
+
+    def of(value: float) -> str:
+        return significant(float(value), 4)
+
+    mean, variance = of(steps.mean), of(steps.variance)
     lines = [
-        Equation("mean", f"sum of the {size} values / {size}", f"{total} / {size}", steps.mean),
-        Equation("variance", f"sum of (x − mean)² / {size}", f"{squares} / {size}", steps.variance),
-        Equation("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
-        Equation(
+        ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
+        (
+            "variance",
+            f"sum of (x − mean)² / {size}",
+            f"{of((steps.centred**2).sum())} / {size}",
+            steps.variance,
+        ),
+        ("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
+        (
             f"x[{i}] − mean",
             "how far this value is from the mean",
-            f"{x} − ({mean})",
-            float(steps.centred[i]),
+            f"{of(steps.before[i])} − ({mean})",
+            steps.centred[i],
         ),
-        Equation(
+        (
             "normalised",
             "(x − mean) / √(variance + eps)",
-            f"{centred} / {deviation}",
-            float(steps.normalised[i]),
+            f"{of(steps.centred[i])} / {of(steps.deviation)}",
+            steps.normalised[i],
         ),
-        Equation(
-            "times scale", f"normalised × scale[{i}]", f"{normalised} × {scale}", float(steps.scaled[i])
+        (
+            "times scale",
+            f"normalised × scale[{i}]",
+            f"{of(steps.normalised[i])} × {of(steps.scale[i])}",
+            steps.scaled[i],
         ),
     ]
     if steps.has_shift:
-        lines.append(
-            Equation("plus shift", f"scaled + shift[{i}]", f"{scaled} + ({shift})", float(steps.after[i]))
-        )
-    return lines
+        numbers = f"{of(steps.scaled[i])} + ({of(steps.shift[i])})"
+        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
+    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
 def largest_dimension(steps: Steps) -> int:

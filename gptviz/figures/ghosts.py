@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gptviz.figures.marks import line
 from gptviz.figures.theme import Mode, palette
 
-UNCHANGED, CHANGED = "unchanged", "changed"
+UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
 
 Numbers = NDArray[np.floating] | NDArray[np.integer]
 

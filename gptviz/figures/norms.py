@@ -1,215 +1,133 @@
-"""LayerNorm before and after: over all norms and tokens, through the depth, and inside one norm.
+"""Inside one LayerNorm: the distribution of one token's values, stage by stage, and scale and shift."""
 
-Shapes: N norms in the order of the network, T tokens, D dimensions. A variance is drawn by its
-logarithm, so that the scale's middle, the paper, is a variance of exactly 1.
-"""
-
-import html
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from gptviz.analysis.norms import changes
+from gptviz.analysis.norms import Steps, Vector, histogram
+from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_curve
-from gptviz.figures.heatmaps import BAR, Floats, axis_names, signed_axis
-from gptviz.figures.marks import across, frame, heading, line, upright
+from gptviz.figures.ghosts import UNCHANGED, ghost_curve
+from gptviz.figures.heatmaps import axis_names
+from gptviz.figures.marks import across, band, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
-from gptviz.figures.token_axis import READABLE, token_categories
 
-QUANTITIES = ("variance", "mean")
+DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
 
 
-def norm_grids(
-    before: Floats,
-    after: Floats,
-    names: Sequence[str],
-    labels: Sequence[str],
-    quantity: str,
-    limit: float,
-    norm: int,
-    position: int,
-    mode: Mode,
-    unchanged: tuple[Floats, Floats] | None = None,
-) -> Figure:
-    """Two heatmaps (N, T) side by side on one scale: a row a norm, first on top; a column a token.
+def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
+    """The D values of one token before, normalised and after, each on its own axis.
 
-    For "variance" the colour is log10 and `limit` counts powers of ten: 2 runs from 0.01 to 100. The
-    cell of `norm` and `position` is framed. With `unchanged`, the same two of the model without its changes,
-    drawn is what became of them: how many times as large, of means the difference.
+    A line stands at the mean, a band of one standard deviation about it, a mark below the dimension's value.
+    The unchanged model's, where they are others, are outlined in the same bins.
     """
-    if quantity not in QUANTITIES:
-        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
-    rows, tokens = before.shape
-    if after.shape != before.shape or (len(names), len(labels)) != before.shape:
-        raise ValueError(
-            f"{len(names)} norms and {len(labels)} tokens do not fit {before.shape} and {after.shape}"
-        )
-    colors = palette(mode)
-    shown = [html.escape(label, quote=False) for label in labels]
-    columns = [str(i) for i in range(tokens)]
-    positions = np.broadcast_to(np.arange(tokens), before.shape)
-    known = np.stack([before, after, positions], axis=2, dtype=np.float32)  # (N, T, 3): what a hover says
-    at = "%{y} at `%{x}` (position %{customdata[2]}):<br>"
-    says = f"{at}{quantity} %{{customdata[0]:.3r}} before, %{{customdata[1]:.3r}} after<extra></extra>"
-    drawn = [_log10(grid) if quantity == "variance" else grid for grid in (before, after)]
-    if unchanged is not None:
-        drawn = [changes(new, old, quantity) for new, old in zip((before, after), unchanged, strict=True)]
-        known = np.concatenate([known, np.stack(unchanged, axis=2, dtype=np.float32)], axis=2)  # (N, T, 5)
-    # the frame: where every variance is 1, a grid is nothing but paper
-    common = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category", "showline": True} | {
-        "mirror": True
-    }
+    colors, width, gap = palette(mode), 0.3, 0.05
     traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {
-        "coloraxis": _grid_scale(limit, quantity, mode, unchanged is not None),
-        "shapes": [],
-        "annotations": [],
-    }
-    for number, (grid, title) in enumerate(zip(drawn, ("before", "after"), strict=True), start=1):
-        x, y = axis_names(number, "x"), axis_names(number, "y")
-        if unchanged is not None:
-            says = (
-                f"{at}{quantity} {title} it %{{customdata[{number + 2}]:.3r}} {UNCHANGED}, "
-                f"%{{customdata[{number - 1}]:.3r}} {CHANGED}<extra></extra>"
-            )
+    layout: dict[str, Any] = {"bargap": 0.06, "shapes": [], "annotations": []}
+    tallest = 0
+    for number, stage in enumerate(DRAWN, start=1):
+        values = steps.map(lambda s, stage=stage: s.stage(stage))  # type: ignore[misc]
+        x, old = values.now, values.was if values.moved else None
+        counts, edges = histogram(x, also=old)
+        (xa, xaxis), (ya, yaxis) = axis_names(number, "x"), axis_names(number, "y")
+        axes = {"xaxis": xa, "yaxis": ya}
+        start, mean, deviation = (number - 1) * (width + gap), float(x.mean()), float(x.std())
+        between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
         traces.append(
             {
-                "type": "heatmap",
-                "z": grid,
-                "x": columns,
-                "y": list(names),
-                "customdata": known,
-                "hovertemplate": says,
-                "coloraxis": "coloraxis",
-                "xaxis": x[0],
-                "yaxis": y[0],
-                "xgap": 1 if tokens <= READABLE else 0,
-                "ygap": 1,
+                "type": "bar",
+                "x": (edges[:-1] + edges[1:]) / 2,
+                "y": counts,
+                "width": np.diff(edges) * 0.94,
+                "marker": {
+                    "color": colors.accent if stage == "after" else colors.quiet,
+                    "line": {"width": 0},
+                },
+                "opacity": 1 if old is None else 0.5,  # so that the outline is seen where it lies on them
+                "customdata": np.stack([edges[:-1], edges[1:]], axis=-1),
+                "hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}",
             }
+            | axes
         )
-        layout[x[1]] = common | {
-            "domain": [0, 0.485] if number == 1 else [0.515, 1],
-            "anchor": y[0],
-            "range": [-0.5, tokens - 0.5],
-            **token_categories(shown),
-        }
-        layout[y[1]] = common | {
-            "range": [rows - 0.5, -0.5],
-            "anchor": x[0],
-            "showticklabels": number == 1,
-            "tickmode": "linear",
-            "tickfont": {"size": 14 if rows <= 16 else 12},
-        }
-        layout["annotations"].append(heading(f"<b>{quantity} {title}</b>", x_start(number), 1))
-        layout["shapes"].append(
-            frame(
-                (position - 0.5, position + 0.5),
-                (norm - 0.5, norm + 0.5),
-                line(colors.accent, 2.5),
-                (x[0], y[0]),
+        traces.append(_mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up") | axes)
+        if old is not None:
+            were, _ = histogram(old, also=x)
+            stroke = line(colors.ghost, 2) | {"shape": "hv"}
+            ends = np.concatenate([edges[:1], edges])  # up from the axis, and down to it again
+            traces.append(ghost_curve(ends, np.concatenate([[0], were, [0]]), mode, line=stroke, **axes))
+            was = _mark(
+                float(old[dimension]), f"{stage}, {UNCHANGED}", dimension, colors.ghost, "triangle-up-open"
             )
-        )
-    height = max(140 + rows * (20 if rows <= 16 else 14), 280)
-    return figure(traces, layout, mode, height, t=BAR + 22)  # the bar, and what stands above each grid
+            traces.append(was | axes)
+            tallest = max(tallest, int(were.max()))
+        tallest = max(tallest, int(counts.max()))
+        layout["shapes"] += [
+            band(mean - deviation, mean + deviation, colors.panel, (xa, ya)),
+            upright(mean, line(colors.ink, 1.5), (xa, ya)),
+        ]
+        # a mean that is zero but for rounding is written as zero: 2 × 10⁻¹⁷ would read as a discovery
+        middle = "0" if abs(mean) < 1e-9 else significant(mean)
+        words = f"<b>{stage}</b><br>mean {middle}<br>variance {significant(deviation**2, 4)}"
+        layout["annotations"].append(heading(words, start, 1))
+        layout[xaxis] = {"domain": [start, start + width], "anchor": ya}
+        layout[yaxis] = {"anchor": xa, "showticklabels": number == 1}
+        layout[yaxis] |= {"matches": "y"} if number > 1 else {}
+    layout["yaxis"] |= {"title": {"text": "dimensions"}, "range": [0, tallest * 1.05]}
+    return figure(traces, layout, mode, height=330, t=70)
 
 
-def x_start(number: int) -> float:
-    return 0.0 if number == 1 else 0.515
+def _mark(value: float, stage: str, dimension: int, color: str, symbol: str) -> dict[str, Any]:
+    """A triangle on the axis, below the chosen dimension's value."""
+    return {
+        "type": "scatter",
+        "x": [value],
+        "y": [0],
+        "mode": "markers",
+        "cliponaxis": False,
+        "marker": {"symbol": symbol, "size": 13, "color": color},
+        "hovertemplate": f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>",
+    }
 
 
-def _log10(variance: Floats) -> Floats:
-    return np.log10(np.maximum(variance, 1e-12))  # a variance of 0 has no logarithm; this is as deep a blue
+def scale_and_shift(scale: Vector, shift: Vector | None, dimension: int, mode: Mode) -> Figure:
+    """The norm's own weights, a bar a dimension: with a line where it would change nothing: at 1 and at 0.
 
-
-def _grid_scale(limit: float, quantity: str, mode: Mode, times: bool) -> dict[str, object]:
-    scale = signed_axis(limit, mode, 0.985)
-    bar = dict(scale["colorbar"])
-    bar["len"] = 0.35
-    if quantity == "variance" and times:
-        end = significant(10.0**limit, 2)
-        bar["tickvals"], bar["ticktext"] = [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"]
-    elif quantity == "variance":
-        powers = np.floor(limit) * np.arange(-1, 2)  # as many as a phone has room for
-        bar["tickvals"], bar["ticktext"] = powers, [significant(10.0**power, 1) for power in powers]
-    return {**scale, "colorbar": bar}
-
-
-def norm_depth(
-    curve: pd.DataFrame,
-    quantity: str,
-    label: str,
-    norm: int,
-    mode: Mode,
-    unchanged: pd.DataFrame | None = None,
-) -> Figure:
-    """One token through the depth: a norm after the other, `quantity` before and after.
-
-    `curve` is `through_depth`: its columns norm, `quantity` and `quantity`_after. Variances stand on a
-    logarithmic axis. `unchanged`, the same of the model without its changes, is drawn as two ghosts.
+    Curves 0 and 1 are scale and shift; their x is the dimension. A norm without shift has one panel.
     """
-    if quantity not in QUANTITIES:
-        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
     colors = palette(mode)
-    names = curve["norm"].tolist()
-    steps = np.arange(len(names))
-    # dashed lines are the unchanged model's, on every page: where there are some, this one is not
-    first = (colors.quiet, "dash") if unchanged is None else (colors.ink, "solid")
-    lines = (("before", quantity, *first), ("after", f"{quantity}_after", colors.accent, "solid"))
-    traces: list[dict[str, Any]] = []
-    notes: list[dict[str, Any]] = []
-    for when, column, color, dash in lines:
-        values = curve[column].to_numpy(dtype=np.float64)
-        if unchanged is not None:
-            old = unchanged[column].to_numpy(dtype=np.float64)
-            says = [
-                f"{name}: {quantity} of `{label}` {when} it is {significant(value, 4)} {UNCHANGED}"
-                for name, value in zip(names, old, strict=True)
-            ]
-            traces.append(ghost_curve(steps, old, mode, says, showlegend=when == "before"))
-        traces.append(
+    panels = [("scale", scale, 1.0, colors.quiet)]
+    if shift is not None:
+        panels.append(("shift", shift, 0.0, colors.output))
+    dimensions = np.arange(len(scale), dtype=np.int32)
+    bars: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"bargap": 0, "clickmode": "event+select", "shapes": []}
+    for number, (name, weights, rest, color) in enumerate(panels, start=1):
+        (xa, xaxis), (ya, yaxis) = axis_names(number, "x"), axis_names(number, "y")
+        last = number == len(panels)
+        bars.append(
             {
-                "type": "scatter",
-                "x": steps,
-                "y": values,
-                "mode": "lines+markers",
-                "name": when,
-                "showlegend": False,
-                "customdata": names,
-                "meta": f"`{html.escape(label, quote=False)}`",
-                "line": line(color, 3, dash),
-                "marker": {"size": 8},
-                "hovertemplate": f"%{{customdata}}: {quantity} of %{{meta}} {when} it is %{{y:.4g}}"
-                "<extra></extra>",
+                "type": "bar",
+                "x": dimensions,
+                "y": weights,
+                "xaxis": xa,
+                "yaxis": ya,
+                "marker": {
+                    "color": np.where(dimensions == dimension, colors.accent, color),
+                    "line": {"width": 0},
+                },
+                "selected": {"marker": {"opacity": 1}},
+                "unselected": {"marker": {"opacity": 1}},
+                "hovertemplate": f"{name}[%{{x}}] is %{{y:.4f}}<extra></extra>",
             }
         )
-        notes.append(
-            {
-                "x": len(names) - 1,
-                "y": _axis_place(values[-1], quantity),
-                "text": f"<b>{when}</b>",
-                "xanchor": "left",
-                "xshift": 10,
-                "font": {"color": color, "size": 15},
-            }
-        )
-    wanted = 1.0 if quantity == "variance" else 0.0
-    layout = {
-        "shapes": [
-            across(wanted, line(colors.quiet, 1)),
-            upright(norm, line(colors.accent, 1, "dot")),
-        ],
-        "annotations": notes,
-        "xaxis": {"tickvals": steps, "ticktext": names, "range": [-0.4, len(names) - 0.2], "tickangle": -40},
-        "yaxis": {"title": {"text": quantity}}
-        | ({"type": "log", "dtick": 1} if quantity == "variance" else {}),
-    } | ({} if unchanged is None else GHOSTED)
-    return figure(traces, layout, mode, height=380, r=60)  # room for the words at the lines' ends
-
-
-def _axis_place(value: float, quantity: str) -> float:
-    """Annotations on a logarithmic axis are placed by the logarithm."""
-    return float(np.log10(max(value, 1e-12))) if quantity == "variance" else value
+        layout["shapes"] += [
+            upright(dimension, line(colors.accent, 1, "dot"), (xa, ya)),
+            across(rest, line(colors.quiet, 1), (xa, ya)),
+        ]
+        layout[xaxis] = {"anchor": ya, "range": [-1, len(scale)], "showgrid": False, "showticklabels": last}
+        layout[xaxis] |= {"title": {"text": "dimension"}} if last else {}
+        layout[xaxis] |= {"matches": "x"} if number == 2 else {}
+        domain = [0, 1] if len(panels) == 1 else ([0.56, 1], [0, 0.44])[number - 1]
+        layout[yaxis] = {"anchor": xa, "title": {"text": name}, "fixedrange": True, "domain": domain}
+    return figure(bars, layout, mode, height=200 * len(panels) + 40)

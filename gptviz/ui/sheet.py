@@ -4,22 +4,31 @@ The only module that knows how before and after are shown.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
+import streamlit as st
 
 from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis.reads import sites_of
 from gptviz.both import Both, alike
+from gptviz.digits import significant
 from gptviz.engine.sites import Key
+from gptviz.figures import bars as bar_mark
+from gptviz.figures import curves as curve_mark
+from gptviz.figures import maps as map_mark
 from gptviz.figures.ghosts import UNCHANGED
-from gptviz.ui import runs
+from gptviz.figures.maps import Map
+from gptviz.ui import runs, tables
+from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.shown import scene_of, shown_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,11 +57,107 @@ def say(
     about: Both[Any] | None = None,
     what: str = "this picture",
     sites: Iterable[Key] = (),
+    position: int | None = None,
 ) -> None:
     """A sentence; where `about` is as it was in spite of a change, why: see `why_same`."""
     prose(text, *terms)
     if about is not None and about.was is not None and not about.moved:
-        prose(why_same(scene, what, sites))
+        prose(why_same(scene, what, sites, position))
+
+
+# ---- drawn ----
+
+
+def shown(scene: Scene, *numbers: Both[Any]) -> str:
+    """What pictures show of a changed run: draws the choice where one of these numbers is another."""
+    return shown_input(scene, any(one.moved for one in numbers))
+
+
+def maps(
+    scene: Scene,
+    key: str,
+    panels: Sequence[Map],
+    rows: Sequence[str],
+    alt: str,
+    at: tuple[int, int] | None = None,
+    pick: Callable[[int, int], Any] | None = None,
+    shown: str | None = None,
+    joint: bool = False,
+    which: Iterable[object] = (),
+) -> None:
+    """Maps of rows and tokens, side by side: see `figures.maps`. A click on a cell is `pick(row, position)`.
+
+    Without `shown` the choice is drawn above them.
+    """
+    if shown is None:
+        shown = shown_input(scene, any(panel.cells.moved for panel in panels))
+    changed = [shown] if any(panel.cells.was is not None for panel in panels) else []
+    scene_of(scene, shown).chart(
+        map_mark.maps(panels, rows, scene.labels, at, scene.mode, shown, joint),
+        key=key,
+        alt=f"{alt} ({shown})" if changed else alt,
+        which=(*which, *changed),
+    )
+    if pick is not None:
+        cell_clicks(key, len(rows), len(scene.tokens), pick, scene.mode)
+
+
+def curves(
+    scene: Frame,
+    key: str,
+    lines: Mapping[str, Both[Any]],
+    names: Sequence[str],
+    unit: str,
+    alt: str,
+    which: Iterable[object] = (),
+    **more: Any,
+) -> None:
+    """Lines over the same places, the unchanged ones dashed: see `figures.curves`, which takes `more`."""
+    drawn = {name: values.map(np.asarray) for name, values in lines.items()}
+    scene.chart(curve_mark.curves(drawn, names, scene.mode, unit, **more), key=key, alt=alt, which=which)
+
+
+def bars(
+    scene: Frame,
+    key: str,
+    values: Both[Any],
+    names: Sequence[str],
+    unit: str,
+    alt: str,
+    on_select: Callable[[], Any] | None = None,
+    which: Iterable[object] = (),
+    **more: Any,
+) -> None:
+    """A bar a place, the unchanged ones outlined: see `figures.bars`, which takes `more`."""
+    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, **more)
+    scene.chart(fig, key=key, alt=alt, on_select=on_select, which=which)
+
+
+# ---- tabled and programmed ----
+
+
+def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4) -> None:
+    """A small table on the page, called `name`; below each row that is another, the unchanged one."""
+    rows = []
+    for place in range(len(numbers.now)):
+        now, was = (frame.iloc[place] for frame in (numbers.now, numbers.all[0]))
+        rows.append(tables.Row(_cells(now, digits)))
+        if not alike(now.to_numpy()[1:], was.to_numpy()[1:]):
+            rows.append(tables.Row([f"{was.iloc[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
+    heads = [
+        f"{'#' if pd.api.types.is_numeric_dtype(kind) else ''}{c}" for c, kind in numbers.now.dtypes.items()
+    ]
+    st.html(tables.STYLE + tables.table(name, heads, rows))
+
+
+def _cells(row: pd.Series, digits: int) -> list[tables.Cell | str]:
+    """Texts as they are, numbers with so many digits; what is left of rounding is 0."""
+    return [
+        value
+        if isinstance(value, str)
+        else tables.number(significant(0.0 if abs(value) < 1e-12 else float(value), digits))
+        for value in row
+    ]
 
 
 def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from gptviz.analysis.norms import (
     STAGES,
     arithmetic,
-    extremes,
     find_norm,
     histogram,
     largest_dimension,
+    norm_grids,
     norm_input,
     norm_steps,
     run_norm,
     stage_table,
-    through_depth,
     variance_parts,
 )
 from gptviz.analysis.shapes import record_shapes
@@ -143,12 +142,12 @@ def test_the_arithmetic_leads_to_the_modules_own_number(lm, trace):
             theirs = module_of(lm.model, norm.name)(torch.from_numpy(x))
         for dimension in (0, 17, 31):
             lines = arithmetic(norm_steps(norm, x[3]), dimension)
-            assert [line.name for line in lines][-1] == "plus shift"
-            assert lines[-1].value == pytest.approx(theirs[3, dimension].item(), abs=2e-5)
-            for line in lines:  # each line, read off the screen and worked out anew, gives its own result
-                first, second = numbers_in(line.numbers)
-                assert WORKED_OUT[line.name.split("[")[0]](first, second) == pytest.approx(
-                    line.value, rel=2e-3, abs=2e-3
+            assert lines["step"].iloc[-1] == "plus shift"
+            assert lines["gives"].iloc[-1] == pytest.approx(theirs[3, dimension].item(), abs=2e-5)
+            for line in lines.itertuples(index=False):  # each, read off the screen and worked out anew
+                first, second = numbers_in(line[2])
+                assert WORKED_OUT[line.step.split("[")[0]](first, second) == pytest.approx(
+                    line.gives, rel=2e-3, abs=2e-3
                 )
 
 
@@ -175,12 +174,12 @@ def test_without_a_shift_the_arithmetic_ends_with_the_scale():
     lm = random_lm(norm_bias=False)
     norm = norms_of(lm.model)[0]
     steps = norm_steps(norm, norm_input(lm.trace("no shift", keep=KEEP), norm)[0])
-    assert arithmetic(steps, 5)[-1].name == "times scale"
+    assert arithmetic(steps, 5)["step"].iloc[-1] == "times scale"
     with pytest.raises(ValueError, match="dimension 32 does not exist; this norm has dimensions 0 to 31"):
         arithmetic(steps, 32)
 
 
-def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(trace):
+def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(lm, trace):
     found = trace.norm_statistics()
     grid = found.grid("variance")
     assert grid.shape == (5, len(trace.tokens))
@@ -188,20 +187,12 @@ def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(trace):
         [("resid_pre", 0), ("resid_mid", 0), ("resid_pre", 1), ("resid_mid", 1), ("resid_post", 1)]
     ):
         assert np.allclose(grid[row], trace[site, block].numpy().astype(np.float64).var(axis=1), rtol=1e-5)
-    curve = through_depth(found, 2)
-    assert curve["norm"].tolist()[0] == "block 0 · norm1" and curve["norm"].tolist()[-1] == "final"
-    assert np.array_equal(curve["variance"], grid[:, 2])
+    assert np.array_equal(norm_grids(lm, trace, "variance"), [grid, found.grid("variance_after")])
     table = trace.norms()
     for column in found.COLUMNS:
         assert np.array_equal(table[column], found.grid(column).ravel())
     assert table["norm"].tolist() == [name for name in found.names for _ in trace.tokens]
     assert table["position"].tolist() == [p for _ in found.names for p in range(len(trace.tokens))]
-
-
-def test_extremes_are_where_they_say():
-    low, high = extremes(np.array([[3.0, 2.0, 5.0], [4.0, 9.0, 2.5]], dtype=np.float32))
-    assert (low.value, low.norm, low.position) == (2, 0, 1)
-    assert (high.value, high.norm, high.position) == (9, 1, 1)
 
 
 def test_the_largest_dimension_is_the_farthest_from_the_mean():
@@ -221,8 +212,8 @@ def test_what_does_not_exist_is_refused_by_name(lm, trace):
         find_norm(lm.model, "norm3")
     with pytest.raises(ValueError, match=r"'spread'; they have mean, variance"):
         trace.norm_statistics().grid("spread")
-    with pytest.raises(ValueError, match="position 99"):
-        through_depth(trace.norm_statistics(), 99)
+    with pytest.raises(ValueError, match="'median'"):
+        norm_grids(lm, trace, "median")
     with pytest.raises(ValueError, match=r"shape \(3,\)"):
         norm_steps(norms_of(lm.model)[0], np.zeros(3))
     with pytest.raises(ValueError, match="'during'"):

@@ -224,8 +224,8 @@ def test_in_code_is_the_same_picture(capsys, config):
 
 def test_the_form_survives_another_page():
     at = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240).run()
-    at = form(at.switch_page("pages/anatomy.py").run(), n_layers=9)
-    at.switch_page("pages/tokens.py").run()
-    at.switch_page("pages/anatomy.py").run()
+    at = form(at.switch_page("gptviz/ui/pages/anatomy.py").run(), n_layers=9)
+    at.switch_page("gptviz/ui/pages/tokens.py").run()
+    at.switch_page("gptviz/ui/pages/anatomy.py").run()
     assert not at.exception
     assert at.number_input(key="anatomy_n_layers").value == 9

@@ -14,14 +14,15 @@ from gptviz.analysis.surgery import Operation, surgery
 from gptviz.digits import fixed
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.shell.details import program
+from gptviz.ui.shell.navigation import page_file
 from gptviz.ui.views.generate.panels.looked_snippet import last_row
 from gptviz.ui.views.generate.panels.loops_snippet import shares
 from gptviz.ui.views.generate.panels.saves_snippet import both_ways
 from gptviz.ui.views.generate.panels.surgery_snippet import after
-from tests.pages.conftest import AppTest, page_file
+from tests.pages.conftest import AppTest
 from tests.pages.test_next_token import given
-from tests.pages.test_snapshots import run_program
 from tests.specs import charts
+from tests.ui.views.test_snippets import saved
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ALL = ("looked", "saves", "surgery", "loops")
@@ -296,4 +297,4 @@ def test_in_code_is_the_same_picture(mini, capsys):
     ids=ALL,
 )
 def test_it_runs_as_a_file_in_bfloat16(code, tmp_path, capsys):
-    assert len(run_program(code, tmp_path)["picture"])
+    assert len(saved(code, tmp_path)["picture"])

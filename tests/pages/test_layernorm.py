@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from gptviz import Edit
-from gptviz.ui.views.layernorm.snippet import before_and_after
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"
+HISTOGRAMS, GRIDS, DEPTH, WEIGHTS = range(4)  # the charts, from top to bottom
 NAMES = [f"block {b} · {norm}" for b in range(6) for norm in ("norm1", "norm2")] + ["final"]
 
 
@@ -40,7 +40,7 @@ def modules(mini):
 
 
 def test_the_grids_are_the_modules_inputs_and_outputs(run_page, modules):
-    grids = charts(run_page("layernorm", text=TEXT, token=3))[0]
+    grids = charts(run_page("layernorm", text=TEXT, token=3))[GRIDS]
     assert list(modules) == NAMES
     for trace, side in ((grids["data"][0], 0), (grids["data"][1], 1)):
         variances = np.stack([modules[name][side].var(dim=1, unbiased=False).numpy() for name in NAMES])
@@ -48,7 +48,7 @@ def test_the_grids_are_the_modules_inputs_and_outputs(run_page, modules):
 
 
 def test_the_means_are_the_modules_too(run_page, modules):
-    grids, curve = charts(run_page("layernorm", text=TEXT, token=3, ln_quantity="mean"))[:2]
+    grids, curve = charts(run_page("layernorm", text=TEXT, token=3, ln_quantity="mean"))[GRIDS : DEPTH + 1]
     for trace, side in ((grids["data"][0], 0), (grids["data"][1], 1)):
         means = np.stack([modules[name][side].mean(dim=1).numpy() for name in NAMES])
         assert np.allclose(trace["z"], means, atol=1e-5)
@@ -58,7 +58,7 @@ def test_the_means_are_the_modules_too(run_page, modules):
 
 
 def test_the_curve_is_the_selected_tokens(run_page, modules):
-    curve = charts(run_page("layernorm", text=TEXT, token=2))[1]
+    curve = charts(run_page("layernorm", text=TEXT, token=2))[DEPTH]
     for trace, side in zip(curve["data"], (0, 1), strict=True):
         expected = [modules[name][side][2].var(unbiased=False).item() for name in NAMES]
         assert np.allclose(trace["y"], expected, rtol=1e-3)
@@ -67,7 +67,7 @@ def test_the_curve_is_the_selected_tokens(run_page, modules):
 @pytest.mark.parametrize("name", ["block 0 · norm1", "block 3 · norm2", "final"])
 def test_inside_one_norm(run_page, mini, modules, name):
     at = run_page("layernorm", text=TEXT, token=3, ln_norm=name, ln_dim=11)
-    histograms, weights = charts(at)[2:4]
+    histograms, *_, weights = charts(at)
     bars = [trace for trace in histograms["data"] if trace["type"] == "bar"]
     assert [int(np.sum(bar["y"])) for bar in bars] == [256] * 3
     marks = [trace["x"][0] for trace in histograms["data"] if trace["type"] == "scatter"]
@@ -92,7 +92,7 @@ def test_a_norm_of_another_model_is_as_if_not_given(run_page):
 
 def test_a_full_context(run_page):
     at = run_page("layernorm", text="once upon a time " * 100, token=255, ln_norm="final")
-    assert charts(at)[0]["data"][0]["z"].shape == (13, 256)
+    assert charts(at)[GRIDS]["data"][0]["z"].shape == (13, 256)
 
 
 def test_in_numbers_is_norms(run_page, mini):
@@ -105,28 +105,11 @@ def test_in_numbers_is_norms(run_page, mini):
     assert np.allclose(table["variance_after"], expected["variance_after"])
 
 
-@pytest.mark.parametrize(
-    ("norm", "quantity"), [("block 0 · norm1", "variance"), ("block 4 · norm2", "mean"), ("final", "mean")]
-)
-def test_in_code_is_the_same_picture(mini, modules, norm, quantity, capsys):
-    picture = before_and_after(mini, TEXT, norm, 3, quantity)
-    for side in (0, 1):
-        values = torch.stack([modules[name][side] for name in NAMES])  # (N, T, D)
-        expected = values.mean(dim=2) if quantity == "mean" else values.var(dim=2, unbiased=False)
-        assert np.allclose(picture[side], expected.numpy(), rtol=1e-3, atol=1e-5)
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    for (stage, *_, variance), side in ((printed[0], 0), (printed[2], 1)):
-        own = modules[norm][side][3].var(unbiased=False).item()
-        assert stage == ("before", "after")[side] and float(variance) == pytest.approx(
-            own, abs=6e-5, rel=1e-4
-        )
-
-
 def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini):
     query = {"text": TEXT, "token": 3, "ln_norm": "block 4 · norm2"}
     at = run_page("layernorm", edits="z.4.3=zero", **query)
     new, old = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")]).norms(), mini.trace(TEXT).norms()
-    grids, curve = charts(at)[:2]
+    histograms, grids, curve, _ = charts(at)
     for trace, column in zip(grids["data"], ("variance", "variance_after"), strict=True):
         times = np.log10(new[column] / old[column]).to_numpy().reshape(13, -1)
         assert np.allclose(trace["z"], times, atol=1e-4) and not trace["z"][:9].any()
@@ -134,7 +117,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini):
     of_token = old[old["position"] == 3]
     assert np.allclose(ghosts, of_token[["variance", "variance_after"]].to_numpy().T, rtol=1e-4)
     both = [mini.trace(TEXT, edits=e)["resid_mid", 4][3].numpy() for e in (["z.4.3=zero"], [])]
-    inside = charts(at)[2]["data"]
+    inside = histograms["data"]
     bars, outline = (next(t for t in inside if t.get("name") == name) for name in (None, "unchanged"))
     edges = np.append(bars["x"] - bars["width"] / 1.88, bars["x"][-1] + bars["width"][-1] / 1.88)
     assert (edges[0], edges[-1]) == pytest.approx((min(x.min() for x in both), max(x.max() for x in both)))
@@ -145,7 +128,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini):
     for name, values in zip(("before", "before, unchanged"), both, strict=True):
         assert float(rows[name][1]) == pytest.approx(values.var(), rel=1e-3)
     for shown, expected in (("changed", new), ("unchanged", old)):
-        (drawn, *_) = charts(run_page("layernorm", edits="z.4.3=zero", shown=shown, **query))
+        drawn = charts(run_page("layernorm", edits="z.4.3=zero", shown=shown, **query))[GRIDS]
         variances = expected["variance"].to_numpy().reshape(13, -1)
         assert np.allclose(10.0 ** drawn["data"][0]["z"], variances, rtol=1e-3)
     at.session_state["numbers_layernorm"] = True

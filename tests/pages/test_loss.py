@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
+from gptviz.lessons.loss import SLIDE_LOSSES
 from gptviz.tokenizer import show_token
 from gptviz.ui.views.loss import words
 from gptviz.ui.views.loss.snippet import losses

@@ -179,7 +179,7 @@ def test_every_page_runs_without_its_router_and_through_it(run_page, name):
     routed.run()
     assert not routed.exception
     if name != "overview":
-        routed.switch_page(f"pages/{name}.py").run()
+        routed.switch_page(str(page_file(name))).run()
     assert not routed.exception
     assert routed.title[0].value == PAGES[name][0]
 

@@ -76,7 +76,6 @@ COMPARE = "compare"
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
 _TARGETS = "gptviz_targets"  # and its pages
-_STARTED_AGAIN = "gptviz_started_again"
 
 
 def navigate() -> st.Page:
@@ -88,19 +87,10 @@ def navigate() -> st.Page:
 
 
 def ensure_navigation() -> None:
-    """Build the navigation when this page's file was run without `app.py`.
-
-    A server does that once: for a link to a page, before anybody has run `app.py`. From the navigation
-    on it knows better, and starts again: widgets would have other ids in the next run, and the first
-    click would be lost. AppTest never knows better, and is asked only once.
-    """
-    alone = _NAVIGATED not in st.session_state
-    if alone:
+    """Build the navigation where a page's file runs without `app.py`, as AppTest does."""
+    if _NAVIGATED not in st.session_state:
         navigate()
     st.session_state[_TARGETS] = st.session_state.pop(_NAVIGATED)
-    if alone and not st.session_state.get(_STARTED_AGAIN, False):
-        st.session_state[_STARTED_AGAIN] = True
-        st.rerun()
 
 
 def draw_links() -> None:
@@ -126,8 +116,8 @@ def page_target(name: str) -> st.Page:
 
 def page_file(name: str) -> Path:
     """The script of a page; a page with parts is a folder, whose script is its `__main__.py`."""
-    places = (UI / "pages" / f"{name}.py", UI / "pages" / name / "__main__.py")
-    return next((place for place in places if place.exists()), UI.parents[1] / "pages" / f"{name}.py")
+    file = UI / "pages" / f"{name}.py"
+    return file if file.exists() else file.with_suffix("") / "__main__.py"
 
 
 def page_title(name: str) -> str:

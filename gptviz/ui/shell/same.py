@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, unseen
 from gptviz.engine.sites import Key
@@ -12,11 +9,6 @@ from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.scene import Scene
 
 LISTED = 3  # changes whose reason is given; of more it is said how many there are
-
-
-def alike(changed: NDArray[np.floating], unchanged: NDArray[np.floating]) -> bool:
-    """Whether two passes gave the same numbers, up to rounding."""
-    return bool(np.allclose(changed, unchanged, rtol=1e-5, atol=1e-6, equal_nan=True))
 
 
 def why_same(scene: Scene, what: str, places: Iterable[Key], position: int | None = None) -> str:

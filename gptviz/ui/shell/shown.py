@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from gptviz.figures.ghosts import CHANGED, UNCHANGED
+from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 
-DIFFERENCE = "difference"
+__all__ = ["DIFFERENCE", "SHOWN", "scene_of", "shown_input"]
 
 SHOWN = Param("shown", str, DIFFERENCE, if_there)
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from gptviz import Edit
-from gptviz.ui.shell.same import alike, same
+from gptviz.both import alike
+from gptviz.ui.shell.same import same
 from tests.golden_files import check
 
 LABELS = ["The", "·cat", "·sat"]

@@ -18,7 +18,7 @@ from gptviz.lessons.mlp import MLP, Recipe, train
 from gptviz.lessons.mlp import write as write_mlp
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.ui.runs import per_run
-from gptviz.ui.views.surprises import prompt_surprises
+from gptviz.ui.views.next_token.derived import prompt_surprises
 
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
 SHORTEST, LONGEST = 20, 100_000  # characters of a text to learn from

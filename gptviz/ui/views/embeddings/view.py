@@ -12,6 +12,7 @@ from gptviz.analysis import embeddings as numbers
 from gptviz.analysis.embeddings import Measure as MeasureName
 from gptviz.analysis.embeddings import Rows, Scale
 from gptviz.analysis.shapes import run_first_block
+from gptviz.both import alike
 from gptviz.figures.embeddings import embedding_rows, embedding_sum
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
@@ -22,7 +23,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import alike, why_same
+from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.views.both import both

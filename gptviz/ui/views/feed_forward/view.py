@@ -11,6 +11,7 @@ from gptviz.analysis import feed_forward as numbers
 from gptviz.analysis.feed_forward import Curve, Readings, Units
 from gptviz.analysis.logit_attribution import BREAKING, spread
 from gptviz.analysis.shapes import run_first_block
+from gptviz.both import alike
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token, Trace
 from gptviz.figures.expansion import expansion
@@ -23,7 +24,7 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import alike, why_same
+from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import STYLE

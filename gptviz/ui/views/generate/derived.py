@@ -17,7 +17,7 @@ from gptviz.ui import runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.views.generate.tree import LONGEST, Tree
 from gptviz.ui.views.generate.written import Written, WrittenStep
-from gptviz.ui.views.surprises import prompt_surprises
+from gptviz.ui.views.next_token.derived import prompt_surprises
 from gptviz.ui.words import show_id
 
 ROWS = 10  # candidates on the screen

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import torch
 
-from gptviz.analysis.loss import SLIDE_LOGITS, SLIDE_TARGET, LossSteps, loss_steps
 from gptviz.analysis.next_token import Candidates, rest_of
 from gptviz.digits import fixed
 from gptviz.engine.trace import Token
 from gptviz.figures.next_token import probability_text
+from gptviz.lessons.loss import SLIDE_LOGITS, SLIDE_TARGET, LossSteps, loss_steps
 from gptviz.tokenizer import show_token
 from gptviz.ui.tables import Cell, Row, number, table
 from gptviz.ui.views.both import both

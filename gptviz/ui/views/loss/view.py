@@ -7,19 +7,19 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.loss import (
-    NOTEBOOK_CHARACTERS,
-    NOTEBOOK_LOSS,
-    SLIDE_LOSSES,
-    loss_steps,
-    uniform_loss,
-)
 from gptviz.analysis.next_token import Candidates, candidates, surprises
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures import Figure
 from gptviz.figures.loss import loss_bars
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import Mode
+from gptviz.lessons.loss import (
+    NOTEBOOK_CHARACTERS,
+    NOTEBOOK_LOSS,
+    SLIDE_LOSSES,
+    loss_steps,
+    uniform_loss,
+)
 from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
@@ -33,7 +33,7 @@ from gptviz.ui.tables import STYLE
 from gptviz.ui.views.both import caption
 from gptviz.ui.views.loss import tables, words
 from gptviz.ui.views.loss.snippet import losses
-from gptviz.ui.views.surprises import logits_at, mean_loss, prompt_surprises
+from gptviz.ui.views.next_token.derived import logits_at, mean_loss, prompt_surprises
 from gptviz.ui.words import show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")

@@ -11,8 +11,8 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.generate.play import WRITING
 from gptviz.ui.views.generate.tree import Branch, Tree, name_of
 from gptviz.ui.views.next_token import words
+from gptviz.ui.views.next_token.derived import logits_at
 from gptviz.ui.views.sampling import SEED, SEEDS, seed_input
-from gptviz.ui.views.surprises import logits_at
 from gptviz.ui.words import show_id
 
 MANY = 20

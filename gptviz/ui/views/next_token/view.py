@@ -25,14 +25,16 @@ from gptviz.ui.views.next_token.derived import (
     came_at,
     chosen,
     expected,
+    logits_at,
+    mean_loss,
     own_probability,
+    prompt_surprises,
     surprise_drawn,
     vocabulary,
 )
 from gptviz.ui.views.next_token.headline import headline, uncertainty
 from gptviz.ui.views.next_token.snippet import bars as bars_in_python
 from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
-from gptviz.ui.views.surprises import logits_at, mean_loss, prompt_surprises
 from gptviz.ui.words import show_id
 
 COUNT = Param("next_rows", int, ROWS[0], if_there)

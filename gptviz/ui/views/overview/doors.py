@@ -14,6 +14,7 @@ from gptviz import LanguageModel, Run, Token
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.overview import Glance, folded, glance, sites
 from gptviz.analysis.overview import around as tokens_around
+from gptviz.both import alike
 from gptviz.digits import percent
 from gptviz.engine.config import GPTConfig
 from gptviz.figures import head_grid
@@ -26,7 +27,6 @@ from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import PAGES, page_target
-from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.views.overview import words
 from gptviz.ui.words import show_id

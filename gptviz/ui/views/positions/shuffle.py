@@ -15,6 +15,7 @@ import torch
 from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.moved import pattern_moved
+from gptviz.both import alike
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.ui import heads, runs
@@ -23,13 +24,12 @@ from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import alike
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
+from gptviz.ui.views.next_token.derived import mean_loss, prompt_surprises
 from gptviz.ui.views.positions import tables, words
-from gptviz.ui.views.surprises import mean_loss, prompt_surprises
 from gptviz.ui.words import show_id
 
 WHAT = Param("pos_what", str, "shuffle", if_there)

@@ -10,6 +10,7 @@ from gptviz import Run
 from gptviz.analysis import stream as numbers
 from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.stream import Apart, Block, Stream
+from gptviz.both import alike
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.stream import end_shares, ladder
 from gptviz.figures.stream_maps import Table, stream_changes, stream_maps
@@ -20,7 +21,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import alike, why_same
+from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.shell.state import BLOCK

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
+from gptviz.both import alike
 from gptviz.figures import scaling as figures
 from gptviz.lessons import cost, dropout
 from gptviz.lessons import scaling as lesson
@@ -15,7 +16,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import alike, why_same
+from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.views.block import block_and_head_inputs

@@ -1,5 +1,7 @@
 """What is trained: the presets, and a form for everything; what is looked at stands in the address."""
 
+from typing import Any
+
 import streamlit as st
 
 from gptviz.analysis.tokens import chapter
@@ -34,7 +36,18 @@ SIZES = {
 }
 NUMBERS = {name: Param(f"tr_{name}", int, getattr(USUAL, name), between) for name in ("steps", "seed")}
 SWITCH = {name: Param(f"tr_{name}", bool, True) for name in SWITCHES}
-PARAMS = (RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, *SIZES.values(), *NUMBERS.values(), *SWITCH.values())
+PARAMS: tuple[Param[Any], ...] = (
+    RUN,
+    BESIDE,
+    STEP,
+    PROBE,
+    HEAD,
+    QUERY,
+    TASK,
+    *SIZES.values(),
+    *NUMBERS.values(),
+    *SWITCH.values(),
+)
 
 _SAID = "training_said"  # in the session: why nothing was started
 

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis import shares as numbers
+from gptviz.both import alike
 from gptviz.figures.ghosts import UNCHANGED
-from gptviz.ui.shell.same import alike, why_same
+from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import DIFFERENCE
 from gptviz.ui.views.target import top

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.analysis.loss import (
+from gptviz.lessons.loss import (
     NOTEBOOK_CHARACTERS,
     NOTEBOOK_LOSS,
     SLIDE_LOGITS,

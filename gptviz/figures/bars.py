@@ -1,0 +1,95 @@
+"""Bars: one number for each of some places; the unchanged model's are outlined."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.both import Both
+from gptviz.digits import significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_bars
+from gptviz.figures.marks import SHARES, across, line
+from gptviz.figures.theme import Mode, figure, palette
+
+Floats = NDArray[np.floating]
+
+
+def bars(
+    values: Both[Floats],
+    names: Sequence[str],
+    mode: Mode,
+    unit: str,
+    at: int | None = None,
+    says: Both[Sequence[str]] | None = None,
+    colors: Sequence[str] | str | None = None,
+    rests: Sequence[tuple[float, str]] = (),
+    axis: dict[str, Any] | None = None,
+    height: int = 250,
+    lying: bool = False,
+    text: Both[Sequence[str]] | None = None,
+) -> Figure:
+    """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour.
+
+    `unit` is what they measure; `says` are hovers, made of name, unit and number where there are none.
+    `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
+    not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
+    their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share").
+    """
+    theme, n = palette(mode), len(names)
+    x, y = ("y", "x") if lying else ("x", "y")
+    places = (
+        np.arange(n) if axis is None or "labelalias" not in axis else np.array([str(i) for i in range(n)])
+    )
+    fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
+    if at is not None and colors is None:
+        fills[at] = theme.accent
+    said = says or values.map(
+        lambda v: [f"{name}: {unit} {significant(float(z), 4)}" for name, z in zip(names, v, strict=True)]
+    )
+    lies = {"orientation": "h"} if lying else {}
+    main: dict[str, Any] = {
+        "type": "bar",
+        "name": CHANGED,
+        x: places,
+        y: np.asarray(values.now),
+        "marker": {"color": fills, "line": {"width": 0}},
+        "hovertext": [escape(one) for one in said.now],
+        "hoverinfo": "text",
+        "selected": {"marker": {"opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+    } | lies
+    if text is not None:
+        main |= {"text": [escape(one) for one in text.now], "textposition": "outside", "cliponaxis": False}
+    traces = [main]
+    if values.was is not None:
+        assert said.was is not None
+        hover = [f"{one} ({UNCHANGED})" for one in said.was]
+        old = np.asarray(values.was)
+        across_to, up_to = (old, places) if lying else (places, old)
+        traces.append(ghost_bars(across_to, up_to, mode, hover, **lies))
+    ticks = {"tickvals": places, "ticktext": [escape(name, quote=False) for name in names]}
+    layout: dict[str, Any] = {
+        f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
+        f"{y}axis": {"title": {"text": unit}}
+        | (SHARES if lying and unit in ("probability", "share") else {}),
+        "shapes": [across(level, line(theme.quiet, 1.5, "dash")) for level, _ in rests],
+        "annotations": [_note(level, words, theme.quiet, theme.paper) for level, words in rests if words],
+        "bargap": 0.15,
+    }
+    if lying:
+        layout["yaxis"]["range"] = [n - 0.5, -0.5]
+    return figure(traces, layout | (GHOSTED if values.was is not None else {}), mode, height)
+
+
+def _note(y: float, words: str, color: str, paper: str) -> dict[str, Any]:
+    """Words on a line, at the right end of the picture."""
+    at = {"x": 1, "xref": "paper", "xanchor": "right", "y": y, "yanchor": "bottom"}
+    return at | {
+        "text": escape(words),
+        "font": {"color": color, "size": 14},
+        "bgcolor": paper,
+        "opacity": 0.9,
+    }

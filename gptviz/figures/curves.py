@@ -1,0 +1,89 @@
+"""Curves: numbers over the same places, a line each; the unchanged model's are dashed."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.both import Both
+from gptviz.digits import significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_curve
+from gptviz.figures.marks import across, line, upright
+from gptviz.figures.theme import Mode, figure, palette
+
+Floats = NDArray[np.floating]
+
+
+def curves(
+    lines: Mapping[str, Both[Floats]],
+    names: Sequence[str],
+    mode: Mode,
+    unit: str,
+    at: int | None = None,
+    log: bool = False,
+    rest: float | None = None,
+    height: int = 380,
+    axis: Mapping[str, Any] | None = None,
+) -> Figure:
+    """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
+
+    `at` is the chosen place, `rest` where nothing would have happened; `axis` is the x axis, where `names`
+    are not its labels (see `figures.token_axis`).
+    """
+    colors, x = palette(mode), np.arange(len(names))
+    changed = any(values.was is not None for values in lines.values())
+    traces: list[dict[str, Any]] = []
+    notes = []
+    for number, (name, values) in enumerate(lines.items(), start=1):
+        last = number == len(lines)
+        # dashed lines are the unchanged model's, on every page: where there are some, this one is not
+        color = colors.accent if last else colors.ink if changed else colors.quiet
+        dash = None if last or changed else "dash"
+        if values.was is not None:
+            old = _says(names, np.asarray(values.was), name, unit, f" {UNCHANGED}")
+            traces.append(ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1))
+        now = np.asarray(values.now, dtype=np.float64)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if len(names) <= 60 else "lines",
+                "x": x,
+                "y": now,
+                "name": name,
+                "showlegend": False,
+                "line": line(color, 3, dash),
+                "marker": {"size": 8},
+                "hovertext": [escape(said) for said in _says(names, now, name, unit)],
+                "hoverinfo": "text",
+            }
+        )
+        end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
+        note = {
+            "x": len(names) - 1,
+            "y": end,
+            "text": f"<b>{escape(name)}</b>",
+            "xanchor": "left",
+            "xshift": 10,
+        }
+        notes.append(note | {"font": {"color": color, "size": 15}})
+    shapes = [] if rest is None else [across(rest, line(colors.quiet, 1))]
+    if at is not None:
+        shapes.append(upright(at, line(colors.accent, 1, "dot")))
+    ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}
+    layout: dict[str, Any] = {
+        "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
+        "yaxis": {"title": {"text": unit}} | ({"type": "log", "dtick": 1} if log else {}),
+        "shapes": shapes,
+        "annotations": notes if len(lines) > 1 else [],
+    }
+    return figure(traces, layout | (GHOSTED if changed else {}), mode, height, r=60 if len(lines) > 1 else 8)
+
+
+def _says(names: Sequence[str], values: Floats, name: str, unit: str, when: str = "") -> list[str]:
+    what = unit if name == unit else f"{unit} {name}"
+    return [
+        f"{place}: {what} {significant(float(y), 4)}{when}" for place, y in zip(names, values, strict=True)
+    ]

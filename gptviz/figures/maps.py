@@ -1,0 +1,185 @@
+"""Maps: a number for each row and token as colour, one map beside the other.
+
+Of a changed run a map shows what the change did, the changed run or the unchanged one. Shapes: R rows, T
+tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.both import Both
+from gptviz.digits import significant
+from gptviz.figures.figure import Figure
+from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.heatmaps import BAR, axis_names, signed_axis, upper_half
+from gptviz.figures.marks import frame, heading, line
+from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.token_axis import token_categories
+
+Floats = NDArray[np.floating]
+
+# signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what
+# is above
+# 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1
+Scale = Literal["signed", "log", "size", "share", "weight"]
+
+SMALL = 1e-12  # as deep a blue: a 0 has no logarithm
+NAMED_ROWS = 50  # rows of a map that can each be labelled
+GAP = 0.03  # of the page, between two maps
+
+
+@dataclass(frozen=True)
+class Map:
+    """One map: `title` above it, `cells` (R, T), NaN where there is no number; a hover calls them `unit`."""
+
+    title: str
+    cells: Both[Floats]
+    scale: Scale = "signed"
+    unit: str = ""
+    least: float = 0.0  # the scale reaches at least so far, in decades of a log
+
+    def drawn(self, shown: str) -> Floats:
+        """The numbers behind the colours: logarithms of "log" and "size"; or changed minus unchanged."""
+        old, new = (self._scaled(cells) for cells in (self.cells.all[0], self.cells.now))
+        return new - old if shown == DIFFERENCE else old if shown == UNCHANGED else new
+
+    def _scaled(self, cells: Floats) -> Floats:
+        cells = np.asarray(cells, dtype=np.float64)
+        return np.log10(np.maximum(cells, SMALL)) if self.scale in ("log", "size") else cells
+
+
+def maps(
+    panels: Sequence[Map],
+    rows: Sequence[str],
+    labels: Sequence[str],
+    at: tuple[int, int] | None,
+    mode: Mode,
+    shown: str = CHANGED,
+    joint: bool = False,
+) -> Figure:
+    """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each.
+
+    `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
+    scale. ValueError where `rows` and `labels` do not fit the cells.
+    """
+    for panel in panels:
+        if np.shape(panel.cells.now) != (len(rows), len(labels)):
+            raise ValueError(
+                f"{len(rows)} rows and {len(labels)} tokens do not fit {np.shape(panel.cells.now)} "
+                f"({panel.title})"
+            )
+    n, columns = len(panels), [str(i) for i in range(len(labels))]
+    shown_tokens = [escape(label, quote=False) for label in labels]
+    drawn = [panel.drawn(shown) for panel in panels]
+    layout: dict[str, Any] = {"shapes": [], "annotations": []}
+    traces = []
+    width = (1 - GAP * (n - 1)) / n
+    for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
+        x, y = axis_names(number, "x"), axis_names(number, "y")
+        start = (number - 1) * (width + GAP)
+        _, coloraxis = axis_names(1 if joint else number, "color")
+        if not joint or number == 1:
+            right = (1.0 if joint else start + width) - 0.015
+            layout[coloraxis] = _axis(
+                panel, drawn if joint else [z], shown, mode, right, 0.35 if joint else 0.2
+            )
+        traces.append(
+            {
+                "type": "heatmap",
+                "z": z.astype(np.float32),
+                "x": columns,
+                "y": list(rows),
+                "customdata": _behind(panel),
+                "hovertemplate": _says(panel),
+                "hoverongaps": False,
+                "coloraxis": coloraxis,
+                "xaxis": x[0],
+                "yaxis": y[0],
+                "xgap": 1 if len(labels) <= 80 / n else 0,
+                "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
+            }
+        )
+        edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
+        domain = {"domain": [start, start + width], "anchor": y[0]}
+        room = {"range": [-0.5, len(labels) - 0.5]}
+        layout[x[1]] = token_categories(shown_tokens, 80 // n) | room | edge | domain
+        layout[y[1]] = edge | {
+            "type": "category",
+            "range": [len(rows) - 0.5, -0.5],
+            "anchor": x[0],
+            "showticklabels": number == 1,
+            "tickfont": {"size": 14 if len(rows) <= 16 else 12},
+            **({"tickmode": "linear"} if len(rows) <= NAMED_ROWS else {}),
+        }
+        layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1))
+        if at is not None:
+            sides = [(i - 0.5, i + 0.5) for i in at[::-1]]
+            stroke = line(palette(mode).accent, 2.5)
+            layout["shapes"].append(frame(sides[0], sides[1], stroke, (x[0], y[0])))
+    height = max(140 + len(rows) * (20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else 8), 280)
+    heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
+    return figure(traces, layout, mode, height, t=BAR + heads)
+
+
+def _behind(panel: Map) -> Floats:
+    """What a hover can say of each cell: its position, and its number in each run. (R, T, 2 or 3)."""
+    cells = [np.asarray(one) for one in panel.cells.all]
+    positions = np.broadcast_to(np.arange(cells[0].shape[1]), cells[0].shape)
+    return np.stack([positions, *cells], axis=2, dtype=np.float32)
+
+
+def _says(panel: Map) -> str:
+    words = [""] if panel.cells.was is None else [f" {UNCHANGED}", f" {CHANGED}"]
+    numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
+    unit = panel.unit or panel.title
+    return f"%{{y}} at `%{{x}}` (position %{{customdata[0]}}):<br>{unit} {numbers}<extra></extra>"
+
+
+def _axis(
+    panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float
+) -> dict[str, Any]:
+    """The colours of these numbers, and the bar that says which is which."""
+    fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
+    low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
+    limit = max(abs(low), abs(high), panel.least)
+    log = panel.scale in ("log", "size")
+    if shown == DIFFERENCE and log:
+        limit = max(limit, 0.05)
+        end = significant(10.0**limit, 2)
+        return _bar(panel, mode, right, length, [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"])
+    if shown == DIFFERENCE or panel.scale == "signed":
+        end = significant(limit or 1.0, 2)
+        return _bar(panel, mode, right, length, [-(limit or 1), 0, limit or 1], [f"−{end}", "0", end])
+    if panel.scale == "log":
+        limit = max(limit, 1.0)
+        powers = [-limit, 0.0, limit]
+        return _bar(panel, mode, right, length, powers, [significant(10.0**p, 1) for p in powers])
+    if panel.scale == "size":
+        high = max(high, low + 0.1)
+        powers = [low, (low + high) / 2, high]
+        return _bar(
+            panel, mode, right, length, powers, [significant(10.0**p, 2) for p in powers], upper_half(mode)
+        )
+    top = 1.0 if panel.scale == "weight" else high or 1.0
+    colors = palette(mode).attention if panel.scale == "weight" else upper_half(mode)
+    return _bar(panel, mode, right, length, [0.0, top], ["0", significant(top, 2)], colors)
+
+
+def _bar(
+    panel: Map,
+    mode: Mode,
+    right: float,
+    length: float,
+    values: list[float],
+    texts: list[str],
+    colors: Any = None,
+) -> dict[str, Any]:
+    axis = signed_axis(1.0, mode, right)
+    bar = axis["colorbar"] | {"len": length, "tickvals": values, "ticktext": texts}
+    ends = {"cmin": values[0], "cmax": values[-1], "colorbar": bar}
+    return axis | ends | ({} if colors is None else {"colorscale": colors})

@@ -1,0 +1,231 @@
+"""Every LayerNorm: what it is given, what it makes of it, and why."""
+
+import numpy as np
+import streamlit as st
+
+from gptviz.analysis.norms import (
+    QUANTITIES,
+    STAGES,
+    arithmetic,
+    inside,
+    largest_dimension,
+    norm_grids,
+    norm_steps,
+    norm_table,
+    run_norm,
+    stage_table,
+    variance_parts,
+)
+from gptviz.both import Both
+from gptviz.digits import significant
+from gptviz.engine.layer_norms import norms_of
+from gptviz.figures.maps import Map, Scale
+from gptviz.figures.norms import norm_histograms, scale_and_shift
+from gptviz.model import LayerNorm
+from gptviz.ui import sheet
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import why_same
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
+from gptviz.ui.views.index_input import index_input
+from gptviz.ui.words import as_code, term
+
+SITES = ("resid_pre", "resid_mid", "resid_post")
+NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
+DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
+QUANTITY = Param("ln_quantity", str, QUANTITIES[0], if_there)
+
+scene = page("LayerNorm", keep=SITES, params=(NORM, DIMENSION, QUANTITY, SHOWN))
+lm, label, size = scene.lm, as_code(scene.label), scene.lm.config.emb_dim
+norms = {norm.name: norm for norm in norms_of(lm.model)}
+names = list(norms)
+
+# ---- one norm, one token ----
+
+above = st.container()
+with st.container(horizontal=True):
+    NORM.within(names)
+    name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
+    picked = index_input(
+        DIMENSION,
+        f"Dimension, 0 to {size - 1}",
+        size,
+        "the farthest from the mean",
+        260,
+        "The orange mark. A click on a bar of scale or shift chooses it, too.",
+    )
+steps = sheet.of(scene, inside, name, scene.position)
+dimension = largest_dimension(steps.now) if picked is None else picked
+ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in STAGES}  # type: ignore[misc]
+with above:
+    sheet.say(
+        scene,
+        f"The {size} numbers of {label} have a variance of {ends['before']:3} when they come into {name}, "
+        "and of "
+        f"**{ends['after']:3}** when they leave it.",
+        "variance",
+        "token",
+        about=steps.map(lambda s: s.before),
+        what=f"{name.replace('final', 'the final norm')} at {label}",
+        sites=[norms[name].source],
+        position=scene.position,
+    )
+which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
+scene.chart(
+    norm_histograms(steps, dimension, scene.mode),
+    key="layernorm_histograms",
+    which=which,
+    alt=f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it",
+)
+st.caption(
+    "How many dimensions have a value of about this size. The line is the mean, the band one standard "
+    "deviation to "
+    f"each side of it, the orange mark dimension {dimension}."
+    + (
+        " The grey outline and the open mark are the unchanged model's."
+        if steps.map(lambda s: s.before).moved
+        else ""
+    )
+)
+sheet.table("stages", steps.map(stage_table))
+
+# ---- every norm, every token ----
+
+st.subheader("Every norm, every token", anchor=False)
+said = st.container()
+with st.container(horizontal=True):
+    QUANTITY.within(QUANTITIES)
+    quantity = QUANTITY.widget(
+        st.segmented_control, "Of each token's values", options=QUANTITIES, required=True
+    )
+    grids = sheet.of(scene, norm_grids, quantity)
+    before, after = grids.map(lambda g: g[0]), grids.map(lambda g: g[1])
+    shown = sheet.shown(scene, before)
+with said:
+    low, high = (f"{significant(float(x))}" for x in (before.now.min(), before.now.max()))
+    text = (
+        f"Over all norms and tokens, the {quantity} runs from {low} to {high} before the norms, and from "
+        f"{significant(float(after.now.min()))} to {significant(float(after.now.max()))} after them."
+    )
+    if quantity == "mean":
+        text += " Each norm subtracts the mean; what there is of one after it comes from scale and shift."
+    prose(text, "mean", "residual stream")
+    if before.moved:
+        assert before.was is not None
+        far = np.abs(Map("", before, "log" if quantity == "variance" else "signed").drawn(DIFFERENCE))
+        row, column = divmod(int(far.argmax()), far.shape[1])
+        first = names[int((far > 1e-5).any(axis=1).argmax())]
+        prose(
+            f"**What was changed is seen from {first} on.** Farthest apart is "
+            f"{as_code(scene.labels[column])} at "
+            f"{names[row]}: {before.map(lambda g: float(g[row, column])):3}."
+        )
+    elif before.was is not None:
+        prose(why_same(scene, "what the LayerNorms are given", [norm.source for norm in norms.values()]))
+
+
+def pick(row: int, column: int) -> None:
+    """A click on a cell chooses the norm and the token."""
+    NORM.set(names[row])
+    scene.select(column)
+
+
+scale: Scale = "log" if quantity == "variance" else "signed"
+sheet.maps(
+    scene,
+    "layernorm_grids",
+    [
+        Map(f"{quantity} {when}", grid, scale, f"{quantity} {when}")
+        for when, grid in (("before", before), ("after", after))
+    ],
+    names,
+    f"The {quantity} of every token's values before and after each of the {len(names)} norms",
+    (names.index(name), scene.position),
+    pick,
+    shown,
+    joint=True,
+    which=(quantity,),
+)
+middle = (
+    "what the change did not touch"
+    if shown == DIFFERENCE
+    else "a variance of 1"
+    if quantity == "variance"
+    else "0"
+)
+st.caption(f"A row is a norm, a column a token; a click chooses both. The colour of the paper is {middle}.")
+sheet.curves(
+    scene,
+    "layernorm_depth",
+    {
+        "before": before.map(lambda g: g[:, scene.position]),
+        "after": after.map(lambda g: g[:, scene.position]),
+    },
+    names,
+    quantity,
+    f"The {quantity} of {scene.label} (position {scene.position}) before and after each norm",
+    which=(quantity,),
+    at=names.index(name),
+    log=quantity == "variance",
+    rest=1.0 if quantity == "variance" else 0.0,
+)
+st.caption(f"{label} through the depth of the network, norm by norm.")
+
+# ---- why not 1: scale and shift ----
+
+parts, now = variance_parts(steps.now), steps.now
+st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
+why = (
+    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
+    f"({significant(now.variance, 4)} + {now.eps:.5f}) = {significant(parts.normalised, 6)}. Then each "
+    "dimension is "
+    f"multiplied by its own scale, from {significant(float(now.scale.min()))} to "
+    f"{significant(float(now.scale.max()))} "
+    f"here: the variance is {significant(parts.scaled, 4)}. "
+)
+if now.has_shift:
+    why += (
+        f"Then each gets its own shift, whose variance is {significant(parts.shift)}; twice its covariance "
+        "with the "
+        f"scaled values is {significant(parts.together)}: {significant(parts.scaled, 4)} + "
+        f"{significant(parts.shift)} + "
+        f"{term(significant(parts.together))} = **{significant(parts.after, 4)}**. "
+    )
+prose(
+    why + "Scale and shift are learned: they say how large a dimension is for what reads it next.",
+    "variance",
+    "dimension",
+)
+
+
+def pick_dimension() -> None:
+    """A click on a bar of scale or shift chooses its dimension."""
+    points = st.session_state["layernorm_weights"].selection.points
+    if points:
+        DIMENSION.set(int(points[0]["x"]))
+
+
+scene.chart(
+    scale_and_shift(now.scale, now.shift if now.has_shift else None, dimension, scene.mode),
+    key="layernorm_weights",
+    which=which,
+    alt=f"Scale and shift of {name}: one learned number of each for every dimension",
+    on_select=pick_dimension,
+)
+st.caption(
+    "The same for every token. The lines are where they would change nothing: a scale of 1, a shift of 0."
+)
+st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
+sheet.table("step by step", Both(arithmetic(now, dimension)))
+
+sheet.numbers_of(
+    "layernorm", lambda: sheet.of(scene, norm_table), "A row for each norm and token, before and after."
+)
+sheet.code_of(
+    scene,
+    [LayerNorm.forward, LayerNorm.formula, norm_steps],
+    norm_grids,
+    quantity,
+    run=lambda: run_norm(lm.model, name, scene.trace),
+)

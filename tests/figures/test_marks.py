@@ -1,0 +1,104 @@
+"""Maps, curves and bars carry the numbers that they are given, of both runs."""
+
+import numpy as np
+import pytest
+
+from gptviz.both import Both
+from gptviz.figures.bars import bars
+from gptviz.figures.curves import curves
+from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.maps import Map, maps
+
+ROWS = ["one", "two", "three"]
+LABELS = ["The", "·cat", "<b>", "·cat"]
+RNG = np.random.default_rng(1)
+NOW, WAS = np.exp(RNG.normal(size=(2, 3, 4), scale=2))
+
+
+def drawn(scale, shown=CHANGED, cells=None):
+    cells = Both(NOW, WAS) if cells is None else cells
+    return maps([Map("size", cells, scale, "a size")], ROWS, LABELS, (1, 2), "light", shown)
+
+
+@pytest.mark.parametrize("scale", ["signed", "log", "size", "share", "weight"])
+def test_a_map_draws_what_is_shown_of_both_runs(scale):
+    log = np.log10 if scale in ("log", "size") else np.asarray
+    expected = {CHANGED: log(NOW), UNCHANGED: log(WAS), DIFFERENCE: log(NOW) - log(WAS)}
+    for shown, values in expected.items():
+        fig = drawn(scale, shown)
+        assert np.allclose(fig.data[0].z, values, atol=1e-6), shown
+        axis = fig.layout[fig.data[0].coloraxis]
+        low, high = axis.colorbar.tickvals[0], axis.colorbar.tickvals[-1]
+        assert (axis.cmin, axis.cmax) == (low, high) and low < high
+        if shown == DIFFERENCE or scale in ("signed", "log"):
+            assert low == -high and high >= np.abs(values).max() - 1e-9
+    assert drawn("log", DIFFERENCE).layout.coloraxis.colorbar.ticktext[1] == "as it was"
+
+
+def test_every_cell_knows_its_sentence():
+    fig = drawn("log", DIFFERENCE)
+    (grid,) = fig.data
+    assert np.allclose(grid.customdata[..., 1], WAS) and np.allclose(grid.customdata[..., 2], NOW)
+    assert (grid.customdata[..., 0] == np.arange(4)).all()
+    assert "position %{customdata[0]}):<br>a size %{customdata[1]" in grid.hovertemplate
+    assert "unchanged, %{customdata[2]:.3r} changed" in grid.hovertemplate
+    assert [fig.layout.xaxis.labelalias[x] for x in grid.x] == ["The", "·cat", "&lt;b&gt;", "·cat"]
+    (frame,) = [shape for shape in fig.layout.shapes if shape.type == "rect"]
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5)
+
+
+def test_a_map_of_nothing_or_of_gaps_can_be_drawn_and_one_that_does_not_fit_cannot():
+    for scale in ("signed", "log", "size", "share", "weight"):
+        assert np.isfinite(drawn(scale, cells=Both(np.zeros((3, 4)))).data[0].z).all()
+        gaps = np.where(np.arange(4) == 1, np.nan, NOW)
+        assert np.isnan(drawn(scale, cells=Both(gaps)).data[0].z[:, 1]).all()
+    with pytest.raises(ValueError, match=r"3 rows and 2 tokens do not fit \(3, 4\)"):
+        maps([Map("size", Both(NOW))], ROWS, LABELS[:2], None, "light")
+
+
+def test_of_many_tokens_some_positions_are_written():
+    cells = Both(np.ones((3, 300)))
+    axis = maps([Map("size", cells)] * 2, ROWS, ["x"] * 300, None, "light").layout.xaxis2
+    assert axis.ticktext[:2] == axis.tickvals[:2] == ("0", "32")
+
+
+def test_maps_of_one_scale_share_it_to_the_largest_of_all():
+    panels = [Map("a", Both(NOW)), Map("b", Both(100 * NOW))]
+    fig = maps(panels, ROWS, LABELS, None, "dark", joint=True)
+    assert [grid.coloraxis for grid in fig.data] == ["coloraxis"] * 2
+    assert fig.layout.coloraxis.cmax == pytest.approx(100 * NOW.max())
+    apart = maps(panels, ROWS, LABELS, None, "dark")
+    ends = [apart.layout[grid.coloraxis].cmax for grid in apart.data]
+    assert ends == pytest.approx([NOW.max(), 100 * NOW.max()])
+
+
+def test_curves_stand_over_their_names_and_the_unchanged_are_dashed():
+    lines = {"before": Both(NOW[:, 0], WAS[:, 0]), "after": Both(NOW[:, 1], WAS[:, 1])}
+    fig = curves(lines, ROWS, "light", "variance", at=1, log=True, rest=1.0)
+    named = {}
+    for trace in fig.data:
+        named.setdefault(trace.name, []).append(list(trace.y))
+    assert named == {
+        "before": [list(NOW[:, 0])],
+        "after": [list(NOW[:, 1])],
+        "unchanged": [list(WAS[:, 0]), list(WAS[:, 1])],
+    }
+    assert all((trace.line.dash == "dash") == (trace.name == "unchanged") for trace in fig.data)
+    assert sum(trace.showlegend is not False for trace in fig.data) == 1
+    assert fig.layout.yaxis.type == "log" and list(fig.layout.xaxis.ticktext) == ROWS
+    assert fig.layout.annotations[0].y == pytest.approx(np.log10(NOW[-1, 0]))  # a log axis places notes so
+    assert "two: variance before" in fig.data[1].hovertext[1]
+    assert not [t for t in curves({"a": Both(NOW[0])}, LABELS, "dark", "u").data if t.name == "unchanged"]
+
+
+@pytest.mark.parametrize("lying", [False, True])
+def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
+    values = Both(NOW[0], WAS[0])
+    fig = bars(values, LABELS, "light", "probability", at=2, lying=lying, rests=[(1.0, "even")])
+    main, ghost = fig.data
+    assert np.array_equal(main.x if lying else main.y, NOW[0])
+    assert np.array_equal(ghost.x if lying else ghost.y, WAS[0]) and ghost.name == "unchanged"
+    assert main.hovertext[2].startswith("&lt;b&gt;: probability")
+    assert ghost.hovertext[0].endswith("(unchanged)") and len(set(main.marker.color)) == 2
+    alone = bars(Both(NOW[0]), LABELS, "light", "size", colors="#123456", says=Both(["a"] * 4))
+    assert len(alone.data) == 1 and list(alone.data[0].hovertext) == ["a"] * 4

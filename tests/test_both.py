@@ -1,0 +1,35 @@
+"""Both: what is asked of it is asked of each run, and a sentence has both numbers where they differ."""
+
+import numpy as np
+import pytest
+
+from gptviz.both import Both
+
+
+def test_a_sentence_has_both_numbers_only_where_they_differ_as_written():
+    assert f"{Both(0.98765)}" == "0.988" and f"{Both(0.98765, 1.0234):.2}" == "0.99 (unchanged 1.02)"
+    assert f"{Both(0.25, 0.5):%}" == "25 % (unchanged 50 %)"
+    assert f"{Both(0.12345, 0.12346):3}" == "0.123"  # another number, written alike
+    assert f"{Both('a', 'b')}" == "a (unchanged b)" and f"{Both('a', 'a')}" == "a"
+
+
+def test_functions_are_mapped_over_both():
+    both = Both(np.arange(3.0), np.ones(3))
+    assert both.map(lambda x: float(x.sum())) == Both(3.0, 3.0)
+    assert Both(2.0).map(lambda x: x + 1) == Both(3.0) and Both(2.0).all == (2.0,)
+    assert Both(2.0, 1.0).all == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "now, was, moved",
+    [
+        (1.0, None, False),
+        (1.0, 1.0 + 1e-7, False),
+        (np.array([1.0, np.nan]), np.array([1.0, np.nan]), False),
+        (np.ones(3), np.ones(4), True),
+        ("a", "b", True),
+        (1.0, 1.1, True),
+    ],
+)
+def test_rounding_is_no_change(now, was, moved):
+    assert Both(now, was).moved == moved
