@@ -130,6 +130,12 @@ def term(number: str) -> str:
     return f"({number})" if number.startswith("−") else number
 
 
+def counted(count: int, thing: str) -> str:
+    """So many of a thing: "1 token", "1,200 tokens", "2 batches"."""
+    plural = f"{thing}{'es' if thing.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+    return f"{count:,} {thing if count == 1 else plural}"
+
+
 def duration(seconds: float) -> str:
     """About how long, in the two largest units."""
     whole = round(seconds)

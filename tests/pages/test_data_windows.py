@@ -9,8 +9,6 @@ import torch
 
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons import Windows
-from gptviz.lessons.windows import VERDICT
-from gptviz.ui.views.data_windows.snippet import batch
 from tests.lessons.test_windows import STRIDE_1, STRIDE_4
 from tests.specs import charts
 
@@ -51,7 +49,7 @@ def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     assert len(examples(at)) == 3
 
 
-def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini, capsys):
+def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini):
     query = {"text": TEXT, "dw_length": 8, "dw_window": 1, "edits": "z.4.3=zero,mlp_out.0@1=zero"}
     at = run_page("data_windows", **query)
     ids = mini.encode(TEXT)
@@ -61,20 +59,15 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini,
         found.append(logits.double().softmax(-1)[range(8), ids[2:10]].numpy())
     assert not np.allclose(*found, rtol=1e-2)
     for row, old, new in zip(examples(at), *found, strict=True):
-        assert [float(nats) for nats in row[4].split(" → ")] == pytest.approx(
-            [-np.log(old), -np.log(new)], rel=6e-3
-        )
-    assert any("One change is about a place" in caption.value for caption in at.caption)
+        told = [float(nats) for nats in re.findall(r"[\d.]+", row[4])]  # "6.13 (unchanged 5.2)"
+        assert told == pytest.approx([-np.log(new), -np.log(old)][: len(told)], rel=6e-3)
+    assert any("about a place of your text" in caption.value for caption in at.caption)
     at.session_state["numbers_examples"] = True
     at.run()
     frame = at.dataframe[0].value
     assert np.allclose(frame["unchanged probability"], found[0], rtol=1e-4)
     assert np.allclose(frame["probability"], found[1], rtol=1e-4)
     assert np.allclose(np.exp(-frame["unchanged loss"]), found[0], rtol=1e-4)
-    capsys.readouterr()
-    batch(mini.edited(*query["edits"].split(",")), TEXT, max_length=8, window=1)
-    said = capsys.readouterr().out
-    assert all(f"the window's loss: {-np.log(p).mean():.4f}" in said for p in found)
 
 
 def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
@@ -105,15 +98,18 @@ def test_impossible_sizes_of_a_link_become_possible(run_page):
     assert len(printed(at)[0]) == 1  # the longest window there is
 
 
-@pytest.mark.parametrize(("text", "window"), [(TEXT, 1), (None, 3), ("Seven green parrots", 0)])
-def test_in_code_is_the_same_picture(mini, text, window, capsys):
-    picture = batch(mini, text, max_length=4, stride=2, batch_size=3, window=window)
-    windows = Windows(tuple(mini.encode(chapter() if text is None else text)), 4, 2, 3)
-    for part, expected in zip(picture, windows.batch(window // 3), strict=True):
-        assert torch.equal(part, expected)
-    out = capsys.readouterr().out
-    assert len(re.findall("-->", out)) == 4 and out.count("probability") == 4
-
-
-def test_in_code_with_the_books_tokenizer(mini):
-    assert [part.tolist() for part in batch(mini, VERDICT, encoding="gpt2")] == STRIDE_1
+@pytest.mark.parametrize(("source", "edits"), [("prompt", "z.4.3=zero"), ("chapter", ""), ("book", "")])
+def test_in_code_prints_the_examples_and_the_windows_loss(run_page, mini, source, edits, capsys):
+    at = run_page("data_windows", text=TEXT, dw_text=source, dw_window=3, dw_stride=2, edits=edits)
+    at.session_state["in_code"] = True
+    at.run()
+    given: dict = {}
+    exec(at.code[-1].value, given)
+    printed = capsys.readouterr().out.splitlines()
+    inputs, targets = (part.tolist() for part in given["windows"].dataset[3])
+    assert printed[3] == f"{tuple(inputs)} --> {targets[3]}"
+    lms = [] if source == "book" else [mini, mini.edited(edits)] if edits else [mini]
+    logits = [lm.trace(inputs[: i + 1]).logits() for lm in lms for i in range(4)]
+    nats = [-one.double().log_softmax(-1)[targets[i % 4]].item() for i, one in enumerate(logits)]
+    expected = [np.mean(nats[i : i + 4]) for i in range(0, len(nats), 4)]
+    assert [float(line) for line in printed[4:]] == pytest.approx(expected, rel=1e-4)

@@ -1,7 +1,281 @@
-"""How a text becomes training examples: windows that slide over it, and their batches."""
+"""Windows that slide over a text: inputs, targets, batches, and the examples in each window."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.losses import losses
+from gptviz.analysis.tokens import chapter
+from gptviz.both import Both
+from gptviz.digits import fixed
+from gptviz.engine.trace import tokens_of
+from gptviz.figures.next_token import loss_text, probability_text
+from gptviz.figures.windows import times_target
+from gptviz.lessons.windows import VERDICT, Windows, examples
+from gptviz.tokenizer import get_encoding, show_token
+from gptviz.training.datasets import GPTDatasetV1
+from gptviz.ui import sheet
+from gptviz.ui.components.windows import draw_windows
+from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
-from gptviz.ui.views.data_windows import view
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.words import counted
 
-scene = page("Data windows", params=view.PARAMS)
-view.draw(scene)
+SOURCE = Param("dw_text", str, "prompt", if_there)
+LENGTH = Param("dw_length", int, 4, between)
+STRIDE = Param("dw_stride", int, 1, between)
+BATCH = Param("dw_batch", int, 8, between)
+DROP = Param("dw_drop", bool, True)
+WINDOW = Param("dw_window", int, 0, between)
+SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The book's sentence"}
+LISTED, WRITTEN = 16, 12  # examples in the table, and tokens of a context there: its end matters most
+
+scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW))
+st.html(STYLE)
+above = st.container()
+
+
+def size(param: Param[int], label: str, largest: int, help: str) -> int:
+    param.within((1, largest))
+    given = {"min_value": 1, "max_value": largest, "step": 1, "help": help, "width": 130}
+    chosen = param.widget(st.number_input, label, **given)
+    return param.default if chosen is None else int(chosen)
+
+
+# ---- which text, and how it is cut ----
+
+own, story = scene.lm.config, scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
+offered = [name for name in SOURCES if name != "chapter" or max(story) < own.vocab_size]
+SOURCE.within(offered)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
+    source = SOURCE.widget(
+        st.segmented_control, "Text", options=offered, format_func=SOURCES.__getitem__, required=True
+    )
+    encoding = (
+        get_encoding("gpt2") if source == "book" else scene.lm.tokenizer
+    )  # the book's, of its chapter 2
+    ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
+    length = size(LENGTH, "max_length", max(1, min(1024, len(ids) - 1)), "How many tokens a window holds.")
+    stride = size(STRIDE, "stride", 1024, "How many tokens further on the next one begins.")
+    batch_size = size(BATCH, "batch_size", 64, "How many windows are learned from at once.")
+    drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
+windows = Windows(ids, length, stride, batch_size, drop)
+count, tokens = len(windows), counted(length, "token")
+
+
+def labels(positions: Sequence[int]) -> list[str]:
+    return [show_token(token.raw) for token in tokens_of(encoding, [ids[p] for p in positions])]
+
+
+with above:
+    if not count:
+        prose(
+            f"The text has {counted(len(ids), 'token')}: too few for a window of {tokens}, whose last input "
+            "needs a target, too. Type a longer text, or take the chapter."
+        )
+    else:
+        further = f", {counted(stride, 'token')} further each time: **{count:,} windows**, a row each"
+        prose(
+            f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
+            f"{further * (count > 1)}. Its **targets** are the same tokens, one place further right: the "
+            "text itself gives the answers, and nobody has to write them down.",
+            "token",
+        )
+        WINDOW.within((0, count - 1))
+
+
+# ---- what moves with the window ----
+
+
+def overlap() -> str:
+    """What neighbours share, and how the windows fill the batches."""
+    shared, last, never = windows.shared, count % batch_size, windows.never_target()
+    neighbours = (
+        f"Neighbours share {shared} of their {tokens}: a token is in up to {-(-length // stride)} windows."
+        if shared > 0
+        else f"The stride is larger than the window: between two, {counted(-shared, 'token')} are no input."
+        if shared < 0
+        else "The stride is as large as the window: no token is an input twice, as is usual in training."
+    )
+    full = f"{count:,} windows are {counted(count // batch_size, 'batch')} of {batch_size}"
+    left = f"{full} and {last} more; `drop_last` leaves these out, so that all batches are equally large."
+    asked = f"{counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never to be predicted."
+    return " ".join(
+        (
+            neighbours * (count > 1),
+            f"{full} exactly." if not last else left if drop else f"{full} and one of the {last} left over.",
+            asked if never else "Every token but the first is a target at least once.",
+        )
+    )
+
+
+def reading(window: int) -> Scene | None:
+    """The page's model before a window's inputs, None if it cannot read them.
+
+    With those of its changes that are not tied to a place of the prompt.
+    """
+    if source == "book" or length > scene.lm.config.context_length:
+        return None
+    edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
+    run = Run(scene.key, tuple(windows.dataset[window][0].tolist()), edits)
+    return replace(scene, run=run, other=run.plain if edits else None)
+
+
+def found(window: int) -> Both[pd.DataFrame] | None:
+    """What the model loses at each target of a window."""
+    read, last = reading(window), int(windows.dataset[window][1][-1])
+    return (
+        None
+        if read is None
+        else sheet.of(read, losses, last).map(lambda one: one.iloc[1:].reset_index(drop=True))
+    )
+
+
+def slide() -> None:
+    """The window under the slider, its batch and its examples."""
+    window = WINDOW.value
+    if count > 1:
+        window = WINDOW.widget(st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1)
+    batch = window // batch_size
+    members = windows.members(batch)
+    starts = [(i, windows.dataset.starts[i]) for i in members]
+    title = f"Windows of {length} tokens, {stride} apart; targets of window {window}"
+    draw_windows(
+        labels(range(starts[0][1], starts[-1][1] + length + 1)),
+        starts[0][1],
+        starts,
+        length,
+        window,
+        scene.mode,
+        WINDOW.set,
+        dropped=windows.used,
+        saved=scene.saved("data_windows", title, f"window{window}"),
+    )
+    prose(overlap())
+
+    which = f"windows {members[0]} to {members[-1]}" if len(members) > 1 else f"window {members[0]}"
+    dropped = f"The batch that is dropped: {which}, {len(members)} of {batch_size}"
+    st.subheader(dropped if batch >= windows.n_batches else f"Batch {batch}: {which}", anchor=False)
+    for column, name, tensor in zip(st.columns(2), ("Input", "Target"), windows.batch(batch), strict=True):
+        with column:
+            st.markdown(f"**{name}**, {tensor.shape[0]} × {tensor.shape[1]}")
+            printed = str(tensor)
+            st.code(printed, language=None, height=330 if printed.count("\n") >= 12 else "content")
+    if source == "book" and (length, batch_size, batch) == (4, 8, 0) and stride in (1, 4):
+        st.caption("These are the numbers that the book prints for its text, token by token.")
+    else:
+        st.caption(f"Token ids of the tokenizer `{encoding.name}`, as PyTorch prints them: a row per window.")
+
+    st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
+    told = found(window)
+    said = (
+        f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
+        "mask hides what comes later, so one pass predicts after the first token, after the first two, and "
+        "so on, and learns from all of them. "
+    )
+    if told is not None:
+        mean = told.map(lambda one: loss_text(float(one["nats"].mean()))[0])
+        said += (
+            f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
+        )
+    prose(said, "causal mask")
+    left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
+    if told is not None and left_out:
+        st.caption(
+            f"{counted(left_out, 'change')} of yours {'is' if left_out == 1 else 'are'} about a place of "
+            "your text, and not made here, where the model reads a window of it."
+        )
+    start = windows.dataset.starts[window]
+    shown = labels(range(start, start + length + 1))
+    rows = []
+    for i, target in enumerate(shown[1 : LISTED + 1]):
+        seen = "… " * (i + 1 > WRITTEN) + " ".join(shown[: i + 1][-WRITTEN:])
+        cells: list[Cell | str] = [number(str(i)), Cell(seen, "code"), Cell(f"→ {target}", "code")]
+        if told is not None:
+            one = told.map(lambda one, i=i: one.iloc[i])  # type: ignore[misc]
+            chance = one.map(lambda row: probability_text(float(row["probability"])))
+            cells += [number(f"{chance}"), number(f"{one.map(lambda row: float(row['nats']))}")]
+        rows.append(Row(cells))
+    head = ["#example", "what the model may look at", "what comes next"]
+    st.html(table("examples", head + ["#probability", "#loss, −ln"] * (told is not None), rows))
+    if length > LISTED:
+        st.caption(f"The first {LISTED} of {length}; all are in *In numbers*.")
+
+
+def in_window(window: int) -> Both[pd.DataFrame]:
+    """The examples of a window, a row per target."""
+    inputs, targets = (part.tolist() for part in windows.dataset[window])
+    frame = pd.DataFrame(
+        [(i, " ".join(map(str, seen)), came) for i, (seen, came) in enumerate(examples(inputs, targets))],
+        columns=["example", "context", "target"],
+    )
+    start = windows.dataset.starts[window] + 1
+    frame["token"] = labels(range(start, start + length))
+    told = found(window)
+    if told is None:
+        return Both(frame)
+    return told.map(lambda one: frame.join(one[["probability", "nats"]].rename(columns={"nats": "loss"})))
+
+
+def program() -> str:
+    """The text's ids, its windows, and what the model loses on the selected one, in Python."""
+    window = min(WINDOW.value, max(0, count - 1))
+    read = reading(window) if count else None
+    given = {
+        "prompt": f"lm.encode({scene.text!r}, special_tokens={scene.special})[: lm.config.context_length]",
+        "chapter": "lm.encode(chapter())",
+        "book": "get_encoding('gpt2').encode(VERDICT)",
+    }[source]
+    lines = f"""\
+import gptviz
+from gptviz.analysis.losses import losses
+from gptviz.analysis.tokens import chapter
+from gptviz.lessons.windows import VERDICT, Windows, examples
+from gptviz.tokenizer import get_encoding
+
+lm = {(read or scene).load}
+windows = Windows(tuple({given}), {length}, {stride}, {batch_size}, drop_last={drop})
+picture = windows.table()
+"""
+    if count:
+        lines += f"""\
+inputs, targets = (part.tolist() for part in windows.dataset[{window}])
+for context, target in examples(inputs, targets):
+    print(context, "-->", target)
+"""
+    for lm in ("lm.plain", "lm")[0 if read and read.other else 1 :] if read else ():
+        lines += f"""print(losses({lm}, {lm}.trace(inputs, keep=["final"]), targets[-1])["nats"].mean())\n"""
+    return lines
+
+
+@st.fragment
+def rest() -> None:
+    """All that the slider moves: what is drawn, and what opens on demand."""
+    if count:
+        slide()
+    box = st.expander(
+        "How often is each token asked for?", icon=":material/equalizer:", on_change="rerun", key="dw_times"
+    )
+    if box.open and count:
+        with box:
+            times = windows.times_target()
+            st.markdown(
+                f"In one go through the text a token is a target {fixed(float(times[1:].mean()), 2)} times "
+                f"on average, at most {times.max()} times. The first never is: nothing stands before it."
+            )
+            alt = f"How often each of {len(ids)} tokens is a target"
+            scene.chart(times_target(times, scene.mode), key="data_windows_times", alt=alt)
+    caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
+    in_numbers(windows.table, "windows", caption, "the windows")
+    if count:
+        sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
+    in_code([GPTDatasetV1.__init__, GPTDatasetV1.window, Windows.loader, examples, losses], program())
+
+
+rest()
