@@ -72,6 +72,14 @@ def measured(run: Run) -> Measured:
 
 
 @per_run
+def previous_shares(run: Run) -> np.ndarray:
+    """(n_layers, H): what each head gives the token just before, on average; 0 where there is none."""
+    scores = _scores(runs.model(run), run)
+    blocks = runs.get(run, (), (scores,)).reduced(scores.name)
+    return np.nan_to_num(np.stack([block[:, SHARES.index("previous")].numpy() for block in blocks]))
+
+
+@per_run
 def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     """One PNG of all heads without gaps, and how many pixels a head has across."""
     return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)

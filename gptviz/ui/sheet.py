@@ -222,12 +222,12 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
         if first == ["lm", "t"]:
             assert isinstance(scene, Scene)
             heads.append(trace)
-            lines.append(f"{trace} = {lm}.trace({_read(scene)}, keep={sites_of(numbers, *args)!r})")
+            lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={sites_of(numbers, *args)!r})")
         lines.append(f"{name} = {numbers.__name__}({', '.join([*heads, *given])})")
     return "\n".join(lines) + "\n"
 
 
-def _read(scene: Scene) -> str:
+def read(scene: Scene) -> str:
     """The prompt as `LanguageModel.trace` takes it: the text, or the ids of what fits."""
     special = ", special_tokens=True" if scene.special else ""
     if scene.truncated:

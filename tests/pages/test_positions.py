@@ -9,7 +9,6 @@ import torch
 
 from gptviz import Edit
 from gptviz.lessons import positions as lesson
-from gptviz.ui.views.positions.snippet import position_rows
 from tests.specs import charts
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -104,11 +103,16 @@ def test_one_token_a_full_context_and_what_is_no_english(run_page, text):
 
 
 @pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "rope", "none"])
-def test_in_code_is_the_same_picture(mini, scheme, capsys):
-    rows = position_rows(mini, TEXT, scheme=scheme, distance=3)
+def test_in_code_is_the_same_picture_and_the_changed_pass(run_page, mini, scheme, capsys):
+    at = run_page("positions", text=TEXT, pos_scheme=scheme, pos_what="zero", token=4)
+    at.session_state["in_code"] = True
+    at.run()
+    given: dict = {}
+    exec(at.code[-1].value, given)
     expected = np.zeros((256, 256)) if scheme == "none" else rows_by_hand(mini, scheme)
-    assert np.allclose(rows.numpy(), expected, atol=1e-6)
-    assert capsys.readouterr().out.count("previous token") == 2
+    assert np.allclose(given["picture"].numpy(), expected, atol=1e-6)
+    changed = mini.trace(TEXT, edits=[Edit.parse("pos_emb=zero")]).next_tokens(k=5, position=4)
+    assert capsys.readouterr().out == f"{changed}\n"
 
 
 def test_the_apps_changes_are_in_both_passes(run_page, mini):

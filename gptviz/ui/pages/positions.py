@@ -1,7 +1,359 @@
-"""How a model knows where a token stands: learned rows, sines, rotations, or nothing."""
+"""How a model knows where a token stands: learned rows, sines, rotations, or nothing; and what if not."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz import Edit, GPTModel, LanguageModel
+from gptviz.analysis.embeddings import shared_scale
+from gptviz.analysis.losses import losses
+from gptviz.analysis.moved import pattern_moved
+from gptviz.analysis.positions import SCHEMES, compared, pair_scores, position_rows, products
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both, alike
+from gptviz.digits import fixed, significant
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
+from gptviz.figures import positions as figures
+from gptviz.figures.next_token import loss_text, probability_text
+from gptviz.lessons import positions as lesson
+from gptviz.ui import heads, sheet
+from gptviz.ui.components.matrix import attention_panel, matrix
+from gptviz.ui.runs import Keep
+from gptviz.ui.shell import changes
+from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
-from gptviz.ui.views.positions import shuffle, view
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.views.block import block_and_head_inputs
+from gptviz.ui.words import as_code, counted, show_id
 
-scene = page("Positions", keep=shuffle.keep, params=view.PARAMS)
-view.draw(scene)
+SCHEME = Param("pos_scheme", str, "learned", if_there)
+DISTANCE = Param("pos_distance", int, 3, between)
+AT = Param("pos_at", int, 8, between)
+WHAT = Param("pos_what", str, "shuffle", if_there)
+SEED = Param("pos_seed", int, 1, between)
+WHAT_IF = {"shuffle": "Shuffled", "mean": "All the same", "zero": "None"}
+
+MOST_ROWS, MOST_COLUMNS = 128, 256  # of the picture; the numbers are of all
+DIALS = 4  # pairs of dimensions that are drawn as arrows
+LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
+FIRST = 5  # tokens of each prediction that are listed
+
+
+def keep(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What the page's pass gives: nothing but what is measured of the heads."""
+    return (), (heads.scores_of(tokens),)
+
+
+scene = page("Positions", keep=keep, params=(SCHEME, DISTANCE, AT, WHAT, SEED))
+st.html(STYLE)
+config, position, label = scene.lm.config, scene.position, as_code(scene.label)
+count = config.context_length
+DISTANCE.within((0, count - 1))
+
+# ---- one scheme ----
+
+above = st.container()
+SCHEME.within(SCHEMES)
+scheme = SCHEME.widget(
+    st.segmented_control,
+    "Positions",
+    options=list(SCHEMES),
+    format_func=SCHEMES.__getitem__,
+    required=True,
+    label_visibility="collapsed",
+)
+rows, by_distance = position_rows(scene.lm, scheme), products(scene.lm, scheme)
+size, distance = rows.shape[1], DISTANCE.value
+apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distance]
+same = (
+    f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: only "
+)
+same += "the distance counts, and the band is as thin as the line."
+slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
+sentences = {
+    "learned": f"**A row per position, learned in training.** This model has {count:,} rows of {size} "
+    "numbers; row 7 is added to whatever token stands at position 7. Nothing says that 7 comes after 6: two "
+    f"rows {apart} have a dot product of {significant(product['mean'])} on average, but from "
+    f"{significant(product['least'])} to {significant(product['most'])}, depending on where they stand (the "
+    "band).",
+    "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
+    f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
+    "rope": "**Nothing is added: in every head the queries and keys are turned**, pair by pair, farther the "
+    f"later they stand. The picture is what each position makes of (1, 0, 1, 0, …), for a head's {size} "
+    f"dimensions. {same}",
+    "none": "**No positions at all.** In the first block a token has the same query and key wherever it "
+    "stands. What is left is the causal mask: it hides what comes later, so *before* is known, but not *how "
+    "far*.",
+}
+with above:
+    prose(sentences[scheme], "position", "dot product", "causal mask", "head", "query", "key")
+
+step = -(-size // MOST_COLUMNS)
+dimensions = [i for i in range(size) if (i // 2) % step == 0]  # pairs, evenly spread
+cells = rows[:MOST_ROWS, dimensions].numpy()
+left, right = st.columns(2, gap="medium")
+with left:
+    limit = shared_scale(cells, share=0.98).limit
+    alt = f"{SCHEMES[scheme]}: {len(cells)} positions, a row each; line at the selected one"
+    fig = figures.position_rows(cells, dimensions, limit, position, scene.mode)
+    scene.chart(fig, key="position_rows", alt=alt, which=(scheme,))
+    parts = [f"the first {len(cells):,} of {count:,} positions"] * (len(cells) < count)
+    parts += [f"{len(dimensions):,} of {size:,} dimensions, in pairs evenly spread"] * (
+        len(dimensions) < size
+    )
+    if parts:
+        st.caption(f"The picture shows {' and '.join(parts)}; the curve is of all.")
+with right:
+    alt = f"{SCHEMES[scheme]}: the dot product of two rows by how far apart they stand"
+    fig = figures.by_distance(by_distance, distance, scene.mode)
+    scene.chart(fig, key="position_distance", alt=alt, which=(scheme,))
+if scheme == "sinusoidal" and size % 2 == 0:
+    moved = rows[: count - distance] @ lesson.shift_matrix(distance, size).T
+    error = float((moved - rows[distance:]).abs().max())
+    prose(
+        f"So {counted(distance, 'step')} further is one {size} × {size} matrix, the same everywhere: M · "
+        f"p(pos) = p(pos + {distance}). Over all positions the two sides differ by at most "
+        f"{significant(error, 2)}: rounding."
+    )
+
+# ---- a pair that moves ----
+
+st.subheader("A pair of tokens moves along the text", anchor=False)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    limits = {"min_value": 0, "max_value": count - 1, "step": 1, "width": 130}
+    picked = DISTANCE.widget(st.number_input, "Tokens apart", **limits)
+    distance = distance if picked is None else int(picked)
+    at = distance
+    if distance < count - 1:
+        AT.within((distance, count - 1))
+        limits = {"min_value": distance, "max_value": count - 1, "step": 1}
+        at = int(AT.widget(st.slider, "Position of the query", **limits) or distance)
+prose("**RoPE, as arrows.** In four pairs of a head's dimensions, the slowest on the right:")
+head_size = lesson.even_part(config.emb_dim // config.n_heads)
+speeds = lesson.frequencies(head_size).tolist()
+pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
+halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
+for i, (column, half) in enumerate(zip(st.columns(len(halves)), halves, strict=True)):
+    with column:  # two charts: side by side they would be too small on a phone
+        alt = (
+            f"RoPE: a query at position {at}, a key at {at - distance}; pairs {' and '.join(map(str, half))}"
+        )
+        fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
+        scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
+turned = lesson.rotations(count, head_size)
+prose(
+    f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and the angle "
+    f"between them stays, **{distance}** times the pair's speed. The dot product of the two is the sum of "
+    f"the cosines of these angles over all {len(speeds)} pairs: "
+    f"**{fixed(float(turned[at] @ turned[at - distance]), 3)}**."
+)
+
+shares = heads.previous_shares(scene.run)  # (n_layers, H): what each head gives the token just before
+BLOCK.within(config.n_layers)
+HEAD.within(config.n_heads)
+first_head = int(shares[0].argmax()) if HEAD.value is None else HEAD.value
+before = scene.tokens[max(0, position - 1)]
+pair = (scene.tokens[position].id, before.id, first_head, distance)
+scores = pair_scores(scene.lm, *pair)
+by = compared(scene.lm, scores)
+moves = dict(zip(by["scheme"], by["score changes"], strict=True))
+other_label = scene.labels[before.position]
+prose(
+    f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
+    f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
+    f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
+    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
+    + (
+        f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance and "
+        "nothing else. "
+        if "RoPE" in moves
+        else ""
+    )
+    + "Without positions it stays, too, but at every distance. (Only the learned rows are what this model "
+    "was trained with; the others show the scheme, not what a model would learn with it.)",
+    "query",
+    "key",
+)
+alt = f"The score of {scene.label} for {other_label}, {distance} before it, at every place of the text"
+scene.chart(figures.scores_along(scores, at, scene.mode), key="position_scores", alt=alt)
+lines = [
+    Row([row[0], *(number(significant(float(v))) for v in row[1:])]) for row in by.itertuples(index=False)
+]
+st.html(table("schemes", ["", *(f"#{name}" for name in by.columns[1:])], lines))
+st.caption(
+    "Dot products of two rows by themselves, and the score of the pair of tokens above. *Changes* is the "
+    "largest minus the smallest over all places at one distance: 0 where only the distance counts."
+)
+if scene.other is not None:
+    st.caption(
+        "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
+    )
+
+# ---- the model with other positions: a pass with an edit, beside the one without it ----
+
+st.subheader("What if the model's own positions were changed?", anchor=False)
+WHAT.within(WHAT_IF)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    what = WHAT.widget(
+        st.segmented_control,
+        "Its positions",
+        options=list(WHAT_IF),
+        format_func=WHAT_IF.__getitem__,
+        required=True,
+    )
+    SEED.within((0, 999))
+    if what == "shuffle":
+        limits = {"min_value": 0, "max_value": 999, "step": 1, "width": 110}
+        SEED.widget(st.number_input, "Order", help="Another number is another random order.", **limits)
+    edit = Edit("pos_emb", value=f"shuffle{SEED.value}" if what == "shuffle" else what)
+    block = int(shares.max(axis=1).argmax()) if BLOCK.value is None else BLOCK.value
+    head = int(shares[block].argmax()) if HEAD.value is None else HEAD.value
+    block_and_head_inputs(config, block, head)
+    st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
+# where something is changed for the whole app, both passes have it: this page's edit comes after
+changed = replace(scene, run=scene.run.edited(edit), other=None)
+
+
+def attention(one: Scene) -> torch.Tensor:
+    return one.get((("attn", block),))["attn", block][head]  # (T, T)
+
+
+def following(one: Scene) -> np.ndarray:
+    """(V,): the probability of every token after the selected one."""
+    return torch.softmax(one.get(()).logits(position).double(), dim=-1).numpy()
+
+
+own, now = following(scene), following(changed)
+best, best_now = int(own.argmax()), int(now.argmax())
+named = show_id(scene.lm, best)
+unchanged = None if scene.other is None else following(scene.unchanged)
+if unchanged is not None:
+    first = int(unchanged.argmax())
+    said = (
+        "Both passes have what is changed above in them, and the second has other positions, too. "
+        f"Unchanged, the model says {as_code(show_id(scene.lm, first))} after {label} with "
+        f"{probability_text(unchanged[first])}; with what is changed above, with "
+        f"{probability_text(own[first])}."
+    )
+    if any(made.site == "pos_emb" for made in scene.run.edits):
+        said += " Positions are changed above already: this is done to what stands there now."
+    prose(said)
+said = {
+    "shuffle": "Each position has another one's row, in a random order; the tokens stay where they are. ",
+    "mean": "Every position has the mean of this text's rows: all are alike. ",
+    "zero": "Nothing is added to the tokens. ",
+}[what]
+patterns = [attention(scene), attention(changed)]
+if len(scene.tokens) > 1:
+    had, has = (100 * float(one.diagonal(-1).mean()) for one in patterns)  # from position 1 on, as `moved`
+    moved_share = 100 * pattern_moved(*patterns)
+    said += (
+        f"In block {block}, **{fixed(moved_share, 0)} %** of the attention of head {head} goes elsewhere, on "
+        f"average over all tokens but the first: the token just before gets {fixed(has, 0)} % of it, and had "
+        f"{fixed(had, 0)} %."
+    )
+else:
+    said += "The only token can look at nothing but itself, whatever its position."
+said += (
+    f" After {label} the model said {as_code(named)} with {fixed(100 * own[best], 1)} %; it now has "
+    f"{fixed(100 * now[best], 1)} %, and "
+    + ("is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first.")
+)
+if 1 < len(scene.tokens) <= LOSS_TOKENS:
+    was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
+    said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
+if alike(own, now):
+    said += " With other positions the prediction is the same as without them."
+prose(said, "attention", "token")
+
+
+titles = (
+    "As the model is" if scene.other is None else "With what is changed above",
+    f"Its positions: {WHAT_IF[what].lower()}",
+)
+for column, name, title, one, weights in zip(
+    st.columns(2, gap="medium"), ("own", "changed"), titles, (scene, changed), patterns, strict=True
+):
+    with column:
+        st.markdown(f"**{title}**")
+        saved = one.saved(
+            f"positions_{name}",
+            f"{title}: attention of block {block}, head {head}",
+            f"block{block}",
+            f"head{head}",
+        )
+        panels, arrays = [attention_panel(title)], {"weights": weights.numpy()}
+        matrix(
+            f"positions_{name}",
+            panels,
+            arrays,
+            scene.labels,
+            position,
+            None,
+            scene.mode,
+            scene.pick,
+            saved=saved,
+        )
+
+columns = {"as it is" if unchanged is None else "changed above": own, WHAT_IF[what].lower(): now}
+columns = columns if unchanged is None else {"unchanged": unchanged} | columns
+ids = dict.fromkeys(int(i) for one in columns.values() for i in np.argsort(-one, kind="stable")[:FIRST])
+lines = [
+    Row([Cell(show_id(scene.lm, i), "code"), *(number(probability_text(one[i])) for one in columns.values())])
+    for i in ids
+]
+st.html(table("predictions", ["token", *(f"#{name}" for name in columns)], lines))
+
+# ---- details ----
+
+
+def all_products() -> pd.DataFrame:
+    return pd.concat(
+        [products(scene.lm, s).assign(scheme=name) for s, name in SCHEMES.items()], ignore_index=True
+    )
+
+
+def all_losses() -> Both[pd.DataFrame]:
+    new = sheet.of(changed, losses).now["nats"]
+    more = {"loss, changed": new, "edit": str(edit)}
+    return sheet.of(scene, losses).map(
+        lambda one: pd.DataFrame(
+            {"position": one["position"], "token": scene.labels, "loss": one["nats"]} | more
+        )
+    )
+
+
+in_numbers(all_products, "position_products", what="dot products by distance")
+in_numbers(
+    lambda: pair_scores(scene.lm, *pair).reset_index(),
+    "position_scores",
+    "The score of the selected token's query for the token before it, at every place.",
+    "a pair along the text",
+)
+caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
+sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
+program = sheet.program(scene, position_rows, scheme) + (
+    f"\nlm = lm.edited({str(edit)!r})\n"
+    f"print(lm.trace({sheet.read(scene)}, keep=()).next_tokens(k={FIRST}, position={position}))\n"
+)
+in_code(
+    [
+        GPTModel.final_hidden,
+        lesson.sinusoidal.__wrapped__,
+        lesson.rotate,
+        position_rows,
+        products,
+        Edit.apply,
+    ],
+    program,
+    run=lambda: run_first_block(scene.lm, scene.run.ids),
+)

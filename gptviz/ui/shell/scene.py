@@ -149,6 +149,10 @@ class Scene(Frame):
         """Select a token; for callbacks, so that the next run shows it."""
         state.change(token=max(0, min(position, len(self.tokens) - 1)))
 
+    def pick(self, query: int | None, key: int | None) -> None:
+        """Select the token that a click on a matrix names: the query's, or else the key's."""
+        self.select(query if query is not None else key or 0)
+
     def append(self, token_id: int) -> None:
         """Extend the prompt by a token's text; for callbacks."""
         refusal = prompt.append(self.lm, list(self.tokens), token_id)
