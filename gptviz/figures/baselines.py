@@ -1,20 +1,16 @@
-"""Bigrams as heatmaps and bars, losses over the steps of a training, and models on one scale.
-
-Shapes: K characters that are shown, S steps.
-"""
+"""Bigrams as a heatmap, losses over the steps of a training, and models on one scale."""
 
 import html
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats
-from gptviz.figures.marks import SHARES, across, frame, line, upright
+from gptviz.figures.marks import across, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 DEEPEST = 0.5  # the probability that has the last colour: few pairs have more
@@ -22,9 +18,9 @@ LEGEND = {"x": 1, "xanchor": "right", "y": 1, "itemclick": False, "itemdoublecli
 
 
 def pair_table(
-    probabilities: Floats, counts: NDArray[np.integer] | None, labels: Sequence[str], row: int, mode: Mode
+    probabilities: Floats, counts: NDArray[np.integer] | None, labels: Sequence[str], mode: Mode
 ) -> Figure:
-    """P(next | this), (K, K): a row the character that stands there, a column the next; `row` is framed.
+    """P(next | this), (K, K): a row per character that stands there, a column per next one.
 
     With `counts` (K, K) a hover says how often, too.
     """
@@ -57,91 +53,8 @@ def pair_table(
     layout = {
         "xaxis": axis | {"title": {"text": "the next character"}, "side": "top"},
         "yaxis": axis | {"title": {"text": "after this one"}, "range": [size - 0.5, -0.5]},
-        "shapes": [frame((-0.5, size - 0.5), (row - 0.5, row + 0.5), line(palette(mode).accent, 2))],
     }
     return figure([cells], layout, mode, height=90 + 14 * max(size, 12), t=8)
-
-
-def falling_loss(losses: Floats, step: int, floor: float, blind: float, mode: Mode) -> Figure:
-    """A loss in nats before the first of S - 1 steps and after each, down to the least that there is.
-
-    Steps are counted logarithmically, from 1: at first most happens. `step` is the one that is shown.
-    """
-    colors, steps = palette(mode), np.arange(len(losses))
-    curve = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": steps + 1,
-        "y": losses.astype(np.float32),
-        "customdata": steps,
-        "line": line(colors.accent, 3),
-        "hovertemplate": "after %{customdata} steps: %{y:.3f} nats<extra></extra>",
-    }
-    here = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [step + 1],
-        "y": [float(losses[step])],
-        "marker": {"color": colors.accent, "size": 13},
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    low, high = min(floor, float(losses.min())), max(blind, float(losses.max()))
-    room = (high - low) * 0.1
-    ticks = [t for t in (0, 1, 3, 10, 30, 100, 400) if t < len(losses)]
-    layout = {
-        "xaxis": {"type": "log", "tickvals": [t + 1 for t in ticks], "ticktext": [str(t) for t in ticks]}
-        | {"title": {"text": "steps of training"}, "fixedrange": True},
-        "yaxis": {"title": {"text": "loss, nats a character"}, "fixedrange": True}
-        | {"range": [low - room, high + room]},
-        "shapes": [
-            across(floor, line(colors.value, 2, "dash")),
-            across(blind, line(colors.quiet, 2, "dash")),
-        ],
-        "annotations": [
-            _beside(f"the counts' own loss: {significant(floor, 4)}", floor, colors.value, below=True),
-            _beside(f"a blind guess: {significant(blind, 4)}", blind, colors.quiet, below=False),
-        ],
-    }
-    return figure([curve, here], layout, mode, height=330)
-
-
-def _beside(text: str, y: float, color: str, below: bool) -> dict[str, Any]:
-    """Words at a level's right end, under it or on it."""
-    return {"text": text, "x": 1, "xref": "paper", "xanchor": "right", "font": {"color": color}} | {
-        "y": y,
-        "yanchor": "top" if below else "bottom",
-    }
-
-
-def next_bars(labels: Sequence[str], counted: Floats, learnt: Floats, mode: Mode) -> Figure:
-    """The likeliest characters after one, (n,): what was counted, and what the network says at this step."""
-    colors, shown = palette(mode), [html.escape(label, quote=False) for label in labels]
-    places = [str(i) for i in range(len(labels))]
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "bar",
-            "x": places,
-            "y": values.astype(np.float32),
-            "name": name,
-            "marker": {"color": color},
-            "customdata": shown,
-            "hovertemplate": f"`%{{customdata}}`: {name} %{{y:.3f}}<extra></extra>",
-        }
-        for name, values, color in (
-            ("counted", counted, colors.value),
-            ("learnt", learnt, colors.accent),
-        )
-    ]
-    layout = {
-        "showlegend": True,
-        "legend": LEGEND,
-        "bargap": 0.25,
-        "xaxis": {"type": "category", "labelalias": dict(zip(places, shown, strict=True)), "tickangle": 0}
-        | {"tickmode": "linear", "fixedrange": True, "title": {"text": "the next character"}},
-        "yaxis": SHARES | {"title": {"text": "probability"}},
-    }
-    return figure(traces, layout, mode, height=330)
 
 
 def two_losses(

@@ -7,15 +7,18 @@ line breaks (a GPT's after its end-of-text token), which are context and not pai
 """
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sample import passages
-from gptviz.lessons.mlp import MLP, Ids
+from gptviz.lessons.mlp import MLP, Ids, Recipe, train
+from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.tokenizer.simple import CharacterTokenizer
 from gptviz.training.baselines import Unigram, fit_bigram
 
@@ -92,3 +95,78 @@ def windows(passage: Sequence[int], context: int) -> list[tuple[int, ...]]:
         raise ValueError(f"context is {context}; to predict a token another one must stand before it")
     step = context - 1
     return [tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), step)]
+
+
+@dataclass
+class Fit:
+    """A training of an MLP that can be left and gone on with; several threads may move the same one on.
+
+    `own` and `held_out` are what it costs at `steps`: bits per byte of its own text, and of the held-out one.
+    """
+
+    text: str
+    recipe: Recipe
+    steps: list[int] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
+    held_out: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tokenizer = tokenizer_for(self.text)
+        self._ids = np.array(self.tokenizer.encode(START * self.recipe.context + self.text))
+        self._states = train(self._ids, len(self.tokenizer.vocabulary), self.recipe)
+        self._lock = threading.Lock()
+        self.model: MLP = next(self._states).model
+        self._measure(0)
+
+    @property
+    def step(self) -> int:
+        return self.steps[-1]
+
+    @property
+    def done(self) -> bool:
+        return self.step >= self.recipe.steps
+
+    def go_on(self, steps: int) -> None:
+        """Train so many steps more, or to the end; then measure both texts."""
+        with self._lock:
+            for _ in range(min(steps, self.recipe.steps - self.step)):
+                state = next(self._states)
+            if not self.done:
+                self.model = state.model
+                self._measure(state.step)
+
+    def _measure(self, step: int) -> None:
+        nats = float(self.model.nats(self._ids).sum(dtype=np.float64))
+        self.own.append(nats / math.log(2) / len(self.text.encode()))
+        self.held_out.append(mlp_bits(self.model, self.tokenizer))
+        self.steps.append(step)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The held-out text in a GPT's windows of ids, and how many bytes their predicted tokens have."""
+
+    windows: tuple[tuple[int, ...], ...]
+    bytes: int
+
+
+def reading(lm: LanguageModel) -> Reading | None:
+    """Return the held-out text as a GPT reads it; None where it lacks one of its tokens, or can predict none.
+
+    A passage begins after the model's end-of-text token; where it has none, the passage's first token is
+    not predicted.
+    """
+    if lm.config.context_length < 2:
+        return None
+    found: list[tuple[int, ...]] = []
+    paid = held_out_bytes()
+    for passage in passages():
+        ids = lm.encode(passage.text)
+        if max(ids) >= lm.config.vocab_size:
+            return None
+        if END_OF_TEXT in lm.tokenizer.special_tokens_set:
+            ids = [lm.tokenizer.encode_single_token(END_OF_TEXT), *ids]
+        else:
+            paid -= len(token_bytes(lm.tokenizer, ids[0]))
+        found += windows(ids, lm.config.context_length)
+    return Reading(tuple(found), paid)

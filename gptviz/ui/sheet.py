@@ -35,7 +35,8 @@ R = TypeVar("R")
 
 
 @per_run
-def _of(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
+def once(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
+    """`numbers(lm, trace, *args)` of a run, worked out once: see `of`."""
     return numbers(runs.model(run), runs.get(run, sites_of(numbers, *args)), *args)
 
 
@@ -46,8 +47,8 @@ def of(
 
     It must be a public function of a module, marked by `reads`; the arguments must be hashable.
     """
-    was = None if scene.other is None else _of(scene.other, numbers, *args)
-    return Both(_of(scene.run, numbers, *args), was)
+    was = None if scene.other is None else once(scene.other, numbers, *args)
+    return Both(once(scene.run, numbers, *args), was)
 
 
 def say(

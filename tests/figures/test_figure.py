@@ -11,7 +11,6 @@ from plotly.io import to_json
 
 from gptviz.figures import Figure
 from gptviz.figures.attention import softmax_row
-from gptviz.figures.baselines import next_bars
 from gptviz.figures.before_after import before_after
 from gptviz.figures.compare import Row, back_to_back
 from gptviz.figures.figure import packed
@@ -110,7 +109,6 @@ def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
 PAIR = np.array([1.0, 0.0])
 OF_SHARES = {  # a figure whose largest bar is the share p
     "softmax": lambda p: softmax_row(PAIR, PAIR, np.array([p, 0]), ["a", "b"], "q", 0, "light"),
-    "baselines": lambda p: next_bars(["a", "b"], p * PAIR, p * PAIR, "light"),
     "before and after": lambda p: before_after(["a", "b"], p * PAIR, p * PAIR, "light"),
     "compare": lambda p: back_to_back([Row("a", p, p)], ("left", "right"), "light"),
     "how far back": lambda p: distances(p * PAIR, "light"),

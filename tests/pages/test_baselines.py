@@ -11,11 +11,9 @@ import torch
 from gptviz.analysis.tokens import chapter
 from gptviz.engine.sample import passages
 from gptviz.lessons.bigram import count, learn
-from gptviz.lessons.compared import counted, held_out_bytes
+from gptviz.lessons.compared import Fit, counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
 from gptviz.training.held_out import model_nats
-from gptviz.ui.views.baselines.derived import Fit
-from gptviz.ui.views.baselines.snippet import baselines
 from tests.specs import charts
 
 TEXT = "the king and the queen and the king, and the queen and the cat"
@@ -25,7 +23,7 @@ TEXT = "the king and the queen and the king, and the queen and the cat"
 def at(request):
     from tests.pages.conftest import run_page
 
-    return run_page("baselines", base_steps=50, base_hidden=16, base_step=50, base_char="h")
+    return run_page("baselines", base_steps=50, base_step=50)
 
 
 def test_the_tables_are_the_counts_and_what_is_learnt(at):
@@ -40,16 +38,14 @@ def test_the_tables_are_the_counts_and_what_is_learnt(at):
     *_, network = learn(counts, steps=50)
     places = counts.tokenizer.encode("".join(labels))
     assert np.allclose(right["data"][0]["z"], network.probabilities[np.ix_(places, places)], atol=1e-6)
-    loss = charts(at)[2]["data"]
-    assert len(loss[0]["y"]) == 401 and loss[1]["y"] == [pytest.approx(network.loss(counts), rel=1e-6)]
-    bars = charts(at)[3]["data"]  # after h: e comes first
-    assert bars[0]["customdata"][0] == "e"
-    assert bars[0]["y"][0] == pytest.approx(pairs["h", "e"] / firsts["h"], abs=1e-6)
+    said = at.markdown[2].value
+    assert f"{pairs['h', 'e'] / firsts['h']:.0%}".replace("%", " %") in said  # after h comes e
+    assert f"{network.loss(counts):.3f} nats" in said and f"{counts.loss:.3f}" in said
 
 
 def test_all_pay_for_the_same_bytes(at, mini):
     """The bundled model's bar is what the model card's own measurement gives, in windows as long."""
-    scale = charts(at)[5]["data"][0]
+    scale = charts(at)[3]["data"][0]
     bits = dict(zip(scale["customdata"], scale["x"], strict=True))
     found = counted(chapter())
     assert bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
@@ -65,9 +61,9 @@ def test_all_pay_for_the_same_bytes(at, mini):
 
 
 def test_the_mlp_s_curve_ends_where_the_bar_is(at):
-    own, held_out = charts(at)[4]["data"]
+    own, held_out = charts(at)[2]["data"]
     assert list(own["x"]) == [0, 50]
-    scale = charts(at)[5]["data"][0]
+    scale = charts(at)[3]["data"][0]
     assert held_out["y"][-1] == pytest.approx(scale["x"][3], rel=1e-6)
     assert own["y"][0] == pytest.approx(math.log2(72), abs=0.1)  # it begins as a blind guess
 
@@ -83,7 +79,7 @@ def test_another_text_and_what_cannot_be_counted(run_page):
     at = run_page(
         "baselines", text="🙂 中 🙂 中 a 🙂 中 🙂 b 🙂 中 🙂", base_text="this prompt", base_steps=50
     )
-    assert len(charts(at)) == 6
+    assert len(charts(at)) == 4
 
 
 def test_a_training_that_was_left_goes_on_as_if_it_had_not_been():
@@ -96,14 +92,17 @@ def test_a_training_that_was_left_goes_on_as_if_it_had_not_been():
     assert parts.held_out[-1] == whole.held_out[-1] and parts.own[-1] == whole.own[-1]
 
 
-def test_in_code_is_the_same_picture(capsys):
-    before, after = baselines(TEXT, step=400, context=2, mlp_steps=20)
-    counts = count(TEXT)
+def test_in_code_is_the_same_picture(run_page, capsys):
+    at = run_page("baselines", text=TEXT, base_text="this prompt", base_step=400, base_steps=50)
+    at.session_state["in_code"] = True
+    at.run()
+    given: dict = {}
+    exec(at.code[-1].value, given)
+    (before, after), counts = given["picture"], count(TEXT)
     assert np.array_equal(before, counts.probabilities)
     assert np.abs(after - before)[counts.firsts > 3].max() < 0.02
-    printed = capsys.readouterr().out
-    assert f"by the counts {counts.loss:.4f}" in printed and f"{counted(TEXT).bigram:.4f}" in printed
     x = torch.tensor(counts.tokenizer.encode(TEXT))
     logits = torch.log(torch.from_numpy(after))
     ours = torch.nn.functional.cross_entropy(logits[x[:-1]], x[1:]).item()
-    assert f"after 400 steps {ours:.4f}" in printed
+    printed = capsys.readouterr().out
+    assert f"{counts.loss} {ours:.5f}" in printed and str(counted(TEXT).bigram) in printed
