@@ -52,7 +52,7 @@ def with_sources(config: gptviz.GPTConfig) -> list[str | tuple[str, int]]:
 
 
 ROWS = [
-    Row("residual_stream", "norms, writes, cosines", lambda _: list(STREAM), lambda lm, t: stream(t)),
+    Row("residual_stream", "norms, writes, cosines", lambda _: list(STREAM), stream),
     Row(
         "feed_forward",
         "the units of a block",

@@ -9,6 +9,7 @@ Framework for Transformer Circuits, 2021 (the stream as a sum of what is written
 (shortcut connections) and 4.5 (the transformer block).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
-from gptviz.model import GPTModel
 
 Floats = NDArray[np.float64]
 
@@ -82,15 +84,16 @@ class Stream:
         return int(turns.argmax())
 
 
-def stream(trace: Trace) -> Stream:
-    """Every write of every block. Needs `SITES` in the trace.
+@reads(*SITES)
+def stream(lm: LanguageModel, t: Trace) -> Stream:
+    """Every write of every block to every token's row.
 
     In a trace with edits the writes may not sum to the stream any more: `difference` says so.
     """
-    layers = trace.config.n_layers
-    end = trace["resid_post", layers - 1].numpy().astype(np.float64)  # (T, D)
+    layers = t.config.n_layers
+    end = t["resid_post", layers - 1].numpy().astype(np.float64)  # (T, D)
     square = np.einsum("td,td->t", end, end)
-    before = trace["resid_pre", 0].numpy().astype(np.float64)
+    before = t["resid_pre", 0].numpy().astype(np.float64)
     sizes, shares = [np.linalg.norm(before, axis=1)], [_share(before, end, square)]
     writes, cosines, turns, difference = [], [], [], 0.0
     for b in range(layers):
@@ -98,7 +101,7 @@ def stream(trace: Trace) -> Stream:
             ("attn_out", "resid_pre", "resid_mid"),
             ("mlp_out", "resid_mid", "resid_post"),
         ):
-            before, write, new = (trace[name, b].numpy().astype(np.float64) for name in (start, site, after))
+            before, write, new = (t[name, b].numpy().astype(np.float64) for name in (start, site, after))
             sizes.append(np.linalg.norm(new, axis=1))
             writes.append(np.linalg.norm(write, axis=1))
             cosines.append(cosine(write, before))
@@ -135,6 +138,7 @@ class Apart:
     angles: Floats
 
 
+@reads(*SITES)
 def apart(trace: Trace, unchanged: Trace) -> Apart:
     """Two passes over the same tokens, with and without edits. Needs the stream's sites in both."""
     layers = trace.config.n_layers
@@ -193,13 +197,13 @@ def ladder_table(found: Stream, position: int) -> pd.DataFrame:
     )
 
 
-def all_tokens_table(found: Stream, trace: Trace) -> pd.DataFrame:
+def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
     """The map's numbers: a row a write and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """
-    names, tokens = step_names(trace.config.n_layers), len(trace)
-    empty = np.full((1, tokens), np.nan)
+    names, count = step_names(len(found.writes) // 2), len(tokens)
+    empty = np.full((1, count), np.nan)
     columns = {
         "write": np.concatenate([found.sizes[:1], found.writes]),
         "ratio": np.concatenate([empty, found.ratios]),
@@ -209,50 +213,37 @@ def all_tokens_table(found: Stream, trace: Trace) -> pd.DataFrame:
     }
     return pd.DataFrame(
         {
-            "step": np.repeat(np.array(names, dtype=object), tokens),
-            "position": np.tile(np.arange(tokens), len(names)),
-            "token": [token.text for token in trace.tokens] * len(names),
+            "step": np.repeat(np.array(names, dtype=object), count),
+            "position": np.tile(np.arange(count), len(names)),
+            "token": [*tokens] * len(names),
             **{name: values.ravel() for name, values in columns.items()},
         }
     )
 
 
 @dataclass(frozen=True)
-class Addition:
-    """resid_pre + attn_out + mlp_out = resid_post, in one dimension of one token; `difference` of the two."""
-
-    dimension: int
-    before: float
-    attention: float
-    feed_forward: float
-    after: float
-
-    @property
-    def difference(self) -> float:
-        return self.before + self.attention + self.feed_forward - self.after
-
-
-@dataclass(frozen=True)
 class Block:
     """One block at work on one token.
 
-    `lines`: the lines of its forward, each with the size of `x` and of `shortcut` after it. `additions`: the
-    sum in the dimensions that it changes most. `without`: for each shortcut, what would go on without it (the
-    part's write alone): its size and its cosine with what does go on. `share`: what all before this block
+    `lines`: the lines of its forward, each with the size of `x` and of `shortcut` after it. `additions`:
+    resid_pre + attn_out + mlp_out = resid_post, in the dimensions that it changes most. `without`:
+    for each shortcut, what would go on without it (the part's write alone): its size and its cosine with what
+    does go on. `share`: what all before this block
     gave of the stream behind it, along that stream's own direction.
     """
 
-    lines: list[tuple[str, float, float]]
-    additions: list[Addition]
+    lines: pd.DataFrame
+    additions: pd.DataFrame
     difference: float
     without: tuple[tuple[float, float, float], tuple[float, float, float]]
     share: float
 
 
-def block_at_work(trace: Trace, model: GPTModel, block: int, position: int, most: int = 4) -> Block:
-    """Needs `SITES` of the block in the trace. `without` is (size alone, size with the shortcut, cosine)."""
-    model = trace.of(model)
-    rows = {site: trace[site, block][position].numpy().astype(np.float64) for site in SITES}
+@reads(*SITES)
+def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: int = 4) -> Block:
+    """One block at work on one token. `without` is (size alone, size with the shortcut, cosine)."""
+    model = t.of(lm.model)
+    rows = {site: t[site, block][position].numpy().astype(np.float64) for site in SITES}
     for norm, source in (("norm1", "resid_pre"), ("norm2", "resid_mid")):
         rows[norm] = norm_steps(find_norm(model, f"block {block} · {norm}"), rows[source]).after
     size = {name: float(np.linalg.norm(row)) for name, row in rows.items()}
@@ -264,7 +255,8 @@ def block_at_work(trace: Trace, model: GPTModel, block: int, position: int, most
     change = np.abs(rows["attn_out"] + rows["mlp_out"])
     largest = np.argsort(-change, kind="stable")[:most]
     summed = ("resid_pre", "attn_out", "mlp_out", "resid_post")
-    additions = [Addition(int(d), *(float(rows[site][d]) for site in summed)) for d in largest]
+    signs = ("", "+ ", "+ ", "= ")
+    columns = {f"{sign}{site}": rows[site][largest] for sign, site in zip(signs, summed, strict=True)}
     gaps = rows["resid_pre"] + rows["attn_out"] + rows["mlp_out"] - rows["resid_post"]
 
     def alone(write: str, whole: str) -> tuple[float, float, float]:
@@ -272,8 +264,8 @@ def block_at_work(trace: Trace, model: GPTModel, block: int, position: int, most
 
     square = size["resid_post"] ** 2
     return Block(
-        lines=lines,
-        additions=additions,
+        lines=pd.DataFrame(lines, columns=["line", "size of x", "size of shortcut"]),
+        additions=pd.DataFrame({"dimension": largest} | columns),
         difference=float(np.abs(gaps).max()),
         without=(alone("attn_out", "resid_mid"), alone("mlp_out", "resid_post")),
         share=float(rows["resid_pre"] @ rows["resid_post"]) / square if square else 0.0,

@@ -28,7 +28,6 @@ Floats = NDArray[np.floating]
 # 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1
 Scale = Literal["signed", "log", "size", "share", "weight"]
 
-SMALL = 1e-12  # as deep a blue: a 0 has no logarithm
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 GAP = 0.03  # of the page, between two maps
 
@@ -41,16 +40,32 @@ class Map:
     cells: Both[Floats]
     scale: Scale = "signed"
     unit: str = ""
-    least: float = 0.0  # the scale reaches at least so far, in decades of a log
+    ends: tuple[float, float] | None = None  # of the scale, where a few cells would take all of it
+
+    @property
+    def is_log(self) -> bool:
+        return self.scale in ("log", "size")
 
     def drawn(self, shown: str) -> Floats:
-        """The numbers behind the colours: logarithms of "log" and "size"; or changed minus unchanged."""
-        old, new = (self._scaled(cells) for cells in (self.cells.all[0], self.cells.now))
-        return new - old if shown == DIFFERENCE else old if shown == UNCHANGED else new
+        """The numbers behind the colours: logarithms of "log" and "size"; or changed minus unchanged.
 
-    def _scaled(self, cells: Floats) -> Floats:
-        cells = np.asarray(cells, dtype=np.float64)
-        return np.log10(np.maximum(cells, SMALL)) if self.scale in ("log", "size") else cells
+        What is no number (the logarithm of 0) is drawn as the least or the largest that there is.
+        """
+        old, new = (np.asarray(cells, dtype=np.float64) for cells in (self.cells.all[0], self.cells.now))
+        gaps, same = np.isnan(new), new == old
+        if self.is_log:
+            with np.errstate(divide="ignore"):
+                old, new = np.log10(old), np.log10(new)
+        if self.cells.was is not None and shown == DIFFERENCE:
+            with np.errstate(invalid="ignore"):
+                z = np.where(same, 0.0, new - old)
+        else:
+            z = old if shown == UNCHANGED else new
+        fine = z[np.isfinite(z)]
+        low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
+        if shown == DIFFERENCE or self.scale == "log":  # as deep a blue as any
+            low, high = -max(-low, high), max(-low, high)
+        return np.where(gaps, np.nan, np.nan_to_num(z, nan=0.0, posinf=high, neginf=low))
 
 
 def maps(
@@ -146,28 +161,36 @@ def _axis(
     """The colours of these numbers, and the bar that says which is which."""
     fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
     low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
-    limit = max(abs(low), abs(high), panel.least)
-    log = panel.scale in ("log", "size")
-    if shown == DIFFERENCE and log:
+    differs = panel.cells.was is not None and shown == DIFFERENCE
+    under = over = ""
+    if panel.ends is not None and not differs:
+        first, last = np.log10(panel.ends) if panel.is_log else panel.ends
+        under, over = "≤ " if low < first else "", "≥ " if high > last else ""
+        low, high = float(first), float(last)
+    limit = max(abs(low), abs(high))
+    if differs and panel.is_log:
         limit = max(limit, 0.05)
         end = significant(10.0**limit, 2)
         return _bar(panel, mode, right, length, [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"])
-    if shown == DIFFERENCE or panel.scale == "signed":
-        end = significant(limit or 1.0, 2)
-        return _bar(panel, mode, right, length, [-(limit or 1), 0, limit or 1], [f"−{end}", "0", end])
+    if differs or panel.scale == "signed":
+        limit = limit or 1.0
+        end = significant(limit, 2)
+        texts = [f"{under}−{end}", "0", f"{over}{end}"]
+        return _bar(panel, mode, right, length, [-limit, 0, limit], texts)
     if panel.scale == "log":
-        limit = max(limit, 1.0)
+        limit = max(limit, 0.3)
         powers = [-limit, 0.0, limit]
-        return _bar(panel, mode, right, length, powers, [significant(10.0**p, 1) for p in powers])
+        texts = [significant(10.0**p, 2) for p in powers]
+        return _bar(panel, mode, right, length, powers, [under + texts[0], texts[1], over + texts[2]])
     if panel.scale == "size":
         high = max(high, low + 0.1)
         powers = [low, (low + high) / 2, high]
-        return _bar(
-            panel, mode, right, length, powers, [significant(10.0**p, 2) for p in powers], upper_half(mode)
-        )
+        texts = [significant(10.0**p, 2) for p in powers]
+        texts = [under + texts[0], texts[1], over + texts[2]]
+        return _bar(panel, mode, right, length, powers, texts, upper_half(mode))
     top = 1.0 if panel.scale == "weight" else high or 1.0
     colors = palette(mode).attention if panel.scale == "weight" else upper_half(mode)
-    return _bar(panel, mode, right, length, [0.0, top], ["0", significant(top, 2)], colors)
+    return _bar(panel, mode, right, length, [0.0, top], ["0", over + significant(top, 2)], colors)
 
 
 def _bar(

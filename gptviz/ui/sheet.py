@@ -51,6 +51,20 @@ def of(
     return Both(once(scene.run, numbers, *args), was)
 
 
+@per_run
+def _apart(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
+    keep = sites_of(numbers, *args)
+    return numbers(runs.get(run, keep), runs.get(run.plain, keep), *args)
+
+
+def apart(
+    scene: Scene, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
+) -> R | None:
+    """`numbers(changed, unchanged, *args)` of the two traces, once; None where nothing is changed."""
+    found: R | None = None if scene.other is None else _apart(scene.run, numbers, *args)
+    return found
+
+
 def say(
     scene: Scene,
     text: str,
@@ -141,9 +155,9 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4) -> None:
     """A small table on the page, called `name`; below each row that is another, the unchanged one."""
     rows = []
     for place in range(len(numbers.now)):
-        now, was = (frame.iloc[place] for frame in (numbers.now, numbers.all[0]))
+        now, was = (frame.astype(object).iloc[place] for frame in (numbers.now, numbers.all[0]))
         rows.append(tables.Row(_cells(now, digits)))
-        if not alike(now.to_numpy()[1:], was.to_numpy()[1:]):
+        if list(_cells(now, 6)) != list(_cells(was, 6)):
             rows.append(tables.Row([f"{was.iloc[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
     heads = [
         f"{'#' if pd.api.types.is_numeric_dtype(kind) else ''}{c}" for c, kind in numbers.now.dtypes.items()
@@ -152,13 +166,16 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4) -> None:
 
 
 def _cells(row: pd.Series, digits: int) -> list[tables.Cell | str]:
-    """Texts as they are, numbers with so many digits; what is left of rounding is 0."""
-    return [
-        value
-        if isinstance(value, str)
-        else tables.number(significant(0.0 if abs(value) < 1e-12 else float(value), digits))
-        for value in row
-    ]
+    """Texts and counts as they are, numbers with so many digits; what is left of rounding is 0."""
+
+    def cell(value: Any) -> tables.Cell | str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int | np.integer):
+            return tables.number(str(value))
+        return tables.number(significant(0.0 if abs(value) < 1e-12 else float(value), digits))
+
+    return [cell(value) for value in row]
 
 
 def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
@@ -171,7 +188,7 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
     if len(tables.now) != len(tables.was):
         raise ValueError(f"{len(tables.now)} rows and {len(tables.was)} cannot stand side by side")
     found = tables.now.copy()
-    for column in tables.now:
+    for column in tables.now.columns.intersection(tables.was.columns):
         old = tables.was[column].to_numpy()
         if not alike(found[column].to_numpy(), old):
             found.insert(int(found.columns.get_indexer([column])[0]), f"{UNCHANGED} {column}", old)

@@ -62,8 +62,8 @@ def test_what_the_block_does_is_in_its_tables(run_page, trace):
         assert [number(text) for text in summed] == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_block_is_chosen_by_the_app_or_by_what_it_changes(run_page, trace):
-    most = stream(trace).most_changed(3)
+def test_a_block_is_chosen_by_the_app_or_by_what_it_changes(run_page, mini, trace):
+    most = stream(mini, trace).most_changed(3)
     at = run_page("residual_stream", text=TEXT, token=3)
     assert any(e.value.startswith(f"**Block {most}.**") for e in at.markdown)
     at = run_page("residual_stream", text=TEXT, token=3, block=99)  # of another model
@@ -102,8 +102,8 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     for data, (new, old) in zip(
         (ladder["data"][:2] + ladder["data"][5:7],), ((changed, trace),), strict=True
     ):
-        assert np.allclose(data[0]["y"], stream(new).sizes[:, 3]) and np.allclose(
-            data[2]["y"], stream(old).sizes[:, 3]
+        assert np.allclose(data[0]["y"], stream(mini, new).sizes[:, 3]) and np.allclose(
+            data[2]["y"], stream(mini, old).sizes[:, 3]
         )
         assert np.allclose(data[1]["y"], [new["attn_out", b][3].norm().item() for b in range(6)], rtol=1e-4)
         assert np.allclose(
@@ -115,11 +115,11 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     assert not moved[:9].any() and moved[9].all()
     ratio = changed["mlp_out", 5].norm(dim=1) / trace["mlp_out", 5].norm(dim=1)
     assert np.allclose(10.0 ** times[-1], ratio, rtol=1e-4)
-    assert np.allclose(shares["data"][1]["y"], 100 * stream(trace).shares[:, 3])
+    assert np.allclose(shares["data"][1]["y"], 100 * stream(mini, trace).shares[:, 3])
     at.session_state["numbers_residual-stream"] = True
     at.run()
     table = at.dataframe[0].value
-    assert np.allclose(table["unchanged after"], stream(trace).sizes[:, 3])
+    assert np.allclose(table["unchanged after"], stream(mini, trace).sizes[:, 3])
     assert np.allclose(table["moved"], moved[:, 3])
 
 

@@ -1,7 +1,274 @@
-"""What each block adds to a token's row of numbers."""
+"""The stream of the selected token as a ladder, of all tokens as maps, and the two shortcuts of a block."""
 
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.shapes import run_first_block
+from gptviz.analysis.stream import (
+    PARTS,
+    SITES,
+    all_tokens_table,
+    apart,
+    block_at_work,
+    does,
+    ladder_table,
+    step_names,
+    stream,
+)
+from gptviz.both import Both
+from gptviz.digits import fixed, percent, significant
+from gptviz.figures.maps import Map
+from gptviz.figures.stream import ladder, part_colors
+from gptviz.figures.theme import palette
+from gptviz.model import TransformerBlock
+from gptviz.ui import sheet
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
-from gptviz.ui.views.residual_stream import view
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import why_same
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
+from gptviz.ui.shell.state import BLOCK
+from gptviz.ui.views.block import block_input
+from gptviz.ui.views.change import Part, menu
+from gptviz.ui.words import as_code
 
-scene = page("Residual stream", keep=view.KEEP, params=view.PARAMS)
-view.draw(scene)
+# by what a write does to the stream: see `gptviz.analysis.stream.does`
+MEANS = {
+    "adds": "more of what is there",
+    "turns, adds": "some of it more of what is there, most of it new",
+    "turns": "nearly all of it new",
+    "turns, erases": "some of it takes back what is there, most of it is new",
+    "erases": "it takes back what is there",
+}
+
+scene = page("Residual stream", keep=SITES, params=(SHOWN,))
+at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
+names = step_names(layers)
+streams, moved = sheet.of(scene, stream), sheet.apart(scene, apart)
+found = streams.now
+sizes, writes = found.sizes[:, at], found.writes[:, at]
+
+# ---- the ladder ----
+
+above = st.container()
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    block = block_input(layers, found.most_changed(at), "which turns it most", width=300)
+    offered = ("attn_out", "mlp_out", "resid_pre", "resid_mid", "resid_post")
+    menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
+with above:
+    largest = int(writes.argmax())
+    prose(
+        f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
+        f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
+        f"residual stream: one of attention, one of the feed-forward. The largest, of size "
+        f"{significant(float(writes[largest]))}, is from the {PARTS[largest % 2]} of block {largest // 2}.",
+        *("residual stream", "block", "attention", "feed-forward"),
+    )
+    if moved is not None:
+        gaps = moved.distances[:, at]
+        seen = ~np.isclose(gaps, 0, atol=1e-5)
+        if seen.any():
+            ends = streams.map(lambda s: float(s.sizes[-1, at]))
+            prose(
+                f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the last block "
+                f"with size {ends:3}, at an angle of **{fixed(float(moved.angles[-1, at]), 0)}°** to the "
+                f"unchanged one: the two are {percent(float(gaps[-1]))} of the unchanged size apart."
+            )
+        else:
+            sites = [(site, b) for b in range(layers) for site in SITES]
+            prose(why_same(scene, f"the residual stream of {label}", sites, at))
+
+
+def pick_block() -> None:
+    """A click on a bar chooses its block; that at the end the last one."""
+    points = st.session_state["stream_ladder"].selection.points
+    if points:
+        BLOCK.set(math.floor(round(float(points[0]["x"])) / 2))
+
+
+scene.chart(
+    ladder(streams, at, scene.label, block, scene.mode),
+    key="stream_ladder",
+    alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} rows written to it",
+    on_select=pick_block,
+    which=(f"block{block}",),
+)
+said = []
+for write in (2 * block, 2 * block + 1):
+    size = streams.map(lambda s, i=write: float(s.writes[i, at]))  # type: ignore[misc]
+    cosine = streams.map(lambda s, i=write: float(s.cosines[i, at]))  # type: ignore[misc]
+    if size.now == 0:
+        said.append(f"Its {PARTS[write % 2]} writes nothing.")
+        continue
+    said.append(
+        f"Its {PARTS[write % 2]} writes a row of size {size:3} to one of {significant(float(sizes[write]))}, "
+        f"with cosine {cosine:.2}: {MEANS[does(cosine.now)]}. It turns the stream by "
+        f"{fixed(float(found.turns[write, at]), 0)}°."
+    )
+sheet.say(
+    scene,
+    f"**Block {block}.** {' '.join(said)}",
+    "cosine",
+    about=streams.map(lambda s: np.stack([s.writes, s.cosines])[:, 2 * block : 2 * block + 2, at]),
+    what=f"what block {block} writes to {label}",
+    sites=[(site, block) for site in ("attn_out", "mlp_out")],
+    position=at,
+)
+st.caption(
+    "Grey is how large the stream is before a write, the bar beside it how large the write is. The cosine "
+    "below says what the write does: 1 is more of the same, 0 something new, −1 takes back what is there. A "
+    "click on a bar chooses its block."
+)
+example_row("A copied passage", "He and she", "Once upon a time")
+
+# ---- every token ----
+
+
+def pick(row: int, column: int) -> None:
+    """A click on a cell chooses block and token."""
+    BLOCK.set(max(0, row - 1) // 2)
+    scene.select(column)
+
+
+st.subheader("Every token, write by write", anchor=False)
+empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
+shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
+if moved is not None and shown == DIFFERENCE:
+    far = moved.distances
+    far = np.nan_to_num(far, posinf=float(far[np.isfinite(far)].max()))  # where the unchanged stream is 0
+    both = streams.map(lambda s: np.concatenate([empty, s.writes]))
+    panels = [
+        Map("stream: how far<br>it has moved", Both(far), "share", "moved, in terms of its size:"),
+        Map("write: how many<br>times as large", both, "size", "size of the write:"),
+    ]
+    how = (
+        "On the left, the length of the difference to the unchanged stream as a share of that; paper is "
+        "where nothing has moved. On the right, how many times as large each write has become."
+    )
+else:
+    # what meets the embedding, a hundredth of all that follows, may be beyond the scales
+    later = found.ratios[1:]
+    limit = 10.0 ** float(np.abs(np.log10(later[np.isfinite(later) & (later > 0)])).max(initial=0.3))
+    ends_of = (float(found.sizes[1:].min()), float(found.sizes.max()))
+    ratios = streams.map(lambda s: np.concatenate([empty, s.ratios]))
+    panels = [
+        Map("stream", streams.map(lambda s: s.sizes), "size", "after it the stream has size", ends_of),
+        Map("write / stream", ratios, "log", "size of the write / size of the stream:", (1 / limit, limit)),
+    ]
+    how = "The colours are logarithmic; on the right, paper is a write as large as the stream that it joins."
+sheet.maps(
+    scene,
+    "stream_maps",
+    panels,
+    names,
+    f"Every token's stream after each of {len(names)} steps, and each write beside it",
+    (2 * block + 2, at),
+    pick,
+    shown,
+)
+st.caption(f"A row is a write, the embedding on top; a column is a token; a click chooses both. {how}")
+
+# ---- the two shortcuts of a block ----
+
+work = sheet.of(scene, block_at_work, block, at).now
+st.subheader(f"The two shortcuts of block {block}", anchor=False)
+prose(
+    "`shortcut = x` puts the stream aside, `x = x + shortcut` adds it back: attention and feed-forward only "
+    f"write what they change. The lines of block {block}, with the sizes of `x` and `shortcut` for {label}:"
+)
+left, right = st.columns([5, 6], gap="large")
+with left:
+    sheet.table("block lines", Both(work.lines))
+with right:
+    sheet.table("additions", Both(work.additions))
+    gap = (
+        f"The largest difference between sum and stream is {significant(work.difference, 2)} for this token "
+        f"in block {block}, and {significant(found.difference, 2)} over the whole text: "
+    )
+    if found.is_broken:
+        prose(gap + "a change put something else into the stream itself.")
+    else:
+        prose(
+            f"The {len(work.additions)} dimensions of {scene.lm.config.emb_dim} that block {block} changes "
+            f"most. {gap}that is what rounding to {scene.lm.dtype} leaves.",
+            "dimension",
+        )
+
+st.subheader("What if there were no shortcut?", anchor=False)
+(alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
+prose(
+    f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
+    f"{significant(alone)} where it now reads {significant(whole)}, cosine {fixed(cosine1, 2)} with it. "
+    f"Without the second, {'the final LayerNorm' if block == layers - 1 else f'block {block + 1}'} would get "
+    f"the feed-forward's row alone: size {significant(alone2)} instead of {significant(whole2)}, cosine "
+    f"{fixed(cosine2, 2)}. What the stream brought into block {block} makes up **{percent(work.share)}** of "
+    "the stream behind it, measured along that stream. These are the numbers of this pass, taken apart: a "
+    "model without shortcuts would compute others from block 0 on.",
+    *("LayerNorm", "cosine"),
+)
+shares = found.shares[:, at]
+most = int(shares[1:].argmax()) + 1
+rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
+prose(
+    "The stream at the end is a sum: the embedding and every write. Measured along its own direction, the "
+    f"embedding gave {percent(float(shares[0]))} of it and {names[most]} {percent(float(shares[most]))}. A "
+    "bar below 0 points against the end; "
+    + (
+        "all bars together are 100 %."
+        if abs(rest) <= 1e-3
+        else f"the rest, {percent(rest)}, is what a change put into the stream in place of what was written."
+    ),
+    "embedding",
+)
+colors = part_colors(scene.mode)
+sheet.bars(
+    scene,
+    "stream_shares",
+    streams.map(lambda s: 100 * s.shares[:, at]),
+    names,
+    "% of the end",
+    f"What the embedding and each write gave of {scene.label}'s stream at the end",
+    colors=[palette(scene.mode).quiet, *(colors[i % 2] for i in range(2 * layers))],
+    axis={
+        "showgrid": False,
+        "fixedrange": True,
+        "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],
+        "ticktext": ["emb.", *map(str, range(layers))],
+        "tickangle": 0,
+        "title": {"text": "block"},
+    },
+    height=230,
+)
+
+# ---- details ----
+
+
+def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFrame]:
+    """The same, with how far the stream after each step is from the unchanged one's."""
+    if moved is None:
+        return tables
+    far = {"moved": moved.distances[:, where].ravel(), "moved by degrees": moved.angles[:, where].ravel()}
+    return Both(tables.now.assign(**far), tables.was)
+
+
+sheet.numbers_of(
+    "residual-stream",
+    lambda: with_moved(streams.map(lambda s: ladder_table(s, at)), at),
+    "A row per write: the size of the stream that it joins, its own, their ratio and cosine, how much of it "
+    "points along the stream, by how many degrees it turns it, the size after, and its share of the stream "
+    "at the end. It adds (erases) from a cosine of 0.71 (−0.71) on, and turns up to 0.1.",
+    what=f"the way of {label}",
+    missing="–",
+)
+texts = [token.text for token in scene.tokens]
+sheet.numbers_of(
+    "residual-stream-all",
+    lambda: with_moved(streams.map(lambda s: all_tokens_table(s, texts)), slice(None)),
+    "A row per write and token: the numbers of the two maps.",
+    what="every token",
+    missing="–",
+)
+sheet.code_of(scene, [TransformerBlock.forward], stream, run=lambda: run_first_block(scene.lm, scene.run.ids))

@@ -4,7 +4,6 @@ import pytest
 
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.feed_forward.snippet import writes
-from gptviz.ui.views.residual_stream.snippet import ladder
 from gptviz.ui.views.scaling.snippet import sizes
 from gptviz.ui.views.why.snippet import shares
 
@@ -13,7 +12,6 @@ TEXT = "Seven green parrots sang"
 PROGRAMS = {
     "embeddings": lambda lm: embedding_rows(lm, TEXT, 2),
     "feed_forward": lambda lm: writes(lm, TEXT, 2, 3, 7),
-    "residual_stream": lambda lm: ladder(lm, TEXT, 2),
     "scaling": lambda lm: sizes(lm, TEXT, block=5),
     "why": lambda lm: shares(lm, TEXT, 3, 300, block=4, head=3),
 }

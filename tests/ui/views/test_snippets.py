@@ -14,7 +14,6 @@ from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.logit_lens.snippet import says_next
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import six_pictures
-from gptviz.ui.views.residual_stream.snippet import ladder
 from gptviz.ui.views.tokens.snippet import merge_rows
 from gptviz.ui.views.why.snippet import shares
 from tests.pages.conftest import run_page
@@ -43,7 +42,6 @@ PROGRAMS = {
     ),
     "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
     "logit_lens": program(says_next, LOAD, text=TEXT, position=2, row=3, follow=(5, 7)),
-    "residual_stream": program(ladder, LOAD, text=TEXT, position=2),
     "why": program(shares, LOAD, text=TEXT, position=2, token=300, against=17, block=1, head=5, muted=True),
 }
 
