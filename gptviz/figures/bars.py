@@ -31,7 +31,7 @@ def bars(
     lying: bool = False,
     text: Both[Sequence[str]] | None = None,
 ) -> Figure:
-    """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour.
+    """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
     `unit` is what they measure; `says` are hovers, made of name, unit and number where there are none.
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
@@ -44,8 +44,11 @@ def bars(
         np.arange(n) if axis is None or "labelalias" not in axis else np.array([str(i) for i in range(n)])
     )
     fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
+    edge: dict[str, Any] = {"width": 0}
     if at is not None and colors is None:
         fills[at] = theme.accent
+    elif at is not None:
+        edge = {"color": theme.accent, "width": [3 * (i == at) for i in range(n)]}
     said = says or values.map(
         lambda v: [f"{name}: {unit} {significant(float(z), 4)}" for name, z in zip(names, v, strict=True)]
     )
@@ -55,7 +58,7 @@ def bars(
         "name": CHANGED,
         x: places,
         y: np.asarray(values.now),
-        "marker": {"color": fills, "line": {"width": 0}},
+        "marker": {"color": fills, "line": edge},
         "hovertext": [escape(one) for one in said.now],
         "hoverinfo": "text",
         "selected": {"marker": {"opacity": 1}},

@@ -11,9 +11,6 @@ import torch.nn.functional as F
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
 from gptviz.lessons.loss import SLIDE_LOSSES
-from gptviz.tokenizer import show_token
-from gptviz.ui.views.loss import words
-from gptviz.ui.views.loss.snippet import losses
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"
@@ -145,7 +142,7 @@ def test_the_slides_and_the_notebook(run_page):
     assert rows[0][3] == "1.4411" and "**4.4837**" in said(at) and "**4.1744**" in said(at)
 
 
-def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected, capsys):
+def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected):
     at = run_page("loss", text=TEXT)
     at.session_state["numbers_loss"] = True
     at.run()
@@ -153,15 +150,11 @@ def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected, caps
     assert np.allclose(shown["loss"].iloc[1:-1], expected, atol=1e-4)
     assert np.allclose(shown["log_sum"].iloc[1:-1] - shown["logit"].iloc[1:-1], expected, atol=1e-4)
     assert shown["loss"].iloc[-1] == pytest.approx(expected.mean().item(), abs=1e-4)
-    assert np.allclose(losses(mini, TEXT), expected, atol=1e-4)
-    printed = capsys.readouterr().out
-    assert f"cross-entropy {expected.mean():.4f}" in printed and f"{expected.mean().exp():.2f}" in printed
-    assert len(losses(mini, "a")) == 0
-
-
-def test_a_model_that_knows_nothing_is_no_better_than_a_guess():
-    said = words.sentence(9.5, math.log(8192), 8192, "x", 3)
-    assert "no better" in said and "ln 8,192" in said
+    at.session_state["in_code"] = True
+    at.run()
+    given: dict = {}
+    exec(at.code[-1].value, given)
+    assert np.allclose(given["picture"]["nats"][1:], expected, atol=1e-4)
 
 
 def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
@@ -175,18 +168,24 @@ def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
     chart = charts(at)[0]
     assert np.allclose(chart["data"][0]["y"], now, atol=1e-4)
     assert np.allclose(chart["data"][1]["y"], was, atol=1e-4)
-    lines = [shape["y0"] for shape in chart["layout"]["shapes"]][1:]
-    assert lines == pytest.approx([now.mean().item(), was.mean().item()], abs=1e-4)
+    assert chart["layout"]["shapes"][1]["y0"] == pytest.approx(now.mean().item(), abs=1e-4)
     assert [fixed(math.exp(-x[15]), 3) for x in (now, was)] == ["0.183", "0.952"]
-    for x in (now, was):
-        assert f"**{fixed(x.mean().item(), 4)} nats**" in said(at) and fixed(x[15].item(), 4) in said(at)
-    dearest = int((now - was).abs().argmax())
-    label = show_token(mini.tokens(ids.tolist())[dearest + 1].raw)
-    assert f"`{label}`" in said(at).split("Moved most were")[1].split(";")[0]
+    means, ones = (
+        [fixed(x.item(), 4) for x in pair] for pair in ((now.mean(), was.mean()), (now[15], was[15]))
+    )
+    assert f"**{means[0]} (unchanged {means[1]}) nats**" in said(at)
+    assert f"**{ones[0]} (unchanged {ones[1]})** nats" in said(at)
     (rows,) = [row for row in table(at, "position") if "the target" in row[0]]
-    assert rows[3:5] == ["0.952", "0.183"]
+    assert rows[3] == "0.183 (unchanged 0.952)"
     at.session_state["numbers_loss"] = True
     at.run()
     frame = at.dataframe[0].value
     assert frame["unchanged loss"].iloc[-1] == pytest.approx(was.mean().item(), abs=1e-4)
     assert frame["loss"].iloc[-1] == pytest.approx(now.mean().item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["umbrella quark 77 ; Zoe } of of moon", TEXT])
+def test_a_model_that_knows_nothing_is_no_better_than_a_guess(run_page, mini, text):
+    at = run_page("loss", text=text, edits="resid_post.5=zero")
+    costs, guess = charts(at)[0]["data"][0]["y"], math.log(mini.config.vocab_size)
+    assert ("no better" in said(at)) == (np.mean(costs) >= guess) and "ln 8,192" in said(at)

@@ -1,7 +1,255 @@
-"""The loss: what a text costs the model, from logits to cross-entropy."""
+"""What this text costs the model: from logits to cross-entropy, position by position."""
 
+import html
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import candidates, surprises
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.figures.next_token import loss_text, probability_text, surprise_color
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.token_axis import token_ticks
+from gptviz.lessons.loss import (
+    NOTEBOOK_CHARACTERS,
+    NOTEBOOK_LOSS,
+    SLIDE_LOGITS,
+    SLIDE_LOSSES,
+    SLIDE_TARGET,
+    loss_steps,
+    uniform_loss,
+)
+from gptviz.model import GPTModel
+from gptviz.ui import sheet
+from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
-from gptviz.ui.views.loss import view
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.words import Place, as_code, counted, show_id, term, unlike_printed
+
+EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
+NAMED, ROWS = 3, 5  # of the most expensive positions; of the largest logits
+FEWEST = 8  # places on the axis: one bar alone would be a wall
 
 scene = page("Loss", keep=("final",))
-view.draw(scene)
+st.html(STYLE)
+found = sheet.of(scene, losses)
+labels, last, vocabulary = scene.labels, len(scene.tokens) - 1, scene.lm.config.vocab_size
+nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
+mean, guess = nats.map(lambda one: float(one.mean()) if len(one) else math.nan), uniform_loss(vocabulary)
+loss, perplexity = mean.map(lambda x: loss_text(x)[0]), mean.map(lambda x: loss_text(x)[1])
+
+
+def short(loss: float) -> str:
+    """A loss with two decimals, or the digits that mean something where it is small."""
+    return fixed(loss, 2) if loss >= 0.1 or loss == 0 else significant(loss, 2)
+
+
+def select() -> None:
+    """A click on a bar selects its position: the token after which its target came."""
+    points = st.session_state["loss_bars"].selection.points
+    if points:
+        scene.select(int(points[0]["x"]))
+
+
+def bar_says(one: pd.DataFrame) -> list[str]:
+    rows = zip(one["probability"].iloc[1:], one["rank"].iloc[1:], one["nats"].iloc[1:], strict=True)
+    return [
+        f"After `{labels[i]}` (position {i}) came `{labels[i + 1]}`: the model gave it "
+        f"{probability_text(float(p))}, rank {int(rank):,}, and so it costs {short(float(cost))}."
+        for i, (p, rank, cost) in enumerate(rows)
+    ]
+
+
+def picture() -> None:
+    """What the text costs, in a sentence, as bars, and on the text itself."""
+    even = f"all {vocabulary:,} tokens the same"
+    against = (
+        f"A guess that gives {even} costs ln {vocabulary:,} = {short(guess)}."
+        if mean.now < guess
+        else f"That is no better than to give {even}, which costs ln {vocabulary:,} = {short(guess)}."
+    )
+    sheet.say(
+        scene,
+        f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = {perplexity}, "
+        f"as if the model chose among {perplexity.now} equally likely tokens each time. {against} The last "
+        f"token, {Place(labels[last], last)}, has no target: what comes next is not in the text.",
+        "perplexity",
+        "token",
+        about=nats,
+        what="these losses",
+        sites=[("final", None)],
+    )
+    shown = [html.escape(label, quote=False) for label in labels[1:]]
+    axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
+    sheet.bars(
+        scene,
+        "loss_bars",
+        nats,
+        labels[1:],
+        "loss, in nats",
+        "The loss of every position that has a target, the mean, and that of a uniform guess",
+        select,
+        at=scene.position if scene.position < last else None,
+        says=found.map(bar_says),
+        colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
+        rests=[
+            (guess, f"a uniform guess: ln {vocabulary:,} = {short(guess)}"),
+            (mean.now, f"the mean, the cross-entropy: {loss}"),
+        ],
+        axis=axis | token_ticks(shown) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
+        height=330,
+    )
+    dearest = np.argsort(-nats.now, kind="stable")[:NAMED]
+    parts = [f"{as_code(labels[i + 1])} after {as_code(labels[i])} ({short(nats.now[i])})" for i in dearest]
+    share = 100 * nats.now[dearest].sum() / nats.now.sum() if nats.now.sum() else 0.0
+    of_all = f": {significant(share, 2)} % of all that this text cost, in {len(parts)} of {last} positions"
+    prose(
+        "A bar is what one token cost: −ln of the probability that it had. Most expensive "
+        f"{'were' * (last > 1) or 'was'} {', '.join(parts)}{of_all if len(parts) < last else ''}. A token "
+        "that the model was sure of costs almost nothing. There is no limit for one that it thought "
+        "impossible: −ln p grows for ever as p goes to 0. Training makes the mean smaller. Click on a bar, "
+        "or on a token of the text below.",
+        "logit",
+    )
+    chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, "nats", found.was)
+    surprise_chips(
+        chips,
+        scene.position + 1,
+        legend,
+        scene.mode,
+        scene.select,
+        raws=[token.raw for token in scene.tokens],
+        key="loss_text",
+        saved=scene.saved("loss_text", "What each token cost, in nats"),
+    )
+
+
+def one_position() -> None:
+    """From logits to loss at the selected position; at the most expensive one where that has no target."""
+    position = scene.position if scene.position < last else int(np.argmax(nats.now))
+    st.markdown(f"#### After {Place(labels[position], position)} came {as_code(labels[position + 1])}")
+    if scene.position == last:
+        st.markdown(
+            f"{Place(scene.label, last)} is selected and has no target: below is the position that cost most."
+        )
+    row = found.map(lambda one: one.iloc[position + 1])
+    logit, log_sum = (fixed(float(row.now[name]), 4) for name in ("logit", "log_sum"))
+    p = row.map(lambda one: probability_text(float(one["probability"])))
+    some = " + ".join(map(short, nats.now[:3].tolist())) + " + …" * (last > 3)
+    lines = (
+        f"**logits**: {vocabulary:,} numbers, one per token; the target's is **{logit}**",
+        f"**softmax**: e^{term(logit)} ÷ the sum of such powers over the vocabulary = e^({logit} − "
+        f"{term(log_sum)}) = **{p}**, where {log_sum} is the sum's logarithm",
+        f"**−ln** of the target's probability: −ln {p.now} = "
+        f"**{row.map(lambda one: float(one['nats'])):.4}** nats, or {log_sum} − {term(logit)}",
+        f"**mean** over {counted(last, 'position')} with a target: {f'({some})' if last > 1 else some} ÷ "
+        f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the perplexity; "
+        f"in bits it is {loss.now} ÷ ln 2 = {fixed(mean.now / math.log(2), 4)}.",
+    )
+    left, right = st.columns([5, 6], gap="medium")
+    with left:
+        prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
+    with right:
+        st.html(largest_logits(position, float(row.now["nats"])))
+
+
+def largest_logits(position: int, cost: float) -> str:
+    """The largest logits after a position and its target's, through the softmax, as HTML."""
+    target = scene.tokens[position + 1].id
+    was = None
+    if scene.other is not None:
+        was = scene.unchanged.trace.logits(position).double().softmax(-1)
+    found = candidates(scene.trace.logits(position), ROWS, also=[target])
+    rows, rest = [], 1.0
+    for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
+        said = Both(probability_text(float(p)), None if was is None else probability_text(float(was[id])))
+        rest -= 0.0 if was is None else float(was[id])
+        name = show_id(scene.lm, int(id)) + ", the target" * (id == target)
+        numbers = [f"{rank:,}", fixed(float(logit), 4), f"{said}", fixed(cost, 4) if id == target else ""]
+        rows.append(Row([Cell(name, "word"), *map(number, numbers)], "chosen" if id == target else "line"))
+    if found.rest:
+        left = Both(
+            probability_text(found.rest_probability),
+            None if was is None else probability_text(max(0.0, rest)),
+        )
+        rows.append(Row([f"{found.rest:,} others", "", "", number(f"{left}"), ""]))
+    return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln: the loss"], rows)
+
+
+def smallest() -> None:
+    """The slides' vocabulary of five, and the notebook's first loss."""
+    st.markdown("#### The smallest example")
+    logits = torch.tensor([SLIDE_LOGITS] * len(SLIDE_LOGITS), dtype=torch.float64)
+    steps = loss_steps(logits, torch.arange(len(SLIDE_LOGITS)))  # each token as the target once
+    others = unlike_printed(SLIDE_LOSSES, steps.loss.tolist())
+    rounded = f" Its logits have more digits than it prints, and so it has {', '.join(others)}." * bool(
+        others
+    )
+    left, right = st.columns([5, 6], gap="medium")
+    with left:
+        prose(
+            "A vocabulary of five, from a lecture's slides: five logits, their softmax, and the loss that "
+            "each token would cost as the target. The target is token 0. The slides print 1.4411, and so "
+            f"does `torch.nn.functional.cross_entropy`.{rounded}",
+            "softmax",
+        )
+        start = fixed(uniform_loss(NOTEBOOK_CHARACTERS), 4)
+        st.markdown(
+            "Before training, a model should start near ln V. The first model of Karpathy's *Let's build "
+            f"GPT*, a table of random logits over {NOTEBOOK_CHARACTERS} characters, has a loss of "
+            f"**{fixed(NOTEBOOK_LOSS, 4)}**, while ln {NOTEBOOK_CHARACTERS} = **{start}**: random logits are "
+            "worse than none, since they are sure of the wrong things."
+        )
+    with right:
+        rows = []
+        for i, cells in enumerate(
+            zip(SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist(), strict=True)
+        ):
+            name = Cell(f"token {i}" + ", the target" * (i == SLIDE_TARGET), "word")
+            numbers = [number(fixed(value, 4)) for value in cells]
+            rows.append(Row([name, *numbers], "chosen" if i == SLIDE_TARGET else "line"))
+        st.html(table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
+
+
+def table_of(one: pd.DataFrame) -> pd.DataFrame:
+    """The losses with the tokens, and the means that the sentence says."""
+    named = one.rename(columns={"position": "target_position", "nats": "loss"})
+    named.insert(1, "target", labels)
+    if len(one) < 2:
+        return named
+    means = {"target": "mean", "loss": one["nats"].mean(), "bits": one["bits"].mean()}
+    named = named.astype({"target_position": "Int64", "id": "Int64"})
+    return pd.concat([named, pd.DataFrame([means])], ignore_index=True)
+
+
+if last:
+    picture()
+    one_position()
+else:
+    st.markdown(
+        f"{as_code(labels[0])} is the only token, so nothing came next: there is no target, and no loss. "
+        f"Type a longer text. A guess that gives all {vocabulary:,} tokens the same costs ln {vocabulary:,} "
+        f"= {short(guess)}."
+    )
+example_row(*EXAMPLES)
+smallest()
+caption = (
+    "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
+    "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats and in "
+    "bits. The first token is no target. The last row is the mean."
+)
+sheet.numbers_of("loss", lambda: found.map(table_of), caption)
+sheet.code_of(
+    scene,
+    [loss_steps, surprises, GPTModel.forward],
+    losses,
+    run=lambda: run_first_block(scene.lm, scene.run.ids),
+)

@@ -89,7 +89,6 @@ def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
 
 CHANGED = {
     "next_token": ("unchanged: 8192 of 8192 tokens kept, entropy 0.63 bits", "entropy 7.55 bits"),
-    "loss": ("unchanged:", "changed:"),
     "logit_lens": ("unchanged:", "changed:"),
     "generate": ("unchanged p 1, rank 1", "unchanged:"),
 }
