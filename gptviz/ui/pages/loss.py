@@ -154,7 +154,7 @@ def one_position() -> None:
         f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the perplexity; "
         f"in bits it is {loss.now} ÷ ln 2 = {fixed(mean.now / math.log(2), 4)}.",
     )
-    left, right = st.columns([5, 6], gap="medium")
+    left, right = st.columns([4, 6], gap="medium")
     with left:
         prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
     with right:
@@ -181,7 +181,7 @@ def largest_logits(position: int, cost: float) -> str:
             None if was is None else probability_text(max(0.0, rest)),
         )
         rows.append(Row([f"{found.rest:,} others", "", "", number(f"{left}"), ""]))
-    return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln: the loss"], rows)
+    return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln"], rows)
 
 
 def smallest() -> None:
