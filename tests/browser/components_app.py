@@ -1,11 +1,11 @@
-"""Every component's own example, and under each what it has sent: for a test, not a page of gptviz.
+"""Every component's example, and under each what it has sent: for a test, not a page of gptviz.
 
 python -m streamlit run tests/browser/components_app.py
 """
 
 import json
 import sys
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -19,12 +19,12 @@ if str(ROOT) not in sys.path:  # Streamlit puts this file's own folder there
 from gptviz.figures.theme import Mode  # noqa: E402
 from gptviz.ui import components  # noqa: E402
 from gptviz.ui.serving import ROUTES  # noqa: E402
+from tests.browser import examples  # noqa: E402
 
 
 def with_examples() -> list[str]:
     """The components that have an example, by name."""
-    names = [found.name for found in iter_modules(components.__path__) if found.ispkg]
-    return [name for name in names if hasattr(import_module(f"{components.__name__}.{name}"), "example")]
+    return [found.name for found in iter_modules(components.__path__) if hasattr(examples, found.name)]
 
 
 def main() -> None:
@@ -34,11 +34,15 @@ def main() -> None:
     for name in with_examples() if only is None else [only]:
         st.subheader(name, anchor=False)
 
-        def sent(event: str, value: Any, name: str = name) -> None:
-            st.session_state.setdefault("sent", {}).setdefault(name, []).append([event, value])
+        def on(event: str, name: str = name) -> Callable[..., None]:
+            def sent(*came: Any) -> None:
+                value = came[0] if len(came) == 1 else list(came)
+                st.session_state.setdefault("sent", {}).setdefault(name, []).append([event, value])
+
+            return sent
 
         with st.container(key=f"example_{name}"):
-            import_module(f"{components.__name__}.{name}").example(mode, sent)
+            getattr(examples, name)(mode, on)
         st.code(json.dumps(st.session_state.get("sent", {}).get(name, [])), language=None)
 
 

@@ -1,4 +1,4 @@
-"""Every component's own example in Chromium: drawn without a fault, and sends what it may."""
+"""Every component's example in Chromium: drawn without a fault, and sends what it may."""
 
 import json
 import re
@@ -33,6 +33,11 @@ def cell_of(page, query, key, n_tokens):
     cells.click(position={"x": box["width"] * x, "y": box["height"] * y})
 
 
+def press(page, keys):
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
 def click_cell(page):
     """The middle of the upper row, which is row 1; the listener comes with the pointer."""
     plot = part(page, "cell_clicks", ".nsewdrag")
@@ -48,104 +53,68 @@ def type_cell(page, field, text):
     place.press("Enter")
 
 
+# what is done to an example: a thing to click, keys to press, or a function; and what then is sent
 ACTIONS = {
     "arcs": [
-        (
-            lambda page: part(page, "arcs", by("arc-token", side="query", position=3)).first.click(),
-            ["pick", [3, None]],
-        ),
-        (
-            lambda page: part(page, "arcs", by("arc-token", side="key", position=2)).first.click(),
-            ["pick", [None, 2]],
-        ),
+        (by("arc-token", side="query", position=3), ["pick", [3, None]]),
+        (by("arc-token", side="key", position=2), ["pick", [None, 2]]),
         (lambda page: part(page, "arcs", by("arc-head", head=1)).first.dblclick(), ["head", 1]),
-        (
-            lambda page: part(page, "arcs", by("arc-mass")).first.focus() or page.keyboard.press("End"),
-            ["mass", 100],
-        ),
+        (lambda page: part(page, "arcs", by("arc-mass")).first.press("End"), ["mass", 100]),
     ],
-    "branches": [
-        (lambda page: part(page, "branches", by("branch-row", branch=2)).click(), ["branch", 2]),
-        (lambda page: page.keyboard.press("ArrowUp") or page.keyboard.press("Enter"), ["branch", 1]),
-    ],
-    "candidates": [(lambda page: part(page, "candidates", by("append", id=11)).click(), ["append", 11])],
-    "cell_clicks": [(click_cell, ["cell", {"row": 1, "column": 1}])],
+    "branches": [(by("branch-row", branch=2), ["branch", 2]), ("ArrowUp Enter", ["branch", 1])],
+    "candidates": [(by("append", id=11), ["append", 11])],
+    "cell_clicks": [(click_cell, ["cell", [1, 1]])],
     "changes": [
-        (lambda page: part(page, "changes", by("change-remove", number=1)).first.click(), ["remove", 1]),
-        (lambda page: part(page, "changes", by("changes-switch")).first.click(), ["act", "switch"]),
-        (lambda page: part(page, "changes", by("changes-undo")).first.click(), ["act", "undo"]),
+        (by("change-remove", number=1), ["remove", 1]),
+        (by("changes-switch"), ["act", "switch"]),
+        (by("changes-undo"), ["act", "undo"]),
         (lambda page: part(page, "changes", by("changes-clear")).last.click(), ["act", "clear"]),
     ],
     "chips": [
-        (lambda page: part(page, "chips", by("chip", position=2)).first.click(), ["position", 2]),
-        (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["position", 3]),
-        (lambda page: part(page, "chips", by("next-token")).click(), ["append", 7]),
+        (by("chip", position=2), ["position", 2]),
+        ("ArrowRight Enter", ["position", 3]),
+        (by("next-token"), ["append", 7]),
     ],
-    "draws": [(lambda page: part(page, "draws", by("branch", id=12)).click(), ["branch", 12])],
-    "doors": [
-        (lambda page: part(page, "doors", by("door", page="layernorm")).click(), ["page", "layernorm"])
-    ],
-    "heads": [
-        (lambda page: part(page, "heads", by("head-0-1")).first.click(), ["head", {"block": 0, "head": 1}]),
-        (
-            lambda page: page.keyboard.press("ArrowDown") or page.keyboard.press("Enter"),
-            ["head", {"block": 1, "head": 1}],
-        ),
-    ],
+    "draws": [(by("branch", id=12), ["branch", 12])],
+    "doors": [(by("door", page="layernorm"), ["page", "layernorm"])],
+    "heads": [(by("head-0-1"), ["head", [0, 1]]), ("ArrowDown Enter", ["head", [1, 1]])],
     "lens": [
+        (by("lens-cell", row=2, position=4), ["pick", [2, 4]]),
+        (by("lens-row", row=0), ["pick", [0, None]]),
+        (by("lens-column", position=1), ["pick", [None, 1]]),
         (
-            lambda page: part(page, "lens", by("lens-cell", row=2, position=4)).first.click(),
-            ["pick", [2, 4]],
-        ),
-        (lambda page: part(page, "lens", by("lens-row", row=0)).first.click(), ["pick", [0, None]]),
-        (lambda page: part(page, "lens", by("lens-column", position=1)).first.click(), ["pick", [None, 1]]),
-        (
-            lambda page: (
-                part(page, "lens", ".grid").first.focus()
-                or page.keyboard.press("ArrowLeft")
-                or page.keyboard.press("Enter")
-            ),
+            lambda page: part(page, "lens", ".grid").first.focus() or press(page, "ArrowLeft Enter"),
             ["pick", [2, 3]],
         ),
     ],
     "matrix": [
         (lambda page: cell_of(page, 5, 3, 8), ["pick", [5, 3]]),
         (
-            lambda page: (
-                part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(force=True)
+            lambda page: part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(
+                force=True
             ),
             ["pick", [4, None]],
         ),
     ],
-    "surprise": [
-        (lambda page: part(page, "surprise", by("surprise-chip", position=3)).click(), ["position", 2])
-    ],
+    "surprise": [(by("surprise-chip", position=3), ["position", 2])],
     "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
     "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
-    "token_cards": [
-        (lambda page: part(page, "token_cards", by("token-card", position=4)).click(), ["position", 4])
-    ],
-    "windows": [
-        (lambda page: part(page, "windows", by("window", window=2)).first.click(), ["window", 2]),
-        (lambda page: part(page, "windows", by("window", window=6)).click(), ["window", 6]),
-    ],
+    "token_cards": [(by("token-card", position=4), ["position", 4])],
+    "windows": [(by("window", window=2), ["window", 2]), (by("window", window=6), ["window", 6])],
     "worksheet": [
         (
             lambda page: type_cell(page, by("number", sheet="x", row=1, column=0), "0.5"),
             ["number", ["x", 1, 0, "0.5"]],
         ),
         (lambda page: type_cell(page, by("word", row=2), "sun"), ["word", [2, "sun"]]),
-        (
-            lambda page: part(page, "worksheet", by("cell", sheet="weights", row=0, column=0)).click(),
-            ["row", 0],
-        ),
+        (by("cell", sheet="weights", row=0, column=0), ["row", 0]),
     ],
     "writing": [
         (lambda page: None, ["turn", 0]),  # by itself
-        (lambda page: part(page, "writing", by("written-token", step=2)).click(), ["step", 2]),
-        (lambda page: page.keyboard.press("ArrowRight") or page.keyboard.press("Enter"), ["step", 3]),
+        (by("written-token", step=2), ["step", 2]),
+        ("ArrowRight Enter", ["step", 3]),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +170,12 @@ def test_every_component_has_an_example_and_all_that_send_are_tried():
 def test_what_an_example_sends_arrives(open_example, name):
     page, expected = open_example(name), []
     for action, sent in ACTIONS[name]:
-        action(page)
+        if callable(action):
+            action(page)
+        elif action.startswith("["):
+            part(page, name, action).first.click()
+        else:
+            press(page, action)
         expected.append(sent)
         await_sent(page, expected)
 

@@ -5,15 +5,14 @@ the browser draws the lines that are asked for: of which heads, of which tokens,
 What it says is filled into words that stand here.
 """
 
-import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, record
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.saved import Saved
 
 _component = component(
     "arcs",
@@ -68,12 +67,11 @@ def arcs(
     """
     n = len(tokens)
     rows, columns = np.tril_indices(n)
-    triangles = np.ascontiguousarray(weights[:, rows, columns], dtype="<f4")  # (H, T (T + 1) / 2)
     _component(
         f"arcs_{name}",
         {
             "name": name,
-            "weights": base64.b64encode(triangles.tobytes()).decode(),
+            "weights": packed(weights[:, rows, columns]),  # (H, T (T + 1) / 2)
             "tokens": list(tokens),
             "first": first,
             "query": query,
@@ -87,30 +85,7 @@ def arcs(
             "words": WORDS,
         },
         mode=mode,
-        saved=saved or Saved(stem(name)),
+        saved=saved,
         limits={"positions": range(first, first + n), "heads": set(heads), "masses": set(MASSES)},
         on={"pick": lambda at: on_pick(at.get("query"), at.get("key")), "head": on_head, "mass": on_mass},
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three heads of eight tokens, and one of 256."""
-
-    def causal(n_tokens: int, n_heads: int) -> np.ndarray:
-        position = np.arange(n_tokens)
-        scores = np.cos(0.7 * position[:, None] - 1.3 * position[None]) * 4
-        weights = np.stack([np.tril(np.exp(scores * (1 + h))) for h in range(n_heads)])
-        return np.asarray(weights / weights.sum(axis=-1, keepdims=True), dtype=np.float32)  # (H, T, T)
-
-    def pick(query: int | None, key: int | None) -> None:
-        sent("pick", [query, key])
-
-    def draw(name: str, tokens: list[str], n_heads: int, query: int) -> None:
-        weights = causal(len(tokens), n_heads)
-        arcs(
-            name, weights, tokens, query, None, 0, range(n_heads), 0, 90, mode, pick,
-            lambda head: sent("head", head), lambda mass: sent("mass", mass),
-        )  # fmt: skip
-
-    draw("example", ["The", "·gypsy", "·cat", "⏎", "·`", "·extraordinarily", "·my", "·it"], 3, 7)
-    draw("example_long", [f"·word{i}" for i in range(256)], 1, 200)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 _component = component("branches", branch=among("branches"))
 
@@ -20,7 +20,6 @@ def branch_tree(
     mode: Mode,
     on_branch: Callable[[int], Any],
     *,
-    key: str = "branches",
     saved: Saved | None = None,
 ) -> None:
     """Draw a row a branch; `on_branch(number)` runs before the rerun that a click causes.
@@ -30,23 +29,10 @@ def branch_tree(
     model without its changes, it stands beside. `step` is the one that is looked at.
     """
     _component(
-        key,
+        "branches",
         {"rows": [dict(row) for row in rows], "chosen": chosen, "step": step},
         mode=mode,
         limits={"branches": range(len(rows))},
         on={"branch": on_branch},
-        saved=saved or Saved(stem("branches")),
+        saved=saved,
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A text with two branches, the second one from the first."""
-    rows = [
-        {"parent": parent, "at": at, "length": length, "text": text, "log_p": "−12.3", "perplexity": "7.1"}
-        for parent, at, length, text in (
-            (None, 0, 8, " and so on"),
-            (0, 2, 6, " but not"),
-            (1, 4, 9, " a gypsy"),
-        )
-    ]
-    branch_tree(rows, 1, 3, mode, lambda number: sent("branch", number), key="branches_example")

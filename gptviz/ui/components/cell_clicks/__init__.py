@@ -7,8 +7,6 @@ any size answers at the price of no invisible points over it.
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, record
 
@@ -29,10 +27,3 @@ def cell_clicks(
         limits={"rows": range(rows), "columns": range(columns)},
         on={"cell": lambda cell: on_pick(cell["row"], cell["column"])},
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A heatmap of two rows and three columns."""
-    cells = {"data": [{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], "layout": {"height": 200}}
-    st.plotly_chart(cells, key="cells_example")
-    cell_clicks("cells_example", 2, 3, lambda row, column: sent("cell", {"row": row, "column": column}), mode)

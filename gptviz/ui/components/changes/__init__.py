@@ -74,38 +74,3 @@ def change_strip(
         limits={"numbers": range(len(chips)), "acts": ACTS},
         on={"remove": on_remove, "act": lambda act: on_act[act]()},
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A head that is off, a change that does not fit; and the same, switched off."""
-    chips: list[Chip] = [
-        {"text": "z.4.3=zero", "says": "block 4 head 3 off", "state": "made", "note": ""},
-        {"text": "z.9.3=zero", "says": "block 9 head 3 off", "state": "refused", "note": "no such block"},
-    ]
-    effect: Effect = {
-        "after": "·old",
-        "position": 7,
-        "token": "·mill",
-        "before": 0.906,
-        "before_text": "0.906",
-        "now": 0.184,
-        "now_text": "0.184",
-        "top": "·man",
-        "top_now": 0.25,
-        "top_text": "0.250",
-        "kl": 2.25,
-        "kl_text": "2.25",
-        "nothing": False,
-    }
-    for off, key in ((False, "changes_example"), (True, "changes_off")):
-        change_strip(
-            [{**chip, "state": "off"} for chip in chips] if off else chips,
-            None if off else effect,
-            off,
-            mode,
-            lambda number: sent("remove", number),
-            {act: lambda act=act: sent("act", act) for act in ACTS},  # type: ignore[misc]
-            notes=[] if off else [["", "z.9.3=zero", " is kept, and not made: there is no block 9."]],
-            ask=("Whether each of these did anything takes 2 passes.", "Look") if off else None,
-            key=key,
-        )

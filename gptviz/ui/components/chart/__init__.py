@@ -13,7 +13,7 @@ import streamlit as st
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui.components.kernel import component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 _buttons = component("chart")
 
@@ -25,13 +25,12 @@ def chart(
     key: str,
     alt: str,
     mode: Mode,
-    on_select: Callable[[], Any] | None = None,
-    saved: Saved | None = None,
+    on_select: Callable[[], Any] | None,
+    saved: Saved,
 ) -> None:
     """Draw `fig` as wide as the page, with buttons under it that save it; see `Scene.chart`.
 
-    `alt` says what the chart shows, with what is selected: for those who do not see it, and, where no `saved`
-    says otherwise, as the title of the saved picture.
+    `alt` says what the chart shows, with what is selected, for those who do not see it.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
         raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
@@ -39,9 +38,4 @@ def chart(
         {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
     )
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
-    _buttons(
-        f"{key}_save",
-        {"key": key, "paper": palette(mode).paper},
-        mode=mode,
-        saved=saved or Saved(stem(*key.split("_")), alt),
-    )
+    _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode=mode, saved=saved)

@@ -74,20 +74,3 @@ def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]
     limit = max((abs(share) for share in shares if math.isfinite(share)), default=0) or 1.0
     seen = [{"share": s, "at": s / limit} if math.isfinite(s) else None for s in shares[:count]]
     return [*seen, *[None] * (count - len(seen))]
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A text with a character in pieces; the same with the attention of its last token; a long one."""
-    raws = [b"The", b" cat", b" sat", b" \xe4", b"\xbd", b"\xa0", b" and", b" gypsy"]
-    tokens = [Token(i, 100 + i, raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)]
-    chips(
-        tokens, 7, mode, lambda position: sent("position", position), key="chips_example",
-        following={"shown": "·had", "id": 7, "probability": 0.1234}, on_append=lambda id: sent("append", id),
-        highlight={7: "query"},
-    )  # fmt: skip
-    weights = [0.62, 0.2, 0.1, 0.05, 0.02, 0.009, 0.001, None]
-    chips(tokens, 6, mode, lambda position: sent("position", position), key="chips_weights", weights=weights)
-    long = [Token(i, i, f" word{i}", f" word{i}".encode()) for i in range(225)]
-    chips(long, 180, mode, lambda position: sent("position", position), key="chips_long", coloured=True)
-    shares = [0.4, -0.2, 0.001, 0.0, -0.8, 1.6]
-    chips(tokens, 5, mode, lambda position: sent("position", position), key="chips_shares", shares=shares)

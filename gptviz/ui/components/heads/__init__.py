@@ -5,15 +5,12 @@ any size, reachable by keyboard, and named for a screen reader. Nothing is fetch
 """
 
 import base64
-import io
 from collections.abc import Callable, Sequence
 from typing import Any, NotRequired, TypedDict
 
-from PIL import Image, ImageColor
-
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, record
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 _component = component("heads", head=record(block=among("blocks"), head=among("heads")))
 
@@ -63,36 +60,7 @@ def head_grid(
             "head": chosen[1],
         },
         mode=mode,
-        saved=saved or Saved(stem("all", "heads")),
+        saved=saved,
         limits={"blocks": range(n_blocks), "heads": range(n_heads)},
         on={"head": lambda head: on_pick(head["block"], head["head"])},
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper. One is changed."""
-    for name, n_blocks, n_heads in (("heads_example", 2, 3), ("heads_many", 12, 12)):
-        roles: list[list[Thumbnail]] = [
-            [
-                {"kind": "mixed", "label": "mixed", "says": "Looks at many. " * (1 + i % 3), "write": 1.0 + i}
-                for i in range(n_heads)
-            ]
-            for _ in range(n_blocks)
-        ]
-        side, colors = 6, palette(mode)
-        picture = Image.new("RGB", (side * n_heads, side * n_blocks), colors.paper)
-        for x in range(picture.width):
-            for y in range(x % side, picture.height, side):
-                picture.putpixel((x, y), ImageColor.getrgb(colors.output))
-        file = io.BytesIO()
-        picture.save(file, format="PNG")
-
-        roles[0][1] |= {"changed": True, "moved": 0.0}
-        for row in roles[1:]:
-            for head, thumbnail in enumerate(row):
-                thumbnail["moved"] = head / n_heads
-
-        def pick(block: int, head: int) -> None:
-            sent("head", {"block": block, "head": head})
-
-        head_grid(file.getvalue(), side, roles, (1, 2), mode, pick, key=name)

@@ -6,16 +6,15 @@ Columns that nobody has read yet are grey and say so. Numbers are sent as typed 
 that they name once each.
 """
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from gptviz.figures.theme import Mode, Scale, palette
-from gptviz.ui.components.kernel import among, component, record
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.figures.theme import Mode, Scale
+from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.saved import Saved
 
 _component = component("lens", pick=record("row", "position", row=among("rows"), position=among("positions")))
 
@@ -61,21 +60,17 @@ def encoded(cells: LensCells) -> dict[str, Any]:
     """The cells as the browser gets them; to be kept, so that a rerun does not make them again."""
     wide = bool(cells.ids.size) and int(cells.ids.max()) >= 2**16
     return {
-        "known": [list(part) for part in cells.known],
+        "known": list(cells.known),
         "each": cells.ids.shape[-1],
         "wide": wide,
-        "ids": _base64(cells.ids, "<u4" if wide else "<u2"),
-        "probabilities": _base64(cells.probabilities, "<f4"),
-        "color": _base64(cells.color, "<f4"),
-        "numbers": [
-            {"label": number.label, "form": number.form, "values": _base64(number.values, "<f4")}
-            for number in cells.numbers
-        ],
+        "ids": packed(cells.ids, "<u4" if wide else "<u2"),
+        "probabilities": packed(cells.probabilities),
+        "color": packed(cells.color),
+        "numbers": [vars(number) | {"values": packed(number.values)} for number in cells.numbers],
         "shown": {str(i): text for i, text in cells.shown.items()},
         "pieces": list(cells.pieces),
-        "ghosts": None
-        if cells.ghosts is None
-        else {"ids": _base64(cells.ghosts[0], "<u4"), "probabilities": _base64(cells.ghosts[1], "<f4")},
+        "ghosts": cells.ghosts
+        and {"ids": packed(cells.ghosts[0], "<u4"), "probabilities": packed(cells.ghosts[1])},
     }
 
 
@@ -100,55 +95,14 @@ def lens_grid(
         key,
         {
             "cells": cells,
-            "rows": [list(names) for names in rows],
+            "rows": list(rows),
             "tokens": list(tokens),
             "row": selected[0],
             "position": selected[1],
             "legend": vars(legend),
         },
         mode=mode,
-        saved=saved or Saved(stem("logit-lens")),
+        saved=saved,
         limits={"rows": range(len(rows)), "positions": range(len(tokens))},
         on={"pick": lambda cell: on_pick(cell.get("row"), cell.get("position"))},
     )
-
-
-def _base64(values: np.ndarray, kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Five tokens in three rows, two of them equal; 225 tokens in thirteen rows, some columns not read.
-
-    The five have what the unchanged model says, another token in the last row.
-    """
-    words = ["·the", "·cat", "·sat", "·antidisestablishmentarianism", "⏎", "·`", "\\xe4", "·mat", "the", "."]
-    for name, count, depth, known in (
-        ("lens_example", 5, 3, [(0, 5)]),
-        ("lens_long", 225, 13, [(0, 64), (128, 225)]),
-    ):
-        columns = sum(stop - start for start, stop in known)
-        row, column = np.arange(depth)[:, None, None], np.arange(columns)[None, :, None]
-        ids = (row * 3 + column * 2 + np.arange(3)) % len(words)
-        probabilities = np.array([0.6, 0.25, 0.05]) * (1 + row) / depth + 0 * column
-        color = probabilities[..., 0]
-        legend = Legend("probability of the token in the cell", "0", "1", palette(mode).attention)
-        cells = LensCells(
-            known=known,
-            ids=ids,
-            probabilities=probabilities,
-            color=color,
-            numbers=[
-                Number("entropy", 3 - 2 * color, "bits"),
-                Number("rank of ·cat", 1 + ids[..., 1], "rank"),
-            ],
-            shown=dict(enumerate(words)),
-            ghosts=(ids[..., 0] * (row[..., 0] < 2), color) if depth == 3 else None,
-        )
-        rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
-        tokens = [words[i % 3] for i in range(count)]
-
-        def pick(row: int | None, position: int | None) -> None:
-            sent("pick", [row, position])
-
-        lens_grid(encoded(cells), rows, tokens, (1, 3), legend, mode, pick, key=name)

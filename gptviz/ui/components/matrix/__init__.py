@@ -6,7 +6,6 @@ Where not all cells can be read at once a window shows some: it zooms, moves, an
 cell. Everything that is said is said here, in Python; the browser only fills in tokens and numbers.
 """
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -14,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, record
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.saved import Saved
 
 _component = component(
     "matrix", pick=record("query", "key", query=among("positions"), key=among("positions"))
@@ -100,28 +99,23 @@ def matrix(
     where a rem has 16 of them; where it has more, the height of the window is the limit. `positions` are the
     tokens' own where they do not follow each other: only what is said of them.
     """
-    matrices = {array: values for array, values in arrays.items() if not isinstance(values, tuple)}
     whole = {panel.array for panel in panels if not panel.masked}
-    drawn = {panel.array for panel in panels}
-    sent: dict[str, Any] = {
-        array: encode(values, triangle=array in drawn - whole) for array, values in matrices.items()
+    triangles = {panel.array for panel in panels} - whole
+    sent = {
+        name: {"of": values} if isinstance(values, tuple) else encode(values, name in triangles)
+        for name, values in arrays.items()
     }
-    sent |= {array: {"of": list(values)} for array, values in arrays.items() if isinstance(values, tuple)}
 
-    def shape(array: str) -> tuple[int, int]:
+    def shape(array: str) -> dict[str, int]:
         values = arrays[array]
-        if isinstance(values, tuple):
-            return len(matrices[values[0]]), len(matrices[values[1]])
-        return values.shape[0], values.shape[1]
+        sides = [len(arrays[of]) for of in values] if isinstance(values, tuple) else values.shape
+        return dict(zip(("rows", "columns"), sides, strict=True))
 
     _component(
         f"matrix_{name}",
         {
             "name": name,
-            "panels": [
-                asdict(panel) | dict(zip(("rows", "columns"), shape(panel.array), strict=True))
-                for panel in panels
-            ],
+            "panels": [asdict(panel) | shape(panel.array) for panel in panels],
             "arrays": sent,
             "tokens": list(tokens),
             "first": first,
@@ -132,7 +126,7 @@ def matrix(
             "largest": largest,
         },
         mode=mode,
-        saved=saved or Saved(stem(name)),
+        saved=saved,
         limits={"positions": range(first, first + len(tokens))},
         on={"pick": lambda cell: on_pick(cell.get("query"), cell.get("key"))},
     )
@@ -140,43 +134,5 @@ def matrix(
 
 def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:
     """A matrix as base64 float32: all of it, or row by row what the causal mask leaves of a square one."""
-    numbers = np.ascontiguousarray(values, dtype="<f4")
-    if triangle:
-        numbers = numbers[np.tril_indices(len(numbers))]
-    return {
-        "base64": base64.b64encode(numbers.tobytes()).decode(),
-        "triangle": triangle,
-        "columns": values.shape[1],
-    }
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A head of eight tokens; the steps of a smaller one; a head of 225 tokens, in a window."""
-
-    def pick(query: int | None, key: int | None) -> None:
-        sent("pick", [query, key])
-
-    def causal(n_tokens: int) -> np.ndarray:
-        position = np.arange(n_tokens)
-        scores = np.cos(0.7 * position[:, None] - 1.3 * position[None]) * 4 + 3 * (position[None] == 0)
-        weights = np.tril(np.exp(scores))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
-
-    head = attention_panel()
-    tokens = ["The", "·gypsy", "·cat", "⏎", "·`", "·extraordinarily", "·my", "·it"]
-    matrix("example", [head], {"weights": causal(8)}, tokens, 7, 2, mode, pick)
-    numbers = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 4, 3)
-    steps = [
-        Panel("q", "q", "query", "dim", "signed", -1, 1, label="1 query", title="1 query", note="looks",
-              says="Dimension {dim} of the query of {query} is {value}", color="query", idle="3 numbers"),
-        Panel("scores", "scores", "query", "key", "signed", -2, 2, label="2 score", title="2 score",
-              note="q · k", says="{query} · {key} = {value}"),
-    ]  # fmt: skip
-    scores: dict[str, np.ndarray | tuple[str, str]] = {
-        "q": numbers[0],
-        "k": numbers[1],
-        "scores": ("q", "k"),
-    }
-    matrix("example_steps", steps, scores, tokens[:4], 3, 1, mode, pick, small=True)
-    long = [f"·word{i}" if i % 9 else "·antidisestablishmentarianism" for i in range(225)]
-    matrix("example_long", [head], {"weights": causal(225)}, long, 180, 100, mode, pick)
+    numbers = values[np.tril_indices(len(values))] if triangle else values
+    return {"base64": packed(numbers), "triangle": triangle, "columns": values.shape[1]}

@@ -4,16 +4,16 @@ The first row is the piece's bytes; between neighbours stands the rank at which 
 lowest one, in purple, joins in the next row; the last row is the tokens with their ids.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tiktoken
 
 from gptviz.figures.theme import Mode, palette
-from gptviz.tokenizer import get_encoding, show_token
-from gptviz.tokenizer.steps import Piece, Stage, own_piece, show_work, stages
+from gptviz.tokenizer import show_token
+from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
 from gptviz.ui.components.kernel import component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 # A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
 WIDEST = 24
@@ -28,12 +28,11 @@ def merges(
     part: int,
     position: int,
     mode: Mode,
-    key: str = "merges",
     saved: Saved | None = None,
 ) -> None:
     """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
     data = merges_data(encoding, piece, part, position)
-    _component(key, data, mode=mode, saved=saved or Saved(stem("merges")))
+    _component("merges", data, mode=mode, saved=saved)
 
 
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
@@ -88,38 +87,19 @@ def _pair_title(stage: Stage, i: int) -> str:
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     """Text and code in turn: [text, code, text, ...]."""
     stage, last = replay[index], len(replay) - 1
+    whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {_count(last, 'merge')}"
     if piece.special:
-        return [
-            "",
-            show_token(piece.raw),
-            " is a special token: it is looked up, and neither cut nor merged.",
-        ]
+        return ["", whole, " is a special token: it is looked up, and neither cut nor merged."]
+    if last == 0 and parts > 1:
+        return [f"None of these {parts} bytes makes a token with its neighbour: each stays alone."]
+    if last == 0 and len(piece.raw) > 1:
+        return ["", whole, " is in the vocabulary as a whole: it is looked up, not merged."]
     if last == 0:
-        if len(stage.parts) == 1 and len(piece.raw) > 1:
-            return [
-                "",
-                show_token(piece.raw),
-                " is in the vocabulary as a whole: it is looked up, not merged.",
-            ]
-        if len(stage.parts) == 1:
-            return [
-                "",
-                show_token(stage.parts[0]),
-                f" is a single byte, {stage.parts[0].hex()}: nothing to merge.",
-            ]
-        return [f"None of these {len(stage.parts)} bytes makes a token with its neighbour: each stays alone."]
+        return ["", whole, f" is a single byte, {piece.raw.hex()}: nothing to merge."]
+    if stage.chosen is None and parts > 1:
+        return [f"{done} no neighbours make a token any more: {parts} tokens are left."]
     if stage.chosen is None:
-        if len(stage.parts) == 1:
-            tail = [", id ", str(piece.ids[0]), "."]
-            return [
-                f"After {_count(last, 'merge')} all bytes are one token: ",
-                show_token(stage.parts[0]),
-                *tail,
-            ]
-        return [
-            f"After {_count(last, 'merge')} no neighbours make a token any more: "
-            f"{len(stage.parts)} tokens are left."
-        ]
+        return [f"{done} all bytes are one token: ", whole, ", id ", str(piece.ids[0]), "."]
     possible = sum(rank is not None for rank in stage.ranks)
     left, right = (show_token(raw) for raw in stage.parts[stage.chosen : stage.chosen + 2])
     rank = stage.ranks[stage.chosen]
@@ -129,11 +109,3 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """The bundled vocabulary's way to a long word, its last token selected."""
-    encoding = get_encoding("mini")
-    (piece,) = show_work(encoding, "understandably")
-    last = len(piece.ids) - 1
-    merges(encoding, piece, last, last, mode, key="merges_example")

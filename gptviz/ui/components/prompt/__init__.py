@@ -13,17 +13,10 @@ from gptviz.ui.components import kernel
 _component = kernel.component("prompt", run=kernel.text())
 
 
-def prompt(
-    text: str, page: str, back: bool, mode: Mode, on_run: Callable[[str], Any], key: str = "prompt"
-) -> None:
+def prompt(text: str, page: str, back: bool, mode: Mode, on_run: Callable[[str], Any]) -> None:
     """Draw the box with this text in it; `on_run(text)` is called with what somebody runs.
 
     `page` tells one page from another, and `back` says that this run is the browser's back or forward
     button's: the draft of the page before is then not run.
     """
-    _component(key, {"text": text, "page": page, "back": back}, mode=mode, on={"run": on_run})
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A text to type over."""
-    prompt("one two", "", False, mode, lambda text: sent("run", text), key="prompt_example")
+    _component("prompt", {"text": text, "page": page, "back": back}, mode=mode, on={"run": on_run})

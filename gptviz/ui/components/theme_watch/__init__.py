@@ -4,9 +4,6 @@ Streamlit turns its own page at once and runs nothing; what a page drew for the 
 and be unreadable. This invisible component sees its background's colour change, and asks for a run.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import streamlit as st
 
 from gptviz.figures.theme import Mode
@@ -20,11 +17,6 @@ def mode_shown() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def follow_theme(mode: Mode = "light", key: str = "gptviz_theme_watch") -> None:
+def follow_theme() -> None:
     """Run the page again when its theme changes; to be called outside every fragment."""
-    _component(key, {}, mode=mode)
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """It draws nothing: what it sends is a change of the browser's own theme."""
-    _component("theme_example", {}, mode=mode, on={"changed": lambda value: sent("changed", value)})
+    _component("gptviz_theme_watch", {}, mode="light")

@@ -12,7 +12,7 @@ from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import among, component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 _component = component("token_cards", position=among("positions"))
 
@@ -23,7 +23,6 @@ def token_cards(
     selected: int,
     mode: Mode,
     on_select: Callable[[int], Any],
-    key: str = "token_cards",
     saved: Saved | None = None,
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
@@ -33,10 +32,10 @@ def token_cards(
         "colours": len(palette(mode).positions),
     }
     _component(
-        key,
+        "token_cards",
         data,
         mode=mode,
-        saved=saved or Saved(stem("tokens")),
+        saved=saved,
         limits={"positions": range(len(tokens))},
         on={"position": on_select},
     )
@@ -69,18 +68,3 @@ def _card(token: Token) -> dict[str, Any]:
         "hex": hex,
         "title": f"“{shown}” (position {token.position}) is token {token.id}, {count}: {hex}",
     }
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """A word of one token, a special token, and a character in three."""
-    cuts = [("The", [b"The"], False), ("<|endoftext|>", [b"<|endoftext|>"], True)]
-    cuts += [(" 你", [b" \xe4", b"\xbd", b"\xa0"], False), (" gypsy", [b" gy", b"psy"], False)]
-    pieces: list[Piece] = []
-    tokens: list[Token] = []
-    for text, raws, special in cuts:
-        ids = tuple(range(len(tokens), len(tokens) + len(raws)))
-        pieces.append(Piece(text, 0, text.encode(), (), tuple(raws), ids, "", special))
-        tokens += [
-            Token(id, id, raw.decode("utf-8", "replace"), raw) for id, raw in zip(ids, raws, strict=True)
-        ]
-    token_cards(pieces, tokens, 3, mode, lambda position: sent("position", position), key="cards_example")

@@ -3,7 +3,7 @@
 Colours alternate by position, so that one sees where a token ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gptviz.figures.theme import Mode, palette
@@ -11,7 +11,7 @@ from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 # More would only make the page heavy: the count beside them is of all.
 SHOWN = 200
@@ -19,12 +19,10 @@ SHOWN = 200
 _component = component("tokenizer_rows")
 
 
-def tokenizer_rows(
-    cuts: Sequence[Cut], mode: Mode, key: str = "tokenizer_rows", saved: Saved | None = None
-) -> None:
+def tokenizer_rows(cuts: Sequence[Cut], mode: Mode, saved: Saved | None = None) -> None:
     """Draw the rows; tokens whose text is lost have a dashed outline."""
     data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette(mode).positions)}
-    _component(key, data, mode=mode, saved=saved or Saved(stem("tokenizers")))
+    _component("tokenizer_rows", data, mode=mode, saved=saved)
 
 
 def _row(cut: Cut) -> dict[str, Any]:
@@ -45,15 +43,3 @@ def _row(cut: Cut) -> dict[str, Any]:
             if id is None or (cut.tokenizer == "words" and token == UNK)
         ],
     }
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three tokenizers: one that knows the text, one that loses a word, one of bytes."""
-    raw = "a 你".encode()
-    cuts = [
-        Cut("whole", 50257, ("a", "·你"), (64, 220), 0, (b"a", raw[1:])),
-        Cut("words", 300, ("a", UNK), (7, 299), 1, (b"a", raw[1:])),
-        Cut("bytes", 256, tuple(f"{b:02x}" for b in raw), tuple(raw), 0, tuple(bytes([b]) for b in raw)),
-        Cut("letters", 26, ("b",) * 300, (1,) * 300, 0, (b"b",) * 300),
-    ]
-    tokenizer_rows(cuts, mode, key="rows_example")

@@ -10,7 +10,7 @@ from typing import Any
 
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui.components.kernel import among, component
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 _component = component("windows", window=among("windows"))
 
@@ -55,18 +55,7 @@ def draw_windows(
             "colours": len(palette(mode).positions),
         },
         mode=mode,
-        saved=saved or Saved(stem("windows")),
+        saved=saved,
         limits={"windows": {number for number, _ in starts}},
         on={"window": on_select},
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
-    words = ["I", "·H", "AD", "·always", "·thought", "·Jack", "·G", "is", "burn"]
-
-    def send(window: int) -> None:
-        sent("window", window)
-
-    draw_windows(words, 0, [(i, i) for i in range(4)], 4, 1, mode, send, dropped=3, key="windows_example")
-    draw_windows(["·a"] * 300, 64, [(i, 32 * i) for i in range(2, 9)], 64, 4, mode, send, key="windows_long")

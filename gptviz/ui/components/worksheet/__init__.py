@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, record, text
-from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.components.saved import Saved
 
 LONGEST = 60  # characters of what may be typed into a cell
 
@@ -118,7 +118,7 @@ def worksheet(
             "picks": on_row is not None,
         },
         mode=mode,
-        saved=saved or Saved(stem(name)),
+        saved=saved,
         limits={
             "editable": {sheet.name for sheet in editable},
             "rows": range(max((len(sheet.rows) for sheet in editable), default=0)),
@@ -131,44 +131,4 @@ def worksheet(
             "word": lambda to: on_word and on_word(to["row"], to["text"]),
             "row": lambda row: on_row and on_row(row),
         },
-    )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Three words of two numbers, their products, and weights of which some are masked."""
-    words = ["one", "·two", "猫"]
-
-    def cells(columns: int, hide: bool = False) -> list[list[Cell]]:
-        return [
-            [
-                Cell(None, None, "masked: it comes later")
-                if hide and j > i
-                else Cell(
-                    f"0.{i + 1}{j + 1}",
-                    0.2 + 0.1 * (i + j),
-                    f"row {i}, column {j} " * (i + 1),
-                    f"0.{i + 1}{j + 1}",
-                )
-                for j in range(columns)
-            ]
-            for i in range(3)
-        ]
-
-    vectors = Sheet(
-        "x", "1 vectors", "given", words, ["0", "1"], cells(2), edit=True, words=True, scale="signed"
-    )
-    weights = Sheet(
-        "weights", "2 weights", "softmax", words, words, cells(3, hide=True), "attention", "output",
-        sources=(Source("x", "row", "row"), Source("x", "row", "column")),
-    )  # fmt: skip
-    later = Sheet("context", "3 context", "comes later", words, ["0", "1"], cells(2), later=True)
-    worksheet(
-        "example",
-        [Line([vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head")],
-        1,
-        "Point at a number.",
-        mode,
-        on_number=lambda sheet, row, column, text: sent("number", [sheet, row, column, text]),
-        on_word=lambda row, text: sent("word", [row, text]),
-        on_row=lambda row: sent("row", row),
     )

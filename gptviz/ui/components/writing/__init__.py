@@ -52,39 +52,3 @@ def writing(
         limits={"steps": steps, "turns": () if delay is None else (chosen,)},
         on={"step": on_step} | ({} if on_turn is None else {"turn": on_turn}),
     )
-
-
-def example(mode: Mode, sent: Callable[[str, Any], Any]) -> None:
-    """Four tokens after a text, one put there, two that share a character; below, one that plays a turn."""
-    raws = [b" a", b" gypsy", b" \xc3", b"\xa9"]
-    shares = [("·a", 0.41), ("·gypsy", 0.02), ("·\\xc3", 0.1), ("\\xa9", 0.9)]
-    tokens = [
-        {
-            "shown": shown,
-            "id": i,
-            "probability": p,
-            "p_text": f"{p:.2f}",
-            "put": i == 1,
-            "sentence": f"{shown} had probability {p:.2f}",
-        }
-        for i, (shown, p) in enumerate(shares)
-    ]
-    writing(
-        "Once upon a time there was",
-        tokens,
-        1,
-        mode,
-        lambda i: sent("step", i),
-        raws=raws,
-        key="writing_example",
-    )
-    writing(
-        "It plays:",
-        tokens[:1],
-        0,
-        mode,
-        lambda i: sent("step", i),
-        delay=10,
-        on_turn=lambda i: sent("turn", i),
-        key="writing_plays",
-    )

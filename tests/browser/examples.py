@@ -1,0 +1,357 @@
+"""An example of every component: `NAME(mode, on)` draws it, and `on(event)` gets what it sends."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from PIL import Image, ImageColor
+
+from gptviz.engine.trace import Token
+from gptviz.figures.theme import Mode, palette
+from gptviz.tokenizer import get_encoding, show_token
+from gptviz.tokenizer.cut import Cut
+from gptviz.tokenizer.simple import UNK
+from gptviz.tokenizer.steps import Piece, show_work
+from gptviz.ui.components import theme_watch as watching
+from gptviz.ui.components.arcs import arcs as draw_arcs
+from gptviz.ui.components.branches import branch_tree
+from gptviz.ui.components.candidates import candidate_bars
+from gptviz.ui.components.cell_clicks import cell_clicks as listen
+from gptviz.ui.components.changes import ACTS, change_strip
+from gptviz.ui.components.chips import chips as draw_chips
+from gptviz.ui.components.doors import draw_doors
+from gptviz.ui.components.draws import draws as draw_draws
+from gptviz.ui.components.heads import head_grid
+from gptviz.ui.components.lens import Legend, LensCells, Number, encoded, lens_grid
+from gptviz.ui.components.matrix import Panel, attention_panel
+from gptviz.ui.components.matrix import matrix as draw_matrix
+from gptviz.ui.components.merges import merges as draw_merges
+from gptviz.ui.components.prompt import prompt as draw_prompt
+from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.components.token_cards import token_cards as draw_token_cards
+from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
+from gptviz.ui.components.windows import draw_windows
+from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
+from gptviz.ui.components.worksheet import worksheet as draw_worksheet
+from gptviz.ui.components.writing import writing as draw_writing
+
+On = Callable[[str], Callable[..., Any]]
+
+WORDS = ["The", "·gypsy", "·cat", "⏎", "·`", "·extraordinarily", "·my", "·it"]
+
+
+def tokens_of(*raws: bytes) -> list[Token]:
+    return [Token(i, 100 + i, raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)]
+
+
+def causal(n_tokens: int) -> np.ndarray:
+    """Attention weights (T, T) with a pattern."""
+    at = np.arange(n_tokens)
+    scores = np.cos(0.7 * at[:, None] - 1.3 * at[None]) * 4 + 3 * (at[None] == 0)
+    weights = np.tril(np.exp(scores))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def arcs(mode: Mode, on: On) -> None:
+    """Three heads of eight tokens, and one of 256."""
+    for name, tokens, heads, query in (
+        ("example", WORDS, 3, 7),
+        ("example_long", [f"·word{i}" for i in range(256)], 1, 200),
+    ):
+        weights = np.stack([causal(len(tokens))] * heads)
+        sends = on("pick"), on("head"), on("mass")
+        draw_arcs(name, weights, tokens, query, None, 0, range(heads), 0, 90, mode, *sends)
+
+
+def branches(mode: Mode, on: On) -> None:
+    """A text with two branches, the second one from the first."""
+    texts = [(None, 0, 8, " and so on"), (0, 2, 6, " but not"), (1, 4, 9, " a gypsy")]
+    names = ("parent", "at", "length", "text")
+    rows = [dict(zip(names, row, strict=True), log_p="−12.3", perplexity="7.1") for row in texts]
+    branch_tree(rows, 1, 3, mode, on("branch"))
+
+
+def candidates(mode: Mode, on: On) -> None:
+    """Three candidates, the second one cut by top-k, the third a piece of a character; and the rest.
+
+    They are those of a changed model: each has its ghost.
+    """
+
+    def row(i: int, token: str, p: float, **more: Any) -> dict[str, Any]:
+        numbers = {"logit": 3.5 - i, "scaled": 3.5 - i, "probability": p, "model_probability": 0.25}
+        texts = {"logit_text": f"{3.5 - i:.2f}", "scaled_text": f"{3.5 - i:.2f}", "p_text": f"{p:.2f}"}
+        cut = (
+            {"filter": "top-k", "filter_text": "✕ top-k"}
+            if p == 0
+            else {"filter": "kept", "filter_text": "✓"}
+        )
+        marks = {"first": i == 0, "out": p == 0, "was_first": i == 1, "rest": False, "whole": i < 2}
+        which = {"key": str(i), "id": 10 + i, "rank": i + 1, "rank_text": str(i + 1), "token": token}
+        return which | numbers | texts | cut | marks | {"ghost": 0.25, "ghost_text": "0.250"} | more
+
+    rows = [row(i, *shown) for i, shown in enumerate([("·had", 0.4), ("·gypsy", 0.0), ("\\xe4", 0.1)])]
+    rest = row(3, "8,189 others", 0.5, key="rest", id=None, rank=0, rest=True, rank_text="", whole=False)
+    heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": "÷ 1", "filter": "filters"}
+    candidate_bars(
+        rows, rest, heads | {"before": "unchanged", "p": "changed"}, mode, on("append"), action="Append"
+    )
+
+
+def cell_clicks(mode: Mode, on: On) -> None:
+    """A heatmap of two rows and three columns."""
+    cells = {"data": [{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], "layout": {"height": 200}}
+    st.plotly_chart(cells, key="cells_example")
+    listen("cells_example", 2, 3, on("cell"), mode)
+
+
+def changes(mode: Mode, on: On) -> None:
+    """A head that is off, a change that does not fit; and the same, switched off."""
+    made = {"text": "z.4.3=zero", "says": "block 4 head 3 off", "state": "made", "note": ""}
+    refused = {
+        "text": "z.9.3=zero",
+        "says": "block 9 head 3 off",
+        "state": "refused",
+        "note": "no such block",
+    }
+    effect = {"after": "·old", "position": 7, "token": "·mill", "top": "·man", "nothing": False}
+    effect |= {"before": 0.906, "before_text": "0.906", "now": 0.184, "now_text": "0.184"}
+    effect |= {"top_now": 0.25, "top_text": "0.250", "kl": 2.25, "kl_text": "2.25"}
+    acts = {act: (lambda act=act: on("act")(act)) for act in ACTS}
+    notes = [["", "z.9.3=zero", " is kept, and not made: there is no block 9."]]
+    change_strip([made, refused], effect, False, mode, on("remove"), acts, notes=notes)
+    off = [chip | {"state": "off"} for chip in (made, refused)]
+    ask = ("Whether each of these did anything takes 2 passes.", "Look")
+    change_strip(off, None, True, mode, on("remove"), acts, ask=ask, key="changes_off")
+
+
+def chips(mode: Mode, on: On) -> None:
+    """A text with a character in pieces; with the attention of its last token; a long one; with shares."""
+    tokens = tokens_of(b"The", b" cat", b" sat", b" \xe4", b"\xbd", b"\xa0", b" and", b" gypsy")
+    following = {"shown": "·had", "id": 7, "probability": 0.1234}
+    draw_chips(
+        tokens, 7, mode, on("position"), following=following, on_append=on("append"), highlight={7: "query"}
+    )
+    weights = [0.62, 0.2, 0.1, 0.05, 0.02, 0.009, 0.001, None]
+    draw_chips(tokens, 6, mode, on("position"), key="chips_weights", weights=weights)
+    long = tokens_of(*(f" word{i}".encode() for i in range(225)))
+    draw_chips(long, 180, mode, on("position"), key="chips_long", coloured=True)
+    shares = [0.4, -0.2, 0.001, 0.0, -0.8, 1.6]
+    draw_chips(tokens, 5, mode, on("position"), key="chips_shares", shares=shares)
+
+
+def doors(mode: Mode, on: On) -> None:
+    """Three doors, two of them in a bracket: tokens with a character in pieces, a picture, bars."""
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 9L9 0" stroke="gray"/></svg>'
+    shown = enumerate(["The", "·gypsy", "\\xc3", "\\xa9"])
+    tokens = [{"shown": t, "position": i, "id": 100 + i, "chosen": i == 1} for i, t in shown]
+    bars = [
+        {"shown": t, "id": i, "probability": p, "percent": f"{p:.0%}", "title": t}
+        for i, (t, p) in enumerate([("·had", 0.4), ("·gypsy", 0.1)])
+    ]
+    drawn = [
+        ("tokens", {"draw": "tokens", "tokens": tokens, "groups": [(2, 4, "é")]}),
+        ("layernorm", {"draw": "svg", "svg": svg, "alt": "a line"}),
+        ("next_token", {"draw": "bars", "bars": bars}),
+    ]
+    caption = ["Four tokens: ", "·gypsy", " is 101."]
+    cards = [{"page": p, "title": p, "href": "#", "caption": caption, "picture": d} for p, d in drawn]
+    opened = draw_doors(cards, mode, around={"first": 1, "last": 2, "label": "two of them"})
+    if opened is not None:
+        on("page")(opened)
+
+
+def draws(mode: Mode, on: On) -> None:
+    """Three candidates, the second one drawn by 0.45, and what is left; each with what it had unchanged."""
+    rows: list[dict[str, Any]] = []
+    segments: list[dict[str, Any]] = []
+    at = 0.0
+    for i, (shown, p) in enumerate([("·had", 0.4), ("·gypsy", 0.2), ("·was", 0.1)]):
+        place = {"shown": shown, "start": at, "stop": at + p}
+        numbers = {
+            "probability": p,
+            "model_probability": p,
+            "p_text": f"{p:.2f}",
+            "ghost": 0.3,
+            "ghost_text": "0.3",
+        }
+        says = {"place": f"{at:.2f} to {at + p:.2f}", "sentence": f"has {p:.2f}. " * (i + 1)}
+        rows.append({"id": 10 + i, "rank": i + 1, "drawn": i == 1, "cut": False} | place | numbers | says)
+        segments.append({"index": i, "kind": "candidate"} | place)
+        at += p
+    segments.append({"index": None, "start": at, "stop": 1.0, "shown": "8,189 others", "kind": "rest"})
+    rest = {
+        "shown": "8,189 others",
+        "probability": 0.3,
+        "p_text": "0.30",
+        "place": "0.70 to 1",
+        "ghost_text": "0.4",
+    }
+    point = {"at": 0.45, "text": "0.450"}
+    draw_draws(rows, segments, point, mode, on("branch"), rest=rest, compared=("unchanged", "changed"))
+
+
+def heads(mode: Mode, on: On) -> None:
+    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper. One is changed."""
+    for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
+        roles = [
+            [
+                {"kind": "mixed", "label": "mixed", "says": "Looks at many. " * (1 + i % 3), "write": 1.0 + i}
+                | ({"moved": i / count} if block else {})
+                for i in range(count)
+            ]
+            for block in range(blocks)
+        ]
+        roles[0][1] |= {"changed": True, "moved": 0.0}
+        side, colors, file = 6, palette(mode), io.BytesIO()
+        picture = Image.new("RGB", (side * count, side * blocks), colors.paper)
+        for x in range(picture.width):
+            for y in range(x % side, picture.height, side):
+                picture.putpixel((x, y), ImageColor.getrgb(colors.output))
+        picture.save(file, format="PNG")
+        head_grid(file.getvalue(), side, roles, (1, 2), mode, on("head"), key=key)
+
+
+def lens(mode: Mode, on: On) -> None:
+    """Five tokens in three rows, two of them equal; 225 tokens in thirteen rows, some columns not read.
+
+    The five have what the unchanged model says, another token in the last row.
+    """
+    words = ["·the", "·cat", "·sat", "·antidisestablishmentarianism", "⏎", "·`", "\\xe4", "·mat", "the", "."]
+    legend = Legend("probability of the token in the cell", "0", "1", palette(mode).attention)
+    for key, count, depth, known in (
+        ("lens_example", 5, 3, [(0, 5)]),
+        ("lens_long", 225, 13, [(0, 64), (128, 225)]),
+    ):
+        columns = sum(stop - start for start, stop in known)
+        row, column = np.arange(depth)[:, None, None], np.arange(columns)[None, :, None]
+        ids = (row * 3 + column * 2 + np.arange(3)) % len(words)
+        probabilities = np.array([0.6, 0.25, 0.05]) * (1 + row) / depth + 0 * column
+        color = probabilities[..., 0]
+        numbers = [Number("entropy", 3 - 2 * color, "bits"), Number("rank of ·cat", 1 + ids[..., 1], "rank")]
+        ghosts = (ids[..., 0] * (row[..., 0] < 2), color) if depth == 3 else None
+        cells = LensCells(known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts)
+        rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
+        tokens = [words[i % 3] for i in range(count)]
+        lens_grid(encoded(cells), rows, tokens, (1, 3), legend, mode, on("pick"), key=key)
+
+
+def matrix(mode: Mode, on: On) -> None:
+    """A head of eight tokens; the steps of a smaller one; a head of 225 tokens, in a window."""
+    head = attention_panel()
+    draw_matrix("example", [head], {"weights": causal(8)}, WORDS, 7, 2, mode, on("pick"))
+    numbers = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 4, 3)
+    steps = [
+        Panel("q", "q", "query", "dim", "signed", -1, 1, label="1 query", title="1 query", note="looks",
+              says="Dimension {dim} of the query of {query} is {value}", color="query", idle="3 numbers"),
+        Panel("scores", "scores", "query", "key", "signed", -2, 2, label="2 score", title="2 score",
+              note="q · k", says="{query} · {key} = {value}"),
+    ]  # fmt: skip
+    scores = {"q": numbers[0], "k": numbers[1], "scores": ("q", "k")}
+    draw_matrix("example_steps", steps, scores, WORDS[:4], 3, 1, mode, on("pick"), small=True)
+    long = [f"·word{i}" if i % 9 else "·antidisestablishmentarianism" for i in range(225)]
+    draw_matrix("example_long", [head], {"weights": causal(225)}, long, 180, 100, mode, on("pick"))
+
+
+def merges(mode: Mode, on: On) -> None:
+    """The bundled vocabulary's way to a long word, its last token selected."""
+    (piece,) = show_work(get_encoding("mini"), "understandably")
+    last = len(piece.ids) - 1
+    draw_merges(get_encoding("mini"), piece, last, last, mode)
+
+
+def prompt(mode: Mode, on: On) -> None:
+    """A text to type over."""
+    draw_prompt("one two", "", False, mode, on("run"))
+
+
+def surprise(mode: Mode, on: On) -> None:
+    """Five tokens, two of them parts of a character; the third is the one that the page is about.
+
+    Each has what the unchanged model was surprised by.
+    """
+    raws = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"]
+    colors = [color for _, color in palette(mode).attention]
+    rows: list[dict[str, Any]] = [
+        {"bits": 1.5 * i, "rank": 10**i, "bits_text": f"{1.5 * i:.1f}", "color": colors[1]}
+        | {"sentence": f"came with {1.5 * i:.1f} bits of surprise." * i}
+        | {"ghost": {"bits": 0.5 * i, "text": f"{0.5 * i:.1f}", "color": colors[0]}}
+        for i in range(len(raws))
+    ]
+    rows[0] |= {"bits": None, "rank": None, "bits_text": "–", "ghost": None, "sentence": "is the first."}
+    rows = [row | {"token": show_token(raw)} for row, raw in zip(rows, raws, strict=True)]
+    legend = {"from": colors[0], "to": colors[2], "low": "0 bits", "high": "13 bits", "rest": "Point at one."}
+    legend["ghost"] = "changed above, unchanged below"
+    surprise_chips(rows, 2, legend, mode, on("position"), raws=raws)
+
+
+def theme_watch(mode: Mode, on: On) -> None:
+    """It draws nothing: what it sends is a change of the browser's own theme."""
+    watching._component("theme_example", {}, mode=mode, on={"changed": on("changed")})
+
+
+def token_cards(mode: Mode, on: On) -> None:
+    """A word of one token, a special token, and a character in three."""
+    cuts = [("The", [b"The"]), ("<|endoftext|>", [b"<|endoftext|>"])]
+    cuts += [(" 你", [b" \xe4", b"\xbd", b"\xa0"]), (" gypsy", [b" gy", b"psy"])]
+    pieces: list[Piece] = []
+    at = 0
+    for text, raws in cuts:
+        ids = tuple(range(at, at + len(raws)))
+        pieces.append(Piece(text, 0, text.encode(), (), tuple(raws), ids, "", text.startswith("<|")))
+        at += len(raws)
+    draw_token_cards(pieces, tokens_of(*(raw for _, raws in cuts for raw in raws)), 3, mode, on("position"))
+
+
+def tokenizer_rows(mode: Mode, on: On) -> None:
+    """Three tokenizers: one that knows the text, one that loses a word, one of bytes; and a long row."""
+    raw = "a 你".encode()
+    cuts = [
+        Cut("whole", 50257, ("a", "·你"), (64, 220), 0, (b"a", raw[1:])),
+        Cut("words", 300, ("a", UNK), (7, 299), 1, (b"a", raw[1:])),
+        Cut("bytes", 256, tuple(f"{b:02x}" for b in raw), tuple(raw), 0, tuple(bytes([b]) for b in raw)),
+        Cut("letters", 26, ("b",) * 300, (1,) * 300, 0, (b"b",) * 300),
+    ]
+    draw_tokenizer_rows(cuts, mode)
+
+
+def windows(mode: Mode, on: On) -> None:
+    """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
+    words, short = [*WORDS, "·burn"], [(i, i) for i in range(4)]
+    draw_windows(words, 0, short, 4, 1, mode, on("window"), dropped=3)
+    long = [(i, 32 * i) for i in range(2, 9)]
+    draw_windows(["·a"] * 300, 64, long, 64, 4, mode, on("window"), key="windows_long")
+
+
+def worksheet(mode: Mode, on: On) -> None:
+    """Three words of two numbers, their products, and weights of which some are masked."""
+    words, dims = ["one", "·two", "猫"], ["0", "1"]
+
+    def cell(i: int, j: int) -> Cell:
+        number = f"0.{i + 1}{j + 1}"
+        return Cell(number, 0.2 + 0.1 * (i + j), f"row {i}, column {j} " * (i + 1), number)
+
+    numbers = [[cell(i, j) for j in range(2)] for i in range(3)]
+    hidden = Cell(None, None, "masked: it comes later")
+    triangle = [[hidden if j > i else cell(i, j) for j in range(3)] for i in range(3)]
+    sources = (Source("x", "row", "row"), Source("x", "row", "column"))
+    vectors = Sheet("x", "1 vectors", "given", words, dims, numbers, edit=True, words=True, scale="signed")
+    weights = Sheet("weights", "2 weights", "softmax", words, words, triangle, "attention", "output", sources)
+    later = Sheet("context", "3 context", "comes later", words, dims, numbers, later=True)
+    line = Line([vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head")
+    sends = {"on_number": on("number"), "on_word": on("word"), "on_row": on("row")}
+    draw_worksheet("example", [line], 1, "Point at a number.", mode, **sends)
+
+
+def writing(mode: Mode, on: On) -> None:
+    """Four tokens after a text, one put there, two that share a character; below, one that plays a turn."""
+    raws = [b" a", b" gypsy", b" \xc3", b"\xa9"]
+    tokens = [
+        {"shown": show_token(raw), "id": i, "probability": p, "p_text": f"{p:.2f}", "put": i == 1}
+        | {"sentence": f"had probability {p:.2f}"}
+        for i, (raw, p) in enumerate(zip(raws, (0.41, 0.02, 0.1, 0.9), strict=True))
+    ]
+    draw_writing("Once upon a time there was", tokens, 1, mode, on("step"), raws=raws)
+    plays = {"delay": 10, "on_turn": on("turn"), "key": "writing_plays"}
+    draw_writing("It plays:", tokens[:1], 0, mode, on("step"), **plays)
