@@ -33,8 +33,3 @@ test('text on every colour of the attention scale can be read', () => {
       assert.ok((pair[0] + 0.05) / (pair[1] + 0.05) >= 4.5, `${color}`);
     }
 });
-
-test('a description leaves out what is not there, and keeps what is 0', () => {
-  const { children } = gv.h('p', null, null, false, undefined, 0, ['a', [gv.h('b')]]);
-  assert.deepEqual(children.map((child) => child.tag ?? child), [0, 'a', 'b']);
-});

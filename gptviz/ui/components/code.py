@@ -38,9 +38,12 @@ def served(file: str) -> str | None:
 
 def kernel() -> str:
     """What all components stand on, as a module: palettes, kernel.js and saving.js in one scope."""
+    preact, *texts = ((_HERE / file).read_text("utf-8") for file in ("preact.js", "kernel.js", "saving.js"))
     palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
-    texts = [(_HERE / file).read_text("utf-8") for file in ("kernel.js", "saving.js")]
-    return "\n".join([f"const gvPalettes = {json.dumps(palettes)};", *texts, "export { gv };"])
+    given = (
+        f"import * as preact from './{_serve('preact', preact)}';\nconst gvPalettes = {json.dumps(palettes)};"
+    )
+    return "\n".join([given, *texts, "export { gv };"])
 
 
 def own(name: str, ending: str) -> str:

@@ -1,88 +1,26 @@
-// What every component stands on: elements, colours, digits. Python makes one ES module of this file and
-// saving.js, which the component's own file finds imported (see code.py); `gv` is all that they have in common.
+// What every component stands on: elements (by Preact), colours, digits. Python makes one ES module of this
+// file and saving.js, which the component's own file finds imported (see code.py); `gv` is all that they have in common.
 //
 // A component says what it looks like as a pure function of its data:
 //
 //   export default gv.component(({ data, send }) =>
 //     gv.h('button', { class: 'chip', onclick: () => send('position', 3) }, data.shown));
 //
-// `h` only describes; `render` changes what is different on the screen, so that elements, the keyboard's
-// focus and what was scrolled stay where they are. What is drawn on a canvas goes into an element with
-// `own: true`, whose children the kernel leaves alone, in the second function of `gv.component`.
+// `h` only describes; Preact changes what is different on the screen, so that elements, the keyboard's focus
+// and what was scrolled stay where they are. What is drawn on a canvas, or rendered apart, goes into an
+// element that is described without children, in the second function of `gv.component`.
 
 const gv = (() => {
   // ---- elements ----
 
-  const drawn = new WeakMap();      // element -> the description that it was drawn from
-
-  // A description: props are attributes, and `key`, `own`, `class`, `style` and `data` (objects), `on...`.
+  // A description: `props` are attributes and handlers, and `data`, an object; a `key` finds an element again.
   function h(tag, props, ...children) {
-    return { tag, props: props ?? {}, children: flat(children) };
+    const { data, ...attributes } = props ?? {};
+    for (const [name, value] of Object.entries(data ?? {})) attributes[`data-${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`] = value;
+    return preact.h(tag, attributes, children);
   }
 
-  const flat = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
-  const tagOf = (child) => child.tag ?? '#text';
-  const PROPERTIES = new Set(['value', 'checked', 'scrollTop', 'scrollLeft']);
-
-  // Make the children of `parent` those described; an element is found again by its key, or else by its
-  // place among those of its tag. A child may also be an element that the caller made.
-  function render(parent, ...described) {
-    const wanted = flat(described), keyed = new Map(), free = new Map();
-    for (const node of parent.childNodes) {
-      const { tag, props: { key } = {} } = drawn.get(node) ?? { tag: node.nodeType === 3 ? '#text' : null };
-      if (tag && key !== undefined) keyed.set(key, node);
-      else if (tag) free.set(tag, [...(free.get(tag) ?? []), node]);
-    }
-    const found = wanted.map((child) => {
-      if (child.nodeType) return child;
-      const key = child.props?.key;
-      const old = key === undefined ? free.get(tagOf(child))?.shift() : keyed.get(key);
-      return draw(old && (drawn.get(old)?.tag ?? '#text') === tagOf(child) ? old : null, child);
-    });
-    const kept = new Set(found);
-    for (const node of [...parent.childNodes]) if (!kept.has(node)) node.remove();
-    found.forEach((node, i) => {
-      if (parent.childNodes[i] !== node) parent.insertBefore(node, parent.childNodes[i] ?? null);
-    });
-  }
-
-  function draw(old, child) {
-    if (tagOf(child) === '#text') {
-      const text = String(child);
-      if (!old) return document.createTextNode(text);
-      if (old.data !== text) old.data = text;
-      return old;
-    }
-    const node = old ?? document.createElement(child.tag);
-    setProps(node, child.props, drawn.get(node)?.props ?? {});
-    drawn.set(node, child);
-    if (!child.props.own) render(node, child.children);
-    return node;
-  }
-
-  function setProps(node, props, before) {
-    const set = (name, value) => {
-      if (name === 'key' || name === 'own') return;
-      if (name === 'style') each(value, before.style, (key, v) => v === undefined ? node.style.removeProperty(key) : node.style.setProperty(key, v));
-      else if (name === 'data') each(value, before.data, (key, v) => { if (v === undefined) delete node.dataset[key]; else node.dataset[key] = v; });
-      else if (name.startsWith('on')) node[name] = value ? (event) => { value(event); } : null;   // a handler's false would cancel the event
-      else if (PROPERTIES.has(name)) { if (value !== undefined && node[name] !== value) node[name] = value; }
-      else if (absent(value) || (value === false && !name.startsWith('aria-'))) node.removeAttribute(name);
-      else if (value !== before[name] || !node.hasAttribute(name)) node.setAttribute(name, value === true && !name.startsWith('aria-') ? '' : value);
-    };
-    for (const name of Object.keys(before)) if (!(name in props)) set(name, undefined);
-    for (const [name, value] of Object.entries(props)) set(name, value);
-  }
-
-  const absent = (value) => value === undefined || value === null;
-
-  function each(now, before, put) {
-    for (const key of Object.keys(before ?? {})) if (absent(now?.[key])) put(key, undefined);
-    for (const [key, value] of Object.entries(now ?? {})) if (!absent(value) && value !== before?.[key]) put(key, String(value));
-  }
-
-  // The element itself, for what a description cannot say.
-  const element = (tag, props, ...children) => draw(null, h(tag, props, ...children));
+  const render = (parent, ...described) => preact.render(described, parent);
 
   // ---- mounting ----
 
@@ -92,7 +30,7 @@ const gv = (() => {
   function mount(parentElement, mode) {
     let root = [...parentElement.children].find((child) => child.classList.contains('gv'));
     if (!root) {
-      root = element('div', { own: true });
+      root = document.createElement('div');
       parentElement.appendChild(root);
     }
     if (mode && root.dataset.mode !== mode) {
@@ -237,7 +175,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, element, mount, component, walk, reveal, grouped, reserving, prose,
+    h, render, mount, component, walk, reveal, grouped, reserving, prose,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

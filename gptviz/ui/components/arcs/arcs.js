@@ -200,7 +200,7 @@ export default gv.component((view) => {
   tools(view),
   gv.h('div', { class: 'names' }, gv.h('span', { class: 'query' }, data.words.query), gv.h('span', { class: 'key' }, data.words.key)),
   gv.h('div', { class: 'frame', onscroll: () => drawLines(view), onmouseleave: () => point(view, null), onkeydown: (event) => keys(view, event) },
-    gv.h('div', { class: 'two' }, column('left', 'query'), gv.h('div', { class: 'between' }, gv.h('canvas', { own: true })), column('right', 'key'))),
+    gv.h('div', { class: 'two' }, column('left', 'query'), gv.h('div', { class: 'between' }, gv.h('canvas', null)), column('right', 'key'))),
   gv.h('div', { class: 'foot' },
     gv.reserving([[data.words.rest], longest], gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: `arcs-says-${data.name}` } }, gv.prose(said))),
     gv.saveButtons(() => pictureOf(view), { ...data.saved, lines: [...data.saved.lines, said.join('')] })));

@@ -1,29 +1,23 @@
 // The branches of a text as a small tree; x is the number of the token, a row is a branch.
 
-const SVG = 'http://www.w3.org/2000/svg';
 const ROW = 40;       // px of a row
-
-function shape(tag, attributes) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  return node;
-}
 
 // In the SVG's own units: 100 wide, so that lines keep their width whatever the screen's is.
 function rails({ rows, chosen, step }) {
   const span = Math.max(1, ...rows.map((row) => row.length)), x = (at) => 2 + (96 * at) / span, y = (number) => (number + 0.5) * ROW;
-  const svg = shape('svg', { viewBox: `0 0 100 ${rows.length * ROW}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+  const paths = [];
   const stroke = (on) => ({ fill: 'none', 'vector-effect': 'non-scaling-stroke', 'stroke-linecap': 'round', class: on ? 'rail on' : 'rail' });
   const way = new Map();                    // branch -> up to which step it lies on the way to the chosen one
   for (let number = chosen, until = rows[chosen].length; number !== null; until = rows[number].at, number = rows[number].parent) way.set(number, until);
   rows.forEach(({ parent, at, length }, number) => {
-    const draw = (from, to, on) => to > from && svg.append(shape('path', { d: `M${x(from)} ${y(number)}H${x(to)}`, ...stroke(on) }));
+    const draw = (from, to, on) => to > from && paths.push(gv.h('path', { d: `M${x(from)} ${y(number)}H${x(to)}`, ...stroke(on) }));
     const until = way.get(number) ?? at;
-    if (parent !== null) svg.append(shape('path', { d: `M${x(at)} ${y(parent)}C${x(at)} ${y(number)} ${x(at)} ${y(number)} ${x(Math.min(at + 0.5, length))} ${y(number)}`, ...stroke(way.has(number)) }));
+    if (parent !== null) paths.push(gv.h('path', { d: `M${x(at)} ${y(parent)}C${x(at)} ${y(number)} ${x(at)} ${y(number)} ${x(Math.min(at + 0.5, length))} ${y(number)}`, ...stroke(way.has(number)) }));
     const from = parent === null ? 0 : Math.min(at + 0.5, length);
     draw(Math.max(from, until), length, false);
     draw(from, until, way.has(number));
   });
+  const svg = gv.h('svg', { viewBox: `0 0 100 ${rows.length * ROW}`, preserveAspectRatio: 'none', 'aria-hidden': true }, paths);
   return { svg, left: (at) => x(at), dot: x(Math.min(step + 1, span)) };
 }
 

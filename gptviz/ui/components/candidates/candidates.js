@@ -73,6 +73,6 @@ export default gv.component((view) => {
     gv.h('div', { class: 'rows' }, head(data), lines),
     gv.h('div', { class: 'foot' },
       gv.reserving(all(data).map(said),
-        gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'sentence' } })),
+        gv.h('p', { class: 'sentence', 'aria-live': 'polite', data: { testid: 'sentence' } })),
       gv.saveButtons(() => gv.svgOfElements(root.querySelector('.candidates')), data.saved)));
 }, (view) => tell(view, resting(view)));

@@ -58,7 +58,7 @@ export default gv.component((view) => {
       class: `strip ${state.open ? 'open' : ''}`, role: 'toolbar', 'aria-label': 'The tokens of the prompt; choose one',
       data: { testid: 'chips' }, onkeydown: keys, onscroll: () => cut(view),
     }, gv.grouped(data.tokens.length, data.groups, (position) => chip(view, position)), following(view)),
-    gv.h('button', { class: 'more', type: 'button', own: true, data: { testid: 'chips-more' }, onclick: () => {
+    gv.h('button', { class: 'more', type: 'button', data: { testid: 'chips-more' }, onclick: () => {
       state.open = !state.open;
       view.redraw();
     } }),

@@ -82,6 +82,6 @@ export default gv.component((view) => {
   return gv.h('div', { class: 'heads', style: { '--picture': `url(${data.picture})`, '--side': data.side }, data: { testid: 'heads', side: data.side } },
     grid(view),
     gv.h('div', { class: 'foot' },
-      gv.reserving(sentences, gv.h('p', { class: 'says', own: true, 'aria-live': 'polite', data: { testid: 'heads-says' } })),
+      gv.reserving(sentences, gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: 'heads-says' } })),
       gv.saveButtons(() => pictureOf(view), data.saved)));
 }, (view) => tell(view, view.state.block, view.state.head));

@@ -219,10 +219,9 @@ function keys(view, event) {
 // ---- what there is ----
 
 function strip({ data }) {           // as SVG, so that a saved picture has it
-  const stops = data.legend.scale.map(([stop, color]) => `<stop offset="${stop}" stop-color="${color}"/>`).join('');
-  const parsed = new DOMParser().parseFromString('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 112 11" preserveAspectRatio="none">'
-    + `<linearGradient id="lens-scale">${stops}</linearGradient><rect width="112" height="11" fill="url(#lens-scale)"/></svg>`, 'image/svg+xml');
-  return document.importNode(parsed.documentElement, true);
+  return gv.h('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: '0 0 112 11', preserveAspectRatio: 'none' },
+    gv.h('linearGradient', { id: 'lens-scale' }, data.legend.scale.map(([offset, color]) => gv.h('stop', { offset, 'stop-color': color }))),
+    gv.h('rect', { width: 112, height: 11, fill: 'url(#lens-scale)' }));
 }
 
 function names({ data }) {
@@ -242,29 +241,27 @@ function tools(view) {
     button('out', '−', 'Narrower columns (-)', () => zoom(view, 1 / STEP)),
     button('in', '+', 'Wider columns (+), or ctrl and the wheel', () => zoom(view, STEP)),
     button('chosen', 'Selected', 'To the selected token', () => look(view, startAround(state.selected.position, state.n, view.data.tokens.length))),
-    gv.h('span', { class: 'where', own: true, data: { testid: 'lens-where' } }));
+    gv.h('span', { class: 'where', data: { testid: 'lens-where' } }));
 }
 
 export default gv.component((view) => {
   prepare(view);
-  const { data, state } = view, { title, low, high } = data.legend, drag = (event) => onMap(view, event);
-  const scale = JSON.stringify(data.legend.scale);
-  if (state.scale !== scale) Object.assign(state, { scale, strip: strip(view) });
+  const { data } = view, { title, low, high } = data.legend, drag = (event) => onMap(view, event);
   const pickRow = (event) => {
     const name = event.target.closest('.name');
     if (name) view.send('pick', { row: Number(name.dataset.row) });
   };
   return gv.h('div', { class: 'lens', data: { testid: 'lens' } },
     gv.h('div', { class: 'map', data: { testid: 'lens-map', unsaved: '' }, title: 'The whole text: click or drag to look elsewhere', onpointerdown: drag, onpointermove: drag },
-      gv.h('canvas', { own: true }), gv.h('div', { class: 'frame', own: true })),
+      gv.h('canvas', null), gv.h('div', { class: 'frame' })),
     gv.h('div', { class: 'picture' },
       gv.h('div', { class: 'grid', tabindex: 0, role: 'application', ...handlers(view),
         'aria-label': 'What each depth says comes next. Rows are depths, columns tokens. Arrow keys move, Enter selects, plus and minus zoom.' },
-      gv.h('div', { class: 'left', onclick: pickRow }, names(view)), gv.h('div', { class: 'columns', own: true })),
-      gv.h('div', { class: 'legend' }, gv.h('span', null, title), gv.h('span', { class: 'end' }, low), gv.h('span', { class: 'scale' }, state.strip),
+      gv.h('div', { class: 'left', onclick: pickRow }, names(view)), gv.h('div', { class: 'columns' })),
+      gv.h('div', { class: 'legend' }, gv.h('span', null, title), gv.h('span', { class: 'end' }, low), gv.h('span', { class: 'scale' }, strip(view)),
         gv.h('span', { class: 'end' }, high), gv.h('b', null, 'bold: what the last row says, too'))),
     gv.h('div', { class: 'foot' }, tools(view), gv.saveButtons(() => gv.svgOfElements(view.root.querySelector('.picture')), data.saved)),
-    gv.h('div', { class: 'tip', own: true, hidden: true, role: 'status', data: { testid: 'lens-tip', unsaved: '' } }));
+    gv.h('div', { class: 'tip', hidden: true, role: 'status', data: { testid: 'lens-tip', unsaved: '' } }));
 }, (view) => {
   const { root, state } = view, lens = root.querySelector('.lens');
   fit(view);

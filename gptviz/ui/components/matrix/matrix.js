@@ -233,12 +233,12 @@ function panelOf(view, panel, index) {
     panel.title ? [gv.h('div', { class: 'title', style: color }, panel.title), gv.h('div', { class: 'note' }, panel.note)] : null,
     gv.h('div', { class: 'plot', tabindex: 0, role: 'application', ...handlers(view, index),
       'aria-label': `${panel.label}. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole.` },
-    gv.h('canvas', { class: 'cells', own: true, data: { testid: `cells-${panel.name}` } }),
-    gv.h('div', { class: 'labels', own: true }), gv.h('div', { class: 'marks', own: true }),
+    gv.h('canvas', { class: 'cells', data: { testid: `cells-${panel.name}` } }),
+    gv.h('div', { class: 'labels' }), gv.h('div', { class: 'marks' }),
     !data.small && gv.h('div', { class: 'map', data: { testid: 'map' }, title: 'The whole matrix: click or drag to look elsewhere',
       onpointerdown: map, onpointermove: map, onclick: (event) => event.stopPropagation() },
-    gv.h('canvas', { own: true }), gv.h('div', { class: 'frame', own: true }))),
-    data.small && gv.h('div', { class: 'readout', own: true, data: { testid: `value-${panel.name}` } }));
+    gv.h('canvas', null), gv.h('div', { class: 'frame' }))),
+    data.small && gv.h('div', { class: 'readout', data: { testid: `value-${panel.name}` } }));
 }
 
 function tools(view) {
@@ -250,7 +250,7 @@ function tools(view) {
     button('whole', 'Whole', 'All tokens (0)', () => look(view, windowAt(0, 0, count, count))),
     button('chosen', 'Selected', 'To the selected cell', () => look(view, windowAround(state.selected, Math.min(state.window.n,
       Math.floor(state.plots[0].box.width / (OPENED[data.small ? 'small' : 'large'] * state.unit))), count))),
-    gv.h('span', { class: 'where', own: true, data: { testid: `where-${data.name}` } }));
+    gv.h('span', { class: 'where', data: { testid: `where-${data.name}` } }));
 }
 
 export default gv.component((view) => {
@@ -264,7 +264,7 @@ export default gv.component((view) => {
     tools(view),
     gv.h('div', { class: 'foot' },
       gv.reserving(data.panels.flatMap((panel) => [[fill(panel.says)], [fill(panel.says_masked)]]),
-        gv.h('p', { class: 'says', own: true, 'aria-live': 'polite', data: { testid: `says-${data.name}` } })),
+        gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: `says-${data.name}` } })),
       gv.saveButtons(() => pictureOf(view), saved)));
 }, (view) => {
   const { root, state } = view, matrix = root.querySelector('.matrix');

@@ -36,7 +36,7 @@ export default gv.component((view) => {
         onmouseleave: () => tell(view, data.expected) },
       gv.grouped(data.chips.length, data.groups, (position) => chip(view, position))),
       gv.h('div', { class: 'foot' },
-        gv.reserving([...data.chips.map(said), [data.legend.rest]], gv.h('p', { class: 'sentence', own: true, 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
+        gv.reserving([...data.chips.map(said), [data.legend.rest]], gv.h('p', { class: 'sentence', 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
         gv.h('span', { class: 'legend' },
           data.legend.ghost ? gv.h('span', { key: 'ghost' }, data.legend.ghost) : null, gv.h('span', { class: 'low' }, data.legend.low),
           gv.h('span', { class: 'scale' }, state.gradient), gv.h('span', { class: 'high' }, data.legend.high)))),

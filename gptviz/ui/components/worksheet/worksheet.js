@@ -91,7 +91,7 @@ export default gv.component((view) => {
         heading ? gv.h('div', { class: 'heading' }, heading) : null,
         gv.h('div', { class: 'line' }, items.map((item, i) => (item.cells ? sheetOf(view, item) : sign(item, i))))))),
     gv.h('div', { class: 'foot' },
-      gv.reserving([[data.rest], ...sentences], gv.h('p', { class: 'says', own: true, 'aria-live': 'polite', data: { testid: 'says', unsaved: '' } })),
+      gv.reserving([[data.rest], ...sentences], gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: 'says', unsaved: '' } })),
       gv.saveButtons(() => gv.svgOfElements(root.querySelector('.lines')), data.saved)));
 }, (view) => {      // the numbers may be others now: what is pointed at is said anew
   const [name, i, j] = view.state.pointed ?? [], sheet = sheetsOf(view).find((one) => one.name === name);
