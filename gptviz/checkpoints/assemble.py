@@ -33,10 +33,7 @@ class Copy:
 
     def take(self, tensor: torch.Tensor) -> torch.Tensor:
         turned = tensor.t() if self.transposed else tensor
-        if self.third is None:
-            return turned
-        rows = turned.shape[0] // 3
-        return turned[self.third * rows : (self.third + 1) * rows]
+        return turned if self.third is None else turned.chunk(3)[self.third]
 
     def source_shape(self, target_shape: tuple[int, ...]) -> tuple[int, ...]:
         out, *rest = target_shape

@@ -39,27 +39,13 @@ def _gpt2(repository: str, n_layers: int, n_heads: int, emb_dim: int, about: str
 
 HUB_MODELS = {
     "gpt2": _gpt2(
-        "openai-community/gpt2",
-        12,
-        12,
-        768,
-        "OpenAI's smallest GPT-2 (2019), trained on WebText: 8 million pages",
+        "openai-community/gpt2", 12, 12, 768, "OpenAI's smallest GPT-2 (2019): 8 million web pages"
     ),
-    "gpt2-medium": _gpt2(
-        "openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 medium (2019), trained on WebText"
-    ),
-    "gpt2-large": _gpt2(
-        "openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 large (2019), trained on WebText"
-    ),
-    "gpt2-xl": _gpt2(
-        "openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 XL (2019), trained on WebText"
-    ),
+    "gpt2-medium": _gpt2("openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 medium (2019)"),
+    "gpt2-large": _gpt2("openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 large (2019)"),
+    "gpt2-xl": _gpt2("openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 XL (2019)"),
     "distilgpt2": _gpt2(
-        "distilbert/distilgpt2",
-        6,
-        12,
-        768,
-        "half of GPT-2 small's blocks, trained on OpenWebText to answer as it does",
+        "distilbert/distilgpt2", 6, 12, 768, "half of GPT-2's blocks, taught to answer as it does"
     ),
 }
 

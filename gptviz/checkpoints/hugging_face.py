@@ -15,21 +15,12 @@ from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.engine.config import GPTConfig
 
 # in the order in which transformers looks for them
-WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
+WEIGHTS = tuple(
+    f"{name}{index}" for name in ("model.safetensors", "pytorch_model.bin") for index in ("", ".index.json")
 )
 
-# Their part of a block, ours, and whether a weight is transposed.
-BLOCK = (
-    ("ln_1", "norm1", False),
-    ("attn.c_proj", "att.out_proj", True),
-    ("ln_2", "norm2", False),
-    ("mlp.c_fc", "ff.layers.0", True),
-    ("mlp.c_proj", "ff.layers.2", True),
-)
+# their parts of a block, and ours
+LINEARS = {"attn.c_proj": "att.out_proj", "mlp.c_fc": "ff.layers.0", "mlp.c_proj": "ff.layers.2"}
 NORM = {"weight": "scale", "bias": "shift"}
 QKV = ("att.W_query", "att.W_key", "att.W_value")
 
@@ -48,27 +39,27 @@ ONLY = {
 }
 
 
+def gpt2_table(n_layers: int, root: str = "", turned: bool = False, biases: bool = True) -> list[Copy]:
+    """Every tensor under GPT-2's own names, which begin with `root`; `turned` weights are (in, out)."""
+    kinds = ("weight", "bias") if biases else ("weight",)
+    copies = [Copy(f"{root}wte.weight", "tok_emb.weight"), Copy(f"{root}wpe.weight", "pos_emb.weight")]
+    for block in range(n_layers):
+        theirs, ours = f"{root}h.{block}.", f"trf_blocks.{block}."
+        for kind in kinds:
+            turn = turned and kind == "weight"
+            for third, part in enumerate(QKV):
+                copies.append(Copy(f"{theirs}attn.c_attn.{kind}", f"{ours}{part}.{kind}", turn, third))
+            for their_part, our_part in LINEARS.items():
+                copies.append(Copy(f"{theirs}{their_part}.{kind}", f"{ours}{our_part}.{kind}", turn))
+            for number in (1, 2):
+                copies.append(Copy(f"{theirs}ln_{number}.{kind}", f"{ours}norm{number}.{NORM[kind]}"))
+    return copies + [Copy(f"{root}ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in kinds]
+
+
 def table(config: GPTConfig) -> list[Copy]:
-    copies = [Copy("wte.weight", "tok_emb.weight"), Copy("wpe.weight", "pos_emb.weight")]
-    for block in range(config.n_layers):
-        theirs, ours = f"h.{block}.", f"trf_blocks.{block}."
-        for third, part in enumerate(QKV):
-            copies.append(Copy(theirs + "attn.c_attn.weight", f"{ours}{part}.weight", True, third))
-            copies.append(Copy(theirs + "attn.c_attn.bias", f"{ours}{part}.bias", third=third))
-        for their_part, our_part, transposed in BLOCK:
-            for kind in ("weight", "bias"):
-                name = NORM[kind] if "norm" in our_part else kind
-                copies.append(
-                    Copy(
-                        f"{theirs}{their_part}.{kind}",
-                        f"{ours}{our_part}.{name}",
-                        transposed and kind == "weight",
-                    )
-                )
-    copies += [Copy("ln_f.weight", "final_norm.scale"), Copy("ln_f.bias", "final_norm.shift")]
-    if not config.tie_embeddings:
-        copies.append(Copy("lm_head.weight", "out_head.weight"))
-    return copies
+    """Every tensor of theirs."""
+    head = [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
+    return gpt2_table(config.n_layers, turned=True) + head
 
 
 DIALECT = Dialect(
@@ -92,14 +83,12 @@ def read_config(path: Path) -> GPTConfig:
     """Our config from theirs. Raises CheckpointError that names the key that this model cannot follow."""
     values = read_json(path)
     architectures = values.get("architectures")
-    if architectures is not None and architectures != ["GPT2LMHeadModel"]:
+    if architectures not in (None, ["GPT2LMHeadModel"]):
         raise CheckpointError(
             f'{path}: "architectures" is {architectures!r}; only ["GPT2LMHeadModel"] can be read'
         )
     if architectures is None and "model_type" not in values:
-        raise CheckpointError(
-            f'{path} has neither "architectures" nor "model_type": is it a model\'s config?'
-        )
+        raise CheckpointError(f'{path} has neither "architectures" nor "model_type": is it a config?')
     for key, value in ONLY.items():
         if values.get(key, value) != value and not (value == {} and values[key] is None):
             raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; this model does only {value!r}')

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gptviz.checkpoints.assemble import Copy, Dialect
+from gptviz.checkpoints.assemble import Dialect
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.hugging_face import BLOCK, NORM, QKV
+from gptviz.checkpoints.hugging_face import gpt2_table
 from gptviz.engine.config import GPTConfig
 
 ARGUMENTS = {
@@ -22,26 +22,9 @@ ARGUMENTS = {
 }
 
 
-def table(config: GPTConfig) -> list[Copy]:
-    kinds = ("weight", "bias") if config.linear_bias else ("weight",)
-    copies = [
-        Copy("transformer.wte.weight", "tok_emb.weight"),
-        Copy("transformer.wpe.weight", "pos_emb.weight"),
-    ]
-    for block in range(config.n_layers):
-        theirs, ours = f"transformer.h.{block}.", f"trf_blocks.{block}."
-        for kind in kinds:
-            for third, part in enumerate(QKV):
-                copies.append(Copy(f"{theirs}attn.c_attn.{kind}", f"{ours}{part}.{kind}", third=third))
-            for their_part, our_part, _ in BLOCK:
-                name = NORM[kind] if "norm" in our_part else kind
-                copies.append(Copy(f"{theirs}{their_part}.{kind}", f"{ours}{our_part}.{name}"))
-    return copies + [Copy(f"transformer.ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in kinds]
-
-
 DIALECT = Dialect(
     "a nanoGPT checkpoint",
-    table,
+    lambda config: gpt2_table(config.n_layers, "transformer.", biases=config.linear_bias),
     prefixes=("_orig_mod.",),  # torch.compile's
     head="lm_head.weight",
     ignored=re.compile(r"transformer\.h\.\d+\.attn\.bias"),  # causal masks

@@ -119,8 +119,8 @@ def converted(
         raise CheckpointError(f"there is no file or folder {path}")
     limits = limits_for(bytes_of(path))
     out = Path(tempfile.mkdtemp(prefix="read-", dir=room().root.path))
-    options = [*(str(limit) for limit in (limits.cpu_seconds, limits.memory_bytes, limits.seconds))]
-    command = ["gptviz.convert", "--dtype", dtype, "--limits", *options, str(limits.file_bytes)]
+    numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
+    command = ["gptviz.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]
     command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
     command += ["--named"] * named
@@ -131,7 +131,6 @@ def converted(
         finally:
             worker.kill()
             worker.wait()
-        _check_ended(worker, limits)
         _check(out, limits)
         yield out
     except ValueError as error:  # about the folder, which nobody has heard of
@@ -156,35 +155,24 @@ def limits_for(nbytes: int) -> Limits:
 
 
 def _wait(worker: Worker, limits: Limits, check: Callable[[], None]) -> None:
+    """Until it is gone. Raises CheckpointError where a limit ended it."""
     end = time.monotonic() + limits.seconds
     while not worker.wait(TICK):
         check()
         if time.monotonic() > end:
-            raise _too_long(limits)
-
-
-def _too_long(limits: Limits) -> CheckpointError:
-    return CheckpointError(
-        f"reading it took more than {limits.seconds} seconds; whoever runs this server can raise {SECONDS}"
-    )
-
-
-def _check_ended(worker: Worker, limits: Limits) -> None:
-    if worker.ended_by is None:
-        return
+            raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
     if worker.ended_by == signal.SIGALRM:
-        raise _too_long(limits)
+        raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
     if worker.ended_by == signal.SIGXCPU:
-        raise CheckpointError(
-            f"reading it took more than {limits.cpu_seconds} seconds of a processor, and files of this size "
-            "take less: it is damaged, or was made to be read for ever. Whoever runs this server can raise "
-            f"{CPU}"
-        )
-    raise CheckpointError(
-        f"the process that read it was ended ({worker.how_it_ended}): the file is damaged, or reading it "
-        f"needs more than {gigabytes(limits.memory_bytes)} of memory; whoever runs this server can raise "
-        f"{MEMORY}"
-    )
+        much = f"took more than {limits.cpu_seconds} seconds of a processor, and files of this size take less"
+        raise _ended(f"{much}: it is damaged, or was made to be read for ever", CPU)
+    if worker.ended_by is not None:
+        needs = f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
+        raise _ended(f"was ended ({worker.how_it_ended}): {needs}", MEMORY)
+
+
+def _ended(why: str, setting: str) -> CheckpointError:
+    return CheckpointError(f"reading it {why}; whoever runs this server can raise {setting}")
 
 
 def _check_said(said: Any) -> None:

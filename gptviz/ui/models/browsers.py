@@ -122,13 +122,9 @@ def remove_upload(number: str) -> None:
 def _this_browser() -> str:
     if _BROWSER not in st.session_state:
         # without the cookie (the server's XSRF protection is off) an upload is the session's alone
-        st.session_state[_BROWSER] = browser_of(_cookie()) or uuid.uuid4().hex
+        st.session_state[_BROWSER] = browser_of(str(st.context.cookies.get(COOKIE, ""))) or uuid.uuid4().hex
     found: str = st.session_state[_BROWSER]
     return found
-
-
-def _cookie() -> str:
-    return str(st.context.cookies.get(COOKIE, ""))
 
 
 def _stay() -> Uploads:

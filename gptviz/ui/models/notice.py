@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -41,26 +42,23 @@ def notice(model: InUse, choose: Choose) -> None:
         _failed(model, str(trouble), choose)
 
 
-def _go_back(model: InUse, choose: Choose) -> None:
-    st.button(
-        f"Stay with {label_of(model.choice)}",
-        key="model_stay",
-        on_click=choose,
-        args=(model.choice,),
-    )
+def _buttons(
+    model: InUse, choose: Choose, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any
+) -> None:
+    """What can be done about it, and the way back to the model that is seen."""
+    st.button(label, key=key, on_click=do, args=args, **how)
+    st.button(f"Stay with {label_of(model.choice)}", key="model_stay", on_click=choose, args=(model.choice,))
 
 
 def _failed(model: InUse, why: str, choose: Choose) -> None:
-    st.error(
-        f"{label_of(model.asked)} cannot be loaded: {_ended(why)} What you see is {label_of(model.choice)}."
-    )
+    asked, seen = label_of(model.asked), label_of(model.choice)
+    st.error(f"{asked} cannot be loaded: {_ended(why)} What you see is {seen}.")
     number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
         if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:
-            st.button("Remove it", key="model_remove", on_click=_remove, args=(number, model, choose))
+            _buttons(model, choose, "Remove it", "model_remove", _remove, number, model, choose)
         else:
-            st.button("Try again", key="model_retry", on_click=models.retry)
-        _go_back(model, choose)
+            _buttons(model, choose, "Try again", "model_retry", models.retry)
 
 
 def _remove(number: str, model: InUse, choose: Choose) -> None:
@@ -76,34 +74,23 @@ def _ended(text: str) -> str:
 
 
 def _download(model: InUse, choose: Choose) -> None:
-    name = model.asked.name
+    name, seen = model.asked.name, label_of(model.choice)
     last = models.downloads().last(name)
     if last is not None and last.running:
-        _running(last, label_of(model.choice))
+        _running(last, seen)
         return
     if last is not None and last.error is not None:
-        st.error(f"{_ended(last.error)} What you see is {label_of(model.choice)}.")
+        st.error(f"{_ended(last.error)} What you see is {seen}.")
     else:
-        size = next((e.download_bytes for e in catalog() if e.name == name), None)
-        what = "" if size is None else f": {gigabytes(size)}"
+        size = "".join(f": {gigabytes(e.download_bytes or 0)}" for e in catalog() if e.name == name)
         stopped = " The download was stopped; what had arrived is kept." if last and last.cancelled else ""
         st.info(
-            f"{name} is not on this machine and must be downloaded once{what}.{stopped} "
-            f"Until then you see {label_of(model.choice)}."
+            f"{name} is not on this machine and must be downloaded once{size}.{stopped} "
+            f"Until then you see {seen}."
         )
+    again = "Download" if last is None else "Go on with the download"
     with st.container(horizontal=True):
-        st.button(
-            "Download" if last is None else "Go on with the download",
-            key="model_download",
-            type="primary",
-            on_click=_start,
-            args=(name,),
-        )
-        _go_back(model, choose)
-
-
-def _start(name: str) -> None:
-    models.downloads().start(name)
+        _buttons(model, choose, again, "model_download", models.downloads().start, name, type="primary")
 
 
 @st.fragment(run_every=EVERY_SECONDS)
@@ -142,23 +129,12 @@ def _heads(model: InUse, trouble: HeadsMissing, choose: Choose) -> None:
         f"it: `n_heads` in its config. {_proposal(trouble.emb_dim)}"
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        # a guess beside a button would be taken for knowledge
         chosen = st.selectbox(
-            "Heads",
-            list(trouble.choices),
-            index=None,  # a guess beside a button would be taken for knowledge
-            placeholder="Choose",
-            key=HEADS,
-            width=120,
+            "Heads", trouble.choices, index=None, placeholder="Choose", key=HEADS, width=120
         )
-        st.button(
-            "Load",
-            key="model_load",
-            type="primary",
-            disabled=chosen is None,
-            on_click=_with_heads,
-            args=(model.asked, choose),
-        )
-        _go_back(model, choose)
+        given = (model.asked, choose, "n_heads", HEADS)
+        _buttons(model, choose, "Load", "model_load", _with, *given, type="primary", disabled=chosen is None)
 
 
 def _proposal(emb_dim: int) -> str:
@@ -170,10 +146,6 @@ def _proposal(emb_dim: int) -> str:
     return f"{like}: of the {emb_dim} here, that makes {usual} head{'' if usual == 1 else 's'}."
 
 
-def _with_heads(asked: Choice, choose: Choose) -> None:
-    choose(replace(asked, n_heads=st.session_state[HEADS]))
-
-
 def _tokenizer(model: InUse, choose: Choose) -> None:
     st.info(
         f"{label_of(model.asked)} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
@@ -182,11 +154,9 @@ def _tokenizer(model: InUse, choose: Choose) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
-        st.button(
-            "Load", key="model_load", type="primary", on_click=_with_tokenizer, args=(model.asked, choose)
-        )
-        _go_back(model, choose)
+        given = (model.asked, choose, "tokenizer", TOKENIZER)
+        _buttons(model, choose, "Load", "model_load", _with, *given, type="primary")
 
 
-def _with_tokenizer(asked: Choice, choose: Choose) -> None:
-    choose(replace(asked, tokenizer=st.session_state[TOKENIZER]))
+def _with(asked: Choice, choose: Choose, field: str, key: str) -> None:
+    choose(replace(asked, **{field: st.session_state[key]}))

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -43,19 +44,12 @@ def picker(model: InUse, choose: Choose) -> None:
     if asked.name not in names:
         names.append(asked.name)
     st.session_state[MODEL] = asked.name
-    st.selectbox(
-        "Model",
-        names,
-        key=MODEL,
-        format_func=lambda name: label_of(Choice(name)),
-        on_change=_chose,
-        args=(asked, choose),
-    )
+    shown = {name: label_of(Choice(name)) for name in names}
+    chose = partial(_chose, asked, choose)
+    st.selectbox("Model", names, key=MODEL, format_func=shown.__getitem__, on_change=chose)
     st.caption(facts(model))
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
-        st.session_state.pop(_REFUSED, None)
-        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-        let_go()  # the uploader is a new one
+        _new_uploader()
         window(asked, choose)
 
 
@@ -83,8 +77,7 @@ def window(asked: Choice, choose: Choose) -> None:
     event = st.dataframe(
         table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-cell"
     )
-    if event.selection.cells:
-        row, _ = event.selection.cells[0]
+    for row, _ in event.selection.cells:
         _take(asked.named(str(table["Model"][row])), choose)
     own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
     with own:
@@ -129,21 +122,11 @@ def _own_files(asked: Choice, choose: Choose) -> None:
     )
     for upload in uploads():
         _kept(upload, asked, choose)
-    number = st.session_state.get(_TURN, 0)
-    files = st.file_uploader(
-        "Your model's files",
-        type=[suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)],
-        accept_multiple_files=True,
-        key=f"{FILES}_{number}",
-    )
-    st.button(
-        "Load these files",
-        key="model_files_load",
-        type="primary",
-        disabled=not files,
-        on_click=_bring,
-        args=(files, asked, choose),
-    )
+    endings = [suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)]
+    key = f"{FILES}_{st.session_state.get(_TURN, 0)}"
+    files = st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=key)
+    bring = partial(_bring, files, asked, choose)
+    st.button("Load these files", key="model_files_load", type="primary", disabled=not files, on_click=bring)
     if _REFUSED in st.session_state:
         st.error(st.session_state[_REFUSED])
     _not_taken()
@@ -182,16 +165,22 @@ def since(seconds: float) -> str:
 
 def _bring(files: list[UploadedFile], asked: Choice, choose: Choose) -> None:
     """Take the files. The uploader is empty afterwards, whether they could be taken or not."""
-    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    st.session_state.pop(_REFUSED, None)
     try:
-        upload = keep_upload(files)
+        name = f"{UPLOAD}{keep_upload(files).number}"
     except CheckpointError as error:
+        _new_uploader()
         st.session_state[_REFUSED] = str(error)
     else:
+        _new_uploader()
         st.session_state[_BROUGHT] = True
-        choose(asked.named(f"{UPLOAD}{upload.number}"))
+        choose(asked.named(name))
         models.retry()
+
+
+def _new_uploader() -> None:
+    """An empty one; nothing is held of what was sent to the last, nor said of it."""
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+    st.session_state.pop(_REFUSED, None)
     let_go()
 
 
@@ -205,20 +194,15 @@ def _repository(asked: Choice, choose: Choose) -> None:
 
 
 def _settings(asked: Choice, choose: Choose) -> None:
-    dtype = st.radio(
-        "Numbers",
-        list(DTYPES),
-        index=list(DTYPES).index(asked.dtype),
-        key=DTYPE,
-        help=DTYPE_HELP,
-        horizontal=True,
-    )
-    device = asked.device or models.default_device()
+    dtypes, usual = list(DTYPES), models.default_device()
+    at = dtypes.index(asked.dtype)
+    dtype = st.radio("Numbers", dtypes, index=at, key=DTYPE, help=DTYPE_HELP, horizontal=True)
+    device = asked.device or usual
     if len(devices()) > 1:
         device = st.radio("Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True)
     else:
         st.caption("This machine has no GPU that torch can use: the CPU computes.")
-    wanted = replace(asked, dtype=dtype, device=None if device == models.default_device() else device)
+    wanted = replace(asked, dtype=dtype, device=None if device == usual else device)
     if wanted != asked:
         _take(wanted, choose)
 
