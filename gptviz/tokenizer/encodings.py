@@ -115,11 +115,10 @@ def encode(encoding: tiktoken.Encoding, text: str, special_tokens: bool = False)
     A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD (see `well_formed`).
     """
     allowed = typed_specials(encoding) if special_tokens else set()
-    return [
-        id
-        for part in _without_long_blanks(encoding, well_formed(text))
-        for id in encoding.encode(part, allowed_special=allowed, disallowed_special=())
-    ]
+    ids: list[int] = []
+    for part in _without_long_blanks(encoding, well_formed(text)):
+        ids += encoding.encode(part, allowed_special=allowed, disallowed_special=())
+    return ids
 
 
 def _without_long_blanks(encoding: tiktoken.Encoding, text: str) -> list[str]:
@@ -244,10 +243,6 @@ def _escaped(character: str) -> str:
 _SHOWN = {" ": "·", "\n": "⏎", "\t": "⇥"}
 
 
-def _mini() -> tiktoken.Encoding:
-    return encoding_from_ranks(MINI_RANKS, "mini")
-
-
 def _gpt2() -> tiktoken.Encoding:
     """GPT-2's own encoding from the files of an installed package, whose code is never imported."""
     try:
@@ -260,14 +255,9 @@ def _gpt2() -> tiktoken.Encoding:
     paths = [str(package.locate_file(file)) for file in GPT2_FILES]
     for path, expected in zip(paths, GPT2_FILES.values(), strict=True):
         _check(Path(path), expected)
-    vocab_bpe, encoder_json = paths
-    ranks = data_gym_to_mergeable_bpe_ranks(vocab_bpe, encoder_json)
+    ranks, special = data_gym_to_mergeable_bpe_ranks(paths[0], paths[1]), {END_OF_TEXT: 50256}
     return tiktoken.Encoding(
-        "gpt2",
-        explicit_n_vocab=50257,
-        pat_str=GPT2_PATTERN,
-        mergeable_ranks=ranks,
-        special_tokens={END_OF_TEXT: 50256},
+        "gpt2", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens=special, explicit_n_vocab=50257
     )
 
 
@@ -283,4 +273,7 @@ def _check(path: Path, sha256: str) -> None:
         )
 
 
-_LOCAL: dict[str, Callable[[], tiktoken.Encoding]] = {"mini": _mini, "gpt2": _gpt2}
+_LOCAL: dict[str, Callable[[], tiktoken.Encoding]] = {
+    "mini": lambda: encoding_from_ranks(MINI_RANKS),
+    "gpt2": _gpt2,
+}

@@ -56,9 +56,8 @@ def read_vocab_and_merges(vocab: Path, merges: Path) -> Vocabulary:
         raise ValueError(f"{merges} cannot be read: {error}") from None
     pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
     tokens = _read_json(vocab)
-    return _vocabulary(
-        vocab, tokens, pairs, {END_OF_TEXT: tokens[END_OF_TEXT]} if END_OF_TEXT in tokens else {}
-    )
+    added = {END_OF_TEXT: tokens[END_OF_TEXT]} if END_OF_TEXT in tokens else {}
+    return _vocabulary(vocab, tokens, pairs, added)
 
 
 def _vocabulary(
@@ -89,14 +88,11 @@ def _vocabulary(
 
 
 def _check_pre_tokenizer(path: Path, found: Any) -> None:
-    if (
-        not isinstance(found, dict)
-        or found.get("type") != "ByteLevel"
-        or found.get("use_regex", True) is not True
-    ):
-        kind = found.get("type") if isinstance(found, dict) else found
+    says = found if isinstance(found, dict) else {}
+    if says.get("type") != "ByteLevel" or says.get("use_regex", True) is not True:
+        kind = says.get("type", found)
         raise ValueError(f'{path}: "pre_tokenizer" is {kind!r}; only GPT-2\'s "ByteLevel" regex can be read')
-    if found.get("add_prefix_space", True):
+    if says.get("add_prefix_space", True):
         raise ValueError(f'{path}: "add_prefix_space" is on; GPT-2\'s tokenizers add nothing to the text')
 
 
@@ -135,20 +131,13 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, id: int) -> tuple[bytes, 
 @cache
 def _byte_of() -> dict[str, int]:
     """GPT-2's spelling of bytes as printable characters: `Ġ` is a space (minGPT's `bytes_to_unicode`)."""
-    printable = [
-        *range(ord("!"), ord("~") + 1),
-        *range(ord("¡"), ord("¬") + 1),
-        *range(ord("®"), ord("ÿ") + 1),
-    ]
-    others = [value for value in range(256) if value not in printable]
-    return {chr(value): value for value in printable} | {
-        chr(256 + n): value for n, value in enumerate(others)
-    }
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = (value for value in range(256) if value not in printable)
+    return {chr(value): value for value in printable} | {chr(256 + n): v for n, v in enumerate(others)}
 
 
 def _bytes_of(token: str) -> bytes:
-    table = _byte_of()
-    return bytes(table[character] for character in token)
+    return bytes(map(_byte_of().__getitem__, token))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ the model reads; `show_work` compares its own with them every time.
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import regex
 import tiktoken
@@ -109,7 +109,8 @@ def stages(encoding: tiktoken.Encoding, piece: Piece) -> list[Stage]:
     result = []
     for merge in (*piece.merges, None):
         pairs = tuple(ranks.get(a + b) for a, b in pairwise(parts))
-        chosen = None if merge is None else _index_at(parts, merge.start)
+        starts = list(accumulate(map(len, parts), initial=0))
+        chosen = None if merge is None else starts.index(merge.start)
         result.append(Stage(tuple(parts), pairs, chosen))
         if chosen is not None:
             parts[chosen : chosen + 2] = [parts[chosen] + parts[chosen + 1]]
@@ -118,7 +119,7 @@ def stages(encoding: tiktoken.Encoding, piece: Piece) -> list[Stage]:
 
 def merges_of_part(piece: Piece, index: int) -> list[Merge]:
     """The merges that built part `index` of the piece, in the order applied; none for a single byte."""
-    start = sum(len(part) for part in piece.parts[:index])
+    start = sum(map(len, piece.parts[:index]))
     end = start + len(piece.parts[index])
     return [merge for merge in piece.merges if start <= merge.start and merge.end <= end]
 
@@ -129,8 +130,7 @@ def own_piece(piece: Piece, index: int) -> Piece:
     No merge of a piece crosses the border of a part that is left in the end, so they are the same merges,
     in the same order, that this part's bytes alone would go through.
     """
-    raw = piece.parts[index]
-    start = sum(len(part) for part in piece.parts[:index])
+    raw, start = piece.parts[index], sum(map(len, piece.parts[:index]))
     merges = tuple(replace(merge, start=merge.start - start) for merge in merges_of_part(piece, index))
     text = raw.decode("utf-8", "replace")
     return replace(piece, text=text, raw=raw, merges=merges, parts=(raw,), ids=(piece.ids[index],))
@@ -142,9 +142,8 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
     O(n log n) for n bytes: the parts are a linked list over their first bytes, the pairs a heap by
     rank and then place. A pair whose parts have changed since it went into the heap is dropped there.
     """
-    end = list(
-        range(1, len(raw) + 1)
-    )  # end[i]: where the part that starts at byte i ends; 0 once it was joined
+    # end[i]: where the part that starts at byte i ends; 0 once it was joined
+    end = list(range(1, len(raw) + 1))
     before = list(range(-1, len(raw) - 1))  # before[i]: where the part in front of it starts
     heap: list[tuple[int, int, int, int]] = []  # rank, start, where the pair's second part starts, and ends
 
@@ -204,13 +203,3 @@ def _split_special(
             yield found.start(), found.group(), True
             at = found.end()
     yield at, text[at:], False
-
-
-def _index_at(parts: list[bytes], start: int) -> int:
-    """The part that starts at byte `start`."""
-    at = 0
-    for index, part in enumerate(parts):
-        if at == start:
-            return index
-        at += len(part)
-    raise ValueError(f"no part starts at byte {start}")

@@ -85,15 +85,9 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     if broken:
         raise ValueError(f"the special token {broken[0]!r} has half of a surrogate pair: no text can hold it")
     special = {nameless(id): id for id in range(vocab_size) if id not in used} | vocabulary.special
-    ranks = dict(vocabulary.ranks)
-    for id, token in enumerate(_uncovered(ranks), start=vocab_size):
-        ranks[token] = id
+    uncovered = (byte for value in range(256) if (byte := bytes([value])) not in vocabulary.ranks)
+    ranks = vocabulary.ranks | {byte: id for id, byte in enumerate(uncovered, start=vocab_size)}
     return tiktoken.Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special)
-
-
-def _uncovered(ranks: dict[bytes, int]) -> list[bytes]:
-    single = (bytes([value]) for value in range(256))
-    return [token for token in single if token not in ranks]
 
 
 def of_characters(characters: dict[str, int]) -> Vocabulary:
@@ -112,11 +106,8 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
     """Write it as JSON: whether it is of characters, its tokens in base64 with their ids, special ones."""
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
-    saved = {
-        "characters": vocabulary.pattern == CHARACTERS,
-        "ranks": ranks,
-        "special": vocabulary.special,
-    }
+    is_of_characters = vocabulary.pattern == CHARACTERS
+    saved = {"characters": is_of_characters, "ranks": ranks, "special": vocabulary.special}
     path.write_text(json.dumps(saved), encoding="utf-8")
 
 
