@@ -14,8 +14,10 @@ const gv = (() => {
   // ---- elements ----
 
   // A description: `props` are attributes and handlers, and `data`, an object; a `key` finds an element again.
+  // `markup` is SVG as a text, in place of children: elements that somebody else made cannot be children.
   function h(tag, props, ...children) {
-    const { data, ...attributes } = props ?? {};
+    const { data, markup, ...attributes } = props ?? {};
+    if (markup !== undefined) attributes.dangerouslySetInnerHTML = { __html: markup };
     for (const [name, value] of Object.entries(data ?? {})) attributes[`data-${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`] = value;
     return preact.h(tag, attributes, children);
   }
@@ -106,6 +108,11 @@ const gv = (() => {
       h('p', { class: 'longest', 'aria-hidden': true, data: { unsaved: '' } }, prose(pieces))), child);
   }
 
+  // A strip of colours, [[0, "#..."], ..., [1, "#..."]], as SVG, so that a saved picture has it.
+  const gradient = (id, scale) => h('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: '0 0 112 11', preserveAspectRatio: 'none' },
+    h('linearGradient', { id }, scale.map(([offset, color]) => h('stop', { offset, 'stop-color': color }))),
+    h('rect', { width: 112, height: 11, fill: `url(#${id})` }));
+
   // Pieces of text and code in turn, [text, code, text, ...]: a token may hold any character.
   const prose = (pieces) => pieces.map((text, i) => h(i % 2 ? 'code' : 'span', null, text));
 
@@ -175,7 +182,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, mount, component, walk, reveal, grouped, reserving, prose,
+    h, render, mount, component, walk, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

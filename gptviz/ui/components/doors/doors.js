@@ -12,12 +12,7 @@ const pictures = {
     unchanged ? gv.h('img', { class: 'ghost', src: unchanged.image, alt: unchanged.alt, title: unchanged.alt }) : null)),
   heads: ({ image, alt, marks }, mode) => gv.h('div', { class: 'grid-of-heads', title: alt },
     gv.h('img', { src: image, alt }), marks ? marked(marks, gv.palette(mode)) : null),
-  svg: ({ svg, alt }) => {
-    const picture = parsed(svg);
-    picture.setAttribute('role', 'img');
-    picture.setAttribute('aria-label', alt);
-    return gv.h('div', { class: 'lines', title: alt }, picture);
-  },
+  svg: ({ svg, alt }) => gv.h('div', { class: 'lines', title: alt, role: 'img', 'aria-label': alt, markup: svg }),
   bars: ({ bars }) => {
     const wide = (p) => ({ width: `${100 * p}%` });      // from 0 to 1, as on every page
     return bars.map(({ id, shown, probability, percent, title, ghost }) => gv.h('div', {
@@ -28,16 +23,14 @@ const pictures = {
   },
 };
 
-const parsed = (svg) => document.importNode(new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement, true);
-
 // Over the picture of all heads, pixel on pixel: which are changed, and how far each one's pattern moved.
 function marked({ side, gap, heads }, { accent, positive }) {
   const [width, height] = [heads[0].length, heads.length].map((n) => n * (side + gap) - gap);
   const cells = heads.flatMap((row, b) => row.map((head, h) =>
     `<g data-testid="door-head" data-block="${b}" data-head="${h}" data-moved="${head.moved}" data-changed="${head.changed}">`
     + `${gv.headMarks([h * (side + gap), b * (side + gap), side], head, positive)}</g>`));
-  return parsed(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" aria-hidden="true">`
-    + `${gv.hatching(accent, side / 3)}${cells.join('')}</svg>`);
+  return gv.h('span', { markup: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" aria-hidden="true">`
+    + `${gv.hatching(accent, side / 3)}${cells.join('')}</svg>` });
 }
 
 function door({ page, href, title, picture, caption }, step, mode, send) {

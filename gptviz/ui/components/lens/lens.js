@@ -218,12 +218,6 @@ function keys(view, event) {
 
 // ---- what there is ----
 
-function strip({ data }) {           // as SVG, so that a saved picture has it
-  return gv.h('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: '0 0 112 11', preserveAspectRatio: 'none' },
-    gv.h('linearGradient', { id: 'lens-scale' }, data.legend.scale.map(([offset, color]) => gv.h('stop', { offset, 'stop-color': color }))),
-    gv.h('rect', { width: 112, height: 11, fill: 'url(#lens-scale)' }));
-}
-
 function names({ data }) {
   const chosen = (row) => (row === data.row ? ' chosen' : '');
   return gv.h('div', { class: 'names' }, gv.h('div', { class: 'token' }, gv.h('span', { class: 'axis' }, 'token →'), gv.h('small', null, 'position')),
@@ -258,7 +252,7 @@ export default gv.component((view) => {
       gv.h('div', { class: 'grid', tabindex: 0, role: 'application', ...handlers(view),
         'aria-label': 'What each depth says comes next. Rows are depths, columns tokens. Arrow keys move, Enter selects, plus and minus zoom.' },
       gv.h('div', { class: 'left', onclick: pickRow }, names(view)), gv.h('div', { class: 'columns' })),
-      gv.h('div', { class: 'legend' }, gv.h('span', null, title), gv.h('span', { class: 'end' }, low), gv.h('span', { class: 'scale' }, strip(view)),
+      gv.h('div', { class: 'legend' }, gv.h('span', null, title), gv.h('span', { class: 'end' }, low), gv.h('span', { class: 'scale' }, gv.gradient('lens-scale', data.legend.scale)),
         gv.h('span', { class: 'end' }, high), gv.h('b', null, 'bold: what the last row says, too'))),
     gv.h('div', { class: 'foot' }, tools(view), gv.saveButtons(() => gv.svgOfElements(view.root.querySelector('.picture')), data.saved)),
     gv.h('div', { class: 'tip', hidden: true, role: 'status', data: { testid: 'lens-tip', unsaved: '' } }));

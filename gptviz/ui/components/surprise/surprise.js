@@ -1,13 +1,5 @@
 // The prompt's tokens by how surprising each was. What a chip says was worked out in Python.
 
-function gradient({ from, to }) {               // as SVG, so that a saved picture has it
-  const parsed = new DOMParser().parseFromString('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 112 11"'
-    + ` preserveAspectRatio="none"><linearGradient id="surprise-scale"><stop stop-color="${from}"/>`
-    + `<stop offset="1" stop-color="${to}"/></linearGradient><rect width="112" height="11" fill="url(#surprise-scale)"/></svg>`,
-  'image/svg+xml');
-  return document.importNode(parsed.documentElement, true);
-}
-
 const said = ({ token, sentence }) => ['', token, ` ${sentence}`];
 
 function tell({ data, root }, position) {
@@ -28,8 +20,7 @@ function chip(view, position) {
 }
 
 export default gv.component((view) => {
-  const { data, root, state } = view, scale = JSON.stringify(data.legend);
-  if (state.scale !== scale) Object.assign(state, { scale, gradient: gradient(data.legend) });
+  const { data, root } = view, colors = [[0, data.legend.from], [1, data.legend.to]];
   return [
     gv.h('div', { class: 'surprise', data: { testid: 'surprise' } },
       gv.h('div', { class: 'strip', role: 'toolbar', 'aria-label': 'How surprising each token was',
@@ -39,7 +30,7 @@ export default gv.component((view) => {
         gv.reserving([...data.chips.map(said), [data.legend.rest]], gv.h('p', { class: 'sentence', 'aria-live': 'polite', data: { testid: 'surprise-sentence' } })),
         gv.h('span', { class: 'legend' },
           data.legend.ghost ? gv.h('span', { key: 'ghost' }, data.legend.ghost) : null, gv.h('span', { class: 'low' }, data.legend.low),
-          gv.h('span', { class: 'scale' }, state.gradient), gv.h('span', { class: 'high' }, data.legend.high)))),
+          gv.h('span', { class: 'scale' }, gv.gradient('surprise-scale', colors)), gv.h('span', { class: 'high' }, data.legend.high)))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.surprise')), data.saved),
   ];
 }, (view) => tell(view, view.data.expected));
