@@ -10,7 +10,6 @@ from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.views.attention.snippet import weights
 from gptviz.ui.views.embeddings.snippet import embedding_rows
 from gptviz.ui.views.feed_forward.snippet import writes
-from gptviz.ui.views.generate.snippet import write_on
 from gptviz.ui.views.logit_lens.snippet import says_next
 from gptviz.ui.views.next_token.snippet import bars
 from gptviz.ui.views.overview.snippet import six_pictures
@@ -36,9 +35,6 @@ PROGRAMS = {
     ),
     "next_token": program(
         bars, LOAD, text=TEXT, position=2, temperature=0.8, top_k=100, top_p=0.95, also=(42,)
-    ),
-    "generate": program(
-        write_on, LOAD, text=TEXT, position=2, count=4, step=4, top_k=90, seed=3, put={1: 42}
     ),
     "feed_forward": program(writes, LOAD, text=TEXT, block=3, position=2),
     "logit_lens": program(says_next, LOAD, text=TEXT, position=2, row=3, follow=(5, 7)),
@@ -90,15 +86,13 @@ def test_a_long_call_is_written_a_line_an_argument(tmp_path, capsys):
 CHANGED = {
     "next_token": ("unchanged: 8192 of 8192 tokens kept, entropy 0.63 bits", "entropy 7.55 bits"),
     "logit_lens": ("unchanged:", "changed:"),
-    "generate": ("unchanged p 1, rank 1", "unchanged:"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_the_program_of_a_changed_model_gives_both(name, tmp_path, capsys):
     text = "The little birds sang beside the red mill. The little birds sang beside the red"
-    query = {"edits": "z.4.3=zero", "written": 1, "temperature": 0} if name == "generate" else {}
-    at = run_page(name, text=text, **({"edits": "z.4.3=zero"} | query))
+    at = run_page(name, text=text, edits="z.4.3=zero")
     at.session_state["in_code"] = True
     at.run()
     assert not at.exception
