@@ -15,7 +15,10 @@ SOURCES = sorted([*PACKAGE.rglob("*.py"), ROOT / "app.py"])
 FLOORS = [
     {"app", "cli", "__main__"},
     {"ui"},
-    {"figures", "analysis", "lessons", "training"},
+    {"figures"},
+    {"lessons"},
+    {"training"},
+    {"analysis"},
     {"catalog"},
     {"loading", "convert"},
     {"checkpoints"},

@@ -5,16 +5,13 @@ Reference: Graves, Sequence Transduction with Recurrent Neural Networks, 2012.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.given import ids_of, whole
 from gptviz.engine.past import Past
-
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reader import Reader
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
 
 
 def beam_search(
-    lm: "LanguageModel",
+    lm: Reader,
     text: str | Sequence[int],
     beams: int,
     max_new_tokens: int,
@@ -55,7 +52,7 @@ def beam_search(
     The model sees the last `context_length` tokens.
     """
     ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
-    reader = _Reader(lm, len(ids) + longest)
+    reader = _Growing(lm, len(ids) + longest)
     return search(reader.read, ids, beams, longest, end_of_text(lm), dropped)
 
 
@@ -109,10 +106,10 @@ def ways(rounds: Sequence[Round]) -> list[list[int]]:
     return found
 
 
-class _Reader:
+class _Growing:
     """Texts that grow by a token each time, as other texts' continuations: each token is read once."""
 
-    def __init__(self, lm: "LanguageModel", longest: int):
+    def __init__(self, lm: Reader, longest: int):
         self.lm, self.context = lm, lm.config.context_length
         self.past = Past(lm.model, room=min(longest, self.context)) if lm.is_causal else None
         self.known: list[Sequence[int]] = [()]

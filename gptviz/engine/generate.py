@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import tiktoken
@@ -13,13 +12,11 @@ from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.forward import last_logits
 from gptviz.engine.given import ids_of, whole
 from gptviz.engine.past import Past
+from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
-
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
 
 
 def generate_text_simple(
@@ -71,7 +68,7 @@ class Step:
 
 
 def generate(
-    lm: "LanguageModel",
+    lm: Reader,
     text: str | Sequence[int],
     max_new_tokens: int,
     temperature: float = 1.0,
@@ -105,7 +102,7 @@ def generate(
 
 
 def generate_batch(
-    lm: "LanguageModel",
+    lm: Reader,
     text: str | Sequence[int],
     max_new_tokens: int,
     seeds: Iterable[int],
@@ -129,7 +126,7 @@ def generate_batch(
 
 
 def steps(
-    lm: "LanguageModel",
+    lm: Reader,
     ids: Sequence[int],
     max_new_tokens: int,
     sampling: Sampling,
@@ -148,7 +145,7 @@ def steps(
 
 
 def _write(
-    lm: "LanguageModel",
+    lm: Reader,
     ids: Sequence[int],
     max_new_tokens: int,
     samplings: Sequence[Sampling],
@@ -157,7 +154,7 @@ def _write(
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[list[Step | None]]:
-    reader = _Captured(lm, cache) if captured else _Reader(lm, len(ids) + max_new_tokens, cache)
+    reader = _Captured(lm, cache) if captured else _Growing(lm, len(ids) + max_new_tokens, cache)
     writers = [_Writer(lm, ids, sampling, skip, stop) for sampling in samplings]
     for _ in range(max_new_tokens):
         alive = [row for row, writer in enumerate(writers) if not writer.ended]
@@ -170,12 +167,12 @@ def _write(
             return
 
 
-class _Reader:
+class _Growing:
     """The last logits of texts that grow by a token each time, each token read once."""
 
     trace: Trace | None = None
 
-    def __init__(self, lm: "LanguageModel", longest: int, cache: bool):
+    def __init__(self, lm: Reader, longest: int, cache: bool):
         self.lm, self.context = lm, lm.config.context_length
         # an edit that depends on the whole text changes the earlier tokens with every new one
         self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
@@ -204,7 +201,7 @@ class _Reader:
 class _Captured:
     """The same of one text, with a trace of everything."""
 
-    def __init__(self, lm: "LanguageModel", cache: bool):
+    def __init__(self, lm: Reader, cache: bool):
         self.lm, self.cache = lm, cache
         self.trace: Trace | None = None
 
@@ -217,9 +214,7 @@ class _Captured:
 class _Writer:
     """One continuation: its ids, its bytes, its draws."""
 
-    def __init__(
-        self, lm: "LanguageModel", ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]
-    ):
+    def __init__(self, lm: Reader, ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]):
         self.tokenizer, self.context = lm.tokenizer, lm.config.context_length
         self.ids, self.sampling, self.points = list(ids), sampling, sampling.stream(skip)
         self.text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
@@ -268,7 +263,7 @@ def _choose(
     return chosen, float(chances.probabilities[chosen]), point
 
 
-def _ids(lm: "LanguageModel", text: str | Sequence[int], special_tokens: bool) -> list[int]:
+def _ids(lm: Reader, text: str | Sequence[int], special_tokens: bool) -> list[int]:
     ids = ids_of(lm, text, special_tokens)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
@@ -289,7 +284,7 @@ def _stops(stop: str | Iterable[str] | None) -> list[str]:
     return stops
 
 
-def end_of_text(lm: "LanguageModel") -> int | None:
+def end_of_text(lm: Reader) -> int | None:
     if END_OF_TEXT not in lm.tokenizer.special_tokens_set:
         return None
     return lm.tokenizer.encode_single_token(END_OF_TEXT)

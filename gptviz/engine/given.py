@@ -2,18 +2,16 @@
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.loaded import Loaded
 
 HOW = "give a text, or a list of token ids such as lm.encode(text)"
 
 
-def ids_of(lm: "LanguageModel", text: str | Iterable[int], special_tokens: bool = False) -> list[int]:
+def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) -> list[int]:
     """The token ids, as plain ints; a (T,) tensor or array of whole numbers is taken, too.
 
     Raises ValueError for what is neither text nor ids, and for an id or a character that the model does not

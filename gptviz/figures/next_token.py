@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_curve
 from gptviz.figures.theme import Mode, Palette, figure, palette
-from gptviz.lessons.loss import perplexity
 
 
 def probability_text(p: float) -> str:

@@ -1,4 +1,4 @@
-"""What every edit does to a pass: against plain tensors, transformers' own hooks, and the pass as it is."""
+"""What every edit does in a `reader`: against plain tensors, transformers' own hooks, the pass as it is."""
 
 import gc
 import weakref

@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
-from gptviz.lessons.loss import SLIDE_LOSSES
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"

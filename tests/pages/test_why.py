@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from gptviz.analysis.attribution import logit
 
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis import shares as numbers
+from gptviz.analysis.logit_attribution import logit
 from gptviz.ui import heads
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice

@@ -10,14 +10,13 @@ from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import rollout
 from gptviz.ui.shell.details import program
-from gptviz.ui.shell.navigation import page_file
 from gptviz.ui.views import slow
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
 from gptviz.ui.views.why.ways.flow_snippet import shares
 from gptviz.ui.views.why.ways.paths_snippet import edges
-from tests.pages.conftest import AppTest
+from tests.pages.conftest import AppTest, page_file
+from tests.pages.test_snapshots import run_program
 from tests.specs import charts
-from tests.ui.views.test_snippets import saved
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 BOXES = {"paths": "why_paths_box", "flow": "why_flow_box", "agreement": "why_agreement_box"}
@@ -151,4 +150,4 @@ def test_in_code_is_the_same_picture(mini, capsys):
     ids=["paths", "flow", "agreement"],
 )
 def test_it_runs_as_a_file_in_bfloat16(code, tmp_path, capsys):
-    assert len(saved(code, tmp_path)["picture"])
+    assert len(run_program(code, tmp_path)["picture"])

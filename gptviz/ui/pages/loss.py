@@ -8,15 +8,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.analysis.losses import losses
-from gptviz.analysis.next_token import candidates, surprises
-from gptviz.analysis.shapes import run_first_block
-from gptviz.both import Both
-from gptviz.digits import fixed, significant
-from gptviz.figures.next_token import loss_text, probability_text, surprise_color
-from gptviz.figures.surprise import surprise_rows
-from gptviz.figures.token_axis import token_ticks
-from gptviz.lessons.loss import (
+from gptviz.analysis.loss import (
     NOTEBOOK_CHARACTERS,
     NOTEBOOK_LOSS,
     SLIDE_LOGITS,
@@ -25,6 +17,14 @@ from gptviz.lessons.loss import (
     loss_steps,
     uniform_loss,
 )
+from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import candidates, surprises
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.figures.next_token import loss_text, probability_text, surprise_color
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.token_axis import token_ticks
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips

@@ -7,8 +7,7 @@ import pandas as pd
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, surprises
-from gptviz.engine import forward
+from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve
 from gptviz.engine.sampling import AS_IT_IS, Sampling
 from gptviz.figures.candidates import candidate_rows
 from gptviz.figures.surprise import surprise_rows
@@ -16,15 +15,10 @@ from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
+from gptviz.ui.views.surprises import logits_at, prompt_surprises
 from gptviz.ui.words import is_whole, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars
-
-
-@per_run
-def logits_at(run: Run, position: int) -> torch.Tensor:
-    """(V,): the only row of logits that the bars need."""
-    return runs.get(run, ("final",)).logits(position)
 
 
 @dataclass(frozen=True)
@@ -56,19 +50,6 @@ def expected(run: Run, position: int, other: Run | None = None) -> Expected:
 def own_probability(run: Run, position: int, token: int) -> float:
     """What the model, by itself, gives a token."""
     return float(torch.softmax(logits_at(run, position).double(), dim=0)[token])
-
-
-@per_run
-def prompt_surprises(run: Run) -> pd.DataFrame:
-    """`analysis.next_token.surprises` of the prompt: the output head at every position, once per text."""
-    trace, head = runs.get(run, ("final",)), runs.model(run).model.out_head.weight.detach()
-    with forward.alone():  # with GPT-2's vocabulary as much work as several forward passes
-        return surprises(trace["final"], head, run.ids)
-
-
-def mean_loss(run: Run) -> float:
-    """Return the mean of `prompt_surprises` over all tokens but the first, in nats: NaN for one token."""
-    return float(prompt_surprises(run)["nats"].mean())
 
 
 @per_run

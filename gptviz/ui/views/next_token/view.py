@@ -11,11 +11,11 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.shell import sampling as settings
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import sampling as settings
 from gptviz.ui.views.both import caption
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import controls, go_on_with
@@ -25,16 +25,14 @@ from gptviz.ui.views.next_token.derived import (
     came_at,
     chosen,
     expected,
-    logits_at,
-    mean_loss,
     own_probability,
-    prompt_surprises,
     surprise_drawn,
     vocabulary,
 )
 from gptviz.ui.views.next_token.headline import headline, uncertainty
 from gptviz.ui.views.next_token.snippet import bars as bars_in_python
 from gptviz.ui.views.next_token.tables import candidate_table, entropy_table, surprise_table
+from gptviz.ui.views.surprises import logits_at, mean_loss, prompt_surprises
 from gptviz.ui.words import show_id
 
 COUNT = Param("next_rows", int, ROWS[0], if_there)

@@ -1,0 +1,108 @@
+"""What a LanguageModel is, without a pass: a model, its tokenizer, its config, its name, its edits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import tiktoken
+import torch
+
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.edits import Edit, Given, edits_of
+from gptviz.engine.trace import Token, tokens_of
+from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.tokenizer import check_well_formed, encode, named_bytes
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A GPTModel in eval mode with the tokenizer that its ids belong to, and the edits of its passes.
+
+    Raises ValueError for a config that is not the model's.
+    """
+
+    model: GPTModel
+    tokenizer: tiktoken.Encoding
+    config: GPTConfig
+    name: str
+    edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, built in _built_with(self.model):
+            if self.config[name] != built:
+                raise ValueError(
+                    f"the config has {name} {self.config[name]!r}, and the model {built!r}: give the config "
+                    "that the model was built with"
+                )
+
+    def edited(self, *edits: Given) -> Self:
+        """The same model with these edits (or their text forms) in every pass, after those it has already.
+
+        No weight is copied. What takes a LanguageModel makes them, or refuses in a sentence. Raises
+        ValueError for what no text of this model could have.
+        """
+        more = edits_of(edits)
+        for edit in more:
+            edit.check(self.config)
+        return replace(self, edits=(*self.edits, *more)) if more else self
+
+    @property
+    def plain(self) -> Self:
+        """The model as it is, without edits."""
+        return replace(self, edits=()) if self.edits else self
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
+        return all(edit.is_causal for edit in self.edits)
+
+    def check_plain(self, what: str) -> None:
+        """Raise a ValueError if it has edits, where `what` can be done with the model as it is only."""
+        if self.edits:
+            count = "an edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
+            raise ValueError(f"{what} is for a model as it is, and this one has {count}: give lm.plain")
+
+    @property
+    def nbytes(self) -> int:
+        """What the weights and buffers take in memory; tied ones count once."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
+
+    @property
+    def dtype(self) -> str:
+        """What the model computes in: "float32", or "bfloat16" on request."""
+        return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
+
+    def encode(self, text: str, special_tokens: bool = False) -> list[int]:
+        """Token ids. `<|endoftext|>` in the text is text, unless `special_tokens` makes it the special id.
+
+        Raises ValueError for a lone surrogate, which is no text: it says where it stands and what to do.
+        """
+        check_well_formed(text)
+        return encode(self.tokenizer, text, special_tokens)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
+        return b"".join(named_bytes(self.tokenizer, i) for i in ids).decode("utf-8", "replace")
+
+    def tokens(self, ids: Sequence[int]) -> list[Token]:
+        return tokens_of(self.tokenizer, ids)
+
+
+def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
+    """What its modules say of a model's config; of a part that is none of the book's, nothing."""
+    yield "vocab_size", model.tok_emb.num_embeddings
+    yield "emb_dim", model.tok_emb.embedding_dim
+    yield "context_length", model.pos_emb.num_embeddings
+    yield "n_layers", len(model.trf_blocks)
+    yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            yield "n_heads", module.num_heads
+            yield "qkv_bias", module.W_query.bias is not None
+            yield "linear_bias", module.out_proj.bias is not None
+        elif isinstance(module, LayerNorm):
+            yield "norm_eps", module.eps
+            yield "norm_bias", module.shift is not None
+        elif isinstance(module, GELU | torch.nn.GELU):
+            yield "activation", "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh"

@@ -1,0 +1,171 @@
+"""A LanguageModel's passes: each makes the model's edits.
+
+Some edits' values take a pass of their own: a mean over the sample, another text's numbers. The sample is
+read by the model without edits. Another text is read by the model as it is where its numbers are put in: with
+the edits that stand before (`Edit`), so that what both texts have in common stays so.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import torch
+
+from gptviz.engine import forward
+from gptviz.engine.capture import capture
+from gptviz.engine.editing import edit_hooks
+from gptviz.engine.edits import Edit, Given, edits_of
+from gptviz.engine.given import ids_of
+from gptviz.engine.loaded import Loaded
+from gptviz.engine.past import Past
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.sample_means import sample_means
+from gptviz.engine.sites import Key, named_key
+from gptviz.engine.trace import Trace
+from gptviz.engine.weights import PerWeights
+
+MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may need again
+
+Ids = tuple[int, ...]
+_Kept = OrderedDict[tuple[Ids, tuple[Edit, ...]], Trace]
+
+_texts: PerWeights[_Kept] = PerWeights()
+_lock = threading.Lock()
+
+
+class Reader(Loaded):
+    """What reads a text, whole or in pieces; the edits are made in every pass."""
+
+    def trace(
+        self,
+        text: str | Sequence[int],
+        keep: Iterable[str | tuple[str, int]] | None = None,
+        edits: Iterable[Given] = (),
+        special_tokens: bool = False,
+        reduce: Iterable[Reduction] = (),
+        after: Trace | None = None,
+    ) -> Trace:
+        """One forward pass on a text (or on token ids), captured.
+
+        `keep` lists the sites to keep, by name or as (site, block) pairs: None keeps all of them;
+        see `gptviz.SITES`. `edits`, or their text forms, replace what sites pass on, after the model's
+        own. `reduce` looks at sites, edited ones included, and keeps only what is made of them.
+
+        `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
+        only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
+        be of the same edits; these must be causal (see `Edit.is_causal`: a "mean" over the text is not).
+        Otherwise, or if the first token is another, all is computed anew. Of other weights it is refused.
+
+        The same numbers as of a whole pass in float32 but for rounding: of a site's largest number 1e-5 at
+        most, of logits 3e-5; with edits 3e-5 and 5e-5 (`benchmarks/rounding.py`: the bundled model has 6e-6
+        and 1e-5, with edits up to 1.1e-5 and 2.4e-5; in its last residual stream, which has numbers up to
+        500, that is up to 3e-4).
+
+        Raises ValueError for a trace `after` that other weights made, for an empty text, one that is longer
+        than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
+        """
+        ids = ids_of(self, text, special_tokens)
+        if not ids:
+            raise ValueError("the text is empty: a trace needs at least one token")
+        if len(ids) > self.config.context_length:
+            raise ValueError(
+                f"the text has {len(ids)} tokens; {self.name} reads at most {self.config.context_length}: "
+                f"shorten it, or trace lm.encode(text)[:{self.config.context_length}]"
+            )
+        every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
+        for edit in every:
+            edit.check(self.config, len(ids))
+        made = _ready(self, every)
+        return capture(
+            self.model, self.tokenizer, self.config, self.name, ids, keep, every, reduce, after, made
+        )
+
+    def hidden(
+        self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None
+    ) -> torch.Tensor:
+        """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
+        return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
+
+    def last_logits(
+        self, idx: torch.Tensor, past: Past | None = None, position: int | None = None
+    ) -> torch.Tensor:
+        """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
+        return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
+
+    def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
+        """The edits as the first hooks of a pass over texts of so many tokens: see `editing.edit_hooks`.
+
+        Raises ValueError for what such a text does not have, and with `first` for an edit that depends on the
+        whole text.
+        """
+        for edit in self.edits:
+            edit.check(self.config, n_tokens)
+            if first and not edit.is_causal:
+                raise ValueError(
+                    f"an edit of {edit.site!r} depends on the whole text: the end of one cannot be read alone"
+                )
+        return edit_hooks(_ready(self, self.edits), self.config, first, entered)
+
+    def _hooks(
+        self, in_idx: torch.Tensor, past: Past | None, position: int | None = None
+    ) -> list[forward.Hook]:
+        if not self.edits:
+            return []
+        known = 0 if past is None else past.next
+        first = known if position is None else position
+        return self.hooks(first + in_idx.shape[1], first)
+
+
+def _ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
+    """The edits as a pass can make them: of one block each, "sample" and "ids" as numbers."""
+    edits = [one for edit in edits for one in edit.each(lm.config.n_layers)]
+    made: list[Edit] = []
+    while len(made) < len(edits):
+        at = len(made)
+        ids = _ids(edits[at])
+        if ids is None:
+            made.append(_of_the_sample(lm, edits[at]))
+            continue
+        run = next((i for i in range(at, len(edits)) if _ids(edits[i]) != ids), len(edits))
+        before = [one for one, given in zip(made, edits, strict=False) if _ids(given) != ids]
+        source = _read(lm, ids, before, [_key(edit) for edit in edits[at:run]])
+        made += [replace(edit, value=source) for edit in edits[at:run]]
+    return made
+
+
+def _ids(edit: Edit) -> Ids | None:
+    """Of the other text that the value is taken from."""
+    return edit.named.numbers if edit.named is not None and edit.named.name == "ids" else None
+
+
+def _of_the_sample(lm: Reader, edit: Edit) -> Edit:
+    if edit.named is None or edit.named.name != "sample":
+        return edit
+    return replace(edit, value=sample_means(lm.model, lm.config, lm.encode)[_key(edit)])
+
+
+def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:
+    """A trace of these ids with these edits that has these sites, from before if they were read before."""
+    here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
+    if any(edit.is_function for edit in here):  # it may do something else today
+        return lm.plain.trace(ids, keep=list(map(named_key, keys)), edits=here)
+    kept, what = _texts.get(lm.model, _Kept), (ids, here)
+    with _lock:
+        known = kept.get(what)
+    missing = [named_key(key) for key in keys if known is None or key not in known.sites()]
+    if known is not None and not missing:
+        return known
+    found = lm.plain.trace(ids, keep=missing, edits=here)
+    if known is not None:
+        found = known.joined(found)
+    with _lock:
+        kept[what] = found
+        kept.move_to_end(what)
+        while kept and sum(trace.nbytes for trace in kept.values()) > MOST_BYTES:
+            kept.popitem(last=False)
+    return found
+
+
+def _key(edit: Edit) -> Key:
+    return edit.site, None if edit.block is None else int(edit.block)

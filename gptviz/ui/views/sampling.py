@@ -1,0 +1,75 @@
+"""Temperature, top-k, top-p and the seed: one choice for all pages that draw a token.
+
+They stand in the address; moving one never runs the model.
+"""
+
+from streamlit.delta_generator import DeltaGenerator
+
+from gptviz.engine.sampling import Sampling
+from gptviz.ui.shell.params import LARGEST, Param, between
+
+TEMPERATURE, TOP_P = Param("temperature", float, 1.0, between), Param("top_p", float, 1.0, between)
+TOP_K: Param[int | None] = Param("top_k", int, None, between)
+SEED: Param[int | None] = Param("seed", int, None)
+SEEDS = LARGEST
+PARAMS = (TEMPERATURE, TOP_K, TOP_P, SEED)
+
+
+def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
+    """Draw temperature, top-k and top-p into a row. What they say; a filter that is switched off is None."""
+    temperature = _slider(
+        row,
+        TEMPERATURE,
+        "Temperature",
+        (0.0, 2.0, 0.05),
+        "Every logit is divided by it before the softmax. 1 leaves the model as it is; "
+        "0 always takes the most probable token.",
+    )
+    TOP_K.within((1, vocabulary))
+    top_k = TOP_K.widget(
+        row.number_input,
+        "Top-k",
+        min_value=1,
+        max_value=vocabulary,
+        value=None,
+        step=1,
+        placeholder="off",
+        width=130,
+        help=f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all.",
+    )
+    top_p = _slider(
+        row,
+        TOP_P,
+        "Top-p",
+        (0.01, 1.0, 0.01),
+        "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
+    )
+    k = None if top_k is None else int(top_k)
+    return Sampling(temperature, k, None if top_p == 1 else top_p)
+
+
+def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
+    """Draw the seed into a row; what it is, `unset` until somebody gives one."""
+    SEED.widget(
+        row.number_input,
+        "Seed",
+        min_value=0,
+        max_value=SEEDS - 1,
+        value=None,
+        placeholder=str(unset),
+        step=1,
+        width=130,
+        help=help,
+    )
+    return unset if SEED.value is None else SEED.value
+
+
+def _slider(
+    row: DeltaGenerator, param: Param[float], label: str, span: tuple[float, float, float], help: str
+) -> float:
+    """A slider that starts at 1, where it changes nothing; `span` is its least, its largest, its step."""
+    least, largest, step = span
+    param.within((least, largest))
+    return float(
+        param.widget(row.slider, label, min_value=least, max_value=largest, step=step, width=200, help=help)
+    )

@@ -1,0 +1,343 @@
+"""Every page as it stands: what is written on it in a real run, and that its programs give what it draws.
+
+What stands on a page, with the model as it is and with a change, is one file that a person can read:
+`snapshots/NAME.txt`. What only the first has begins with -, what only the second has with +. Where a page is
+meant to say something else, `GPTVIZ_WRITE_SNAPSHOTS=1 pytest tests/pages/test_snapshots.py -k NAME` writes it
+anew, and the diff is what to read. A number may differ by one in its last digit: processors round otherwise.
+"""
+
+import base64
+import contextlib
+import html
+import json
+import os
+import re
+import runpy
+from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
+from difflib import SequenceMatcher, unified_diff
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from gptviz.ui.measuring import heads
+from gptviz.ui.measuring.jobs import Jobs
+from gptviz.ui.shell.navigation import PAGES
+from tests.pages.conftest import run_page
+
+FOLDER = Path(__file__).parent / "snapshots"
+WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
+CHANGE = "embed@4=mean,z.4.3=zero"
+MOST = 12  # sentences of a component
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_measured(monkeypatch):
+    """Nothing is measured in the background, but what ships with the bundled model is known."""
+    monkeypatch.setattr(Jobs, "start", lambda self, job: None)
+    heads.jobs.clear()
+
+
+def opened(name, **query):
+    """The page with everything open that opens."""
+    at, seen = run_page(name, **query), set()
+    while closed := {box.key for box in at.expander if box.key} - seen:
+        for key in closed:
+            at.session_state[key] = True
+        seen |= closed
+        at.run()
+        assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+# ---- what is written on a page ----
+
+UNSEEN = {"theme_watch", "prompt", "chips", "chart", "cell_clicks"}  # say nothing of their own
+
+
+def written(at) -> list[str]:
+    """The page's lines, from top to bottom."""
+    return [line for line in _lines(at.main, "") if line.strip()]
+
+
+def _lines(node, margin: str) -> Iterator[str]:
+    for child in node.children.values():
+        if getattr(child, "key", None) == "gv_present":  # every page has it
+            continue
+        yield from (margin + line.rstrip() for line in _said(child).splitlines())
+        if hasattr(child, "children"):
+            inside = child.type in ("expander", "popover", "tab")
+            yield from _lines(child, margin + "    " if inside else margin)
+
+
+def _said(element) -> str:
+    kind, proto, key = element.type, element.proto, getattr(element, "key", None)
+    if kind in ("flex_container", "column", "empty", "space"):
+        return ""
+    if kind in ("title", "subheader"):
+        return f"{'#' if kind == 'title' else '##'} {_text(element.value)}"
+    if kind in ("markdown", "html", "caption", "info", "warning", "error", "success"):
+        return _prose(_text(proto.body), "" if kind in ("markdown", "html") else f"({kind}) ")
+    if kind == "plotly_chart":
+        return _chart(key, json.loads(proto.spec), proto.alt)
+    if kind == "bidi_component":
+        return _component(key, proto.component_name.removeprefix("gptviz."), json.loads(proto.json))
+    if kind == "dataframe":
+        return f"(table) {len(element.value)} rows: {', '.join(map(str, element.value))}"
+    if kind == "code":
+        return _program(element.value) if "picture = " in element.value else ""
+    return _widget(kind, key, element)
+
+
+def _widget(kind, key, element) -> str:
+    label = f"({kind} {key})" if key else f"({kind})"
+    label += " " + _text(getattr(element, "label", "") or getattr(element.proto, "label", ""))
+    options = getattr(element, "options", None)
+    if options and len(options) <= 12:
+        label += f": {', '.join(map(str, options))}"
+    value = getattr(element, "value", None)
+    return label if value in (None, False, "") or kind.endswith("link") else f"{label} = {value}"
+
+
+def _prose(text: str, before: str) -> str:
+    """A line a sentence; the model's lines are told by the function they are of, wherever it stands."""
+    if text.startswith("The shapes, for this prompt"):
+        return ""
+    text = re.sub(r": (\S+\.py), lines \d+ to \d+$", "", text)
+    return before + re.sub(r"(?<=[.:!?]) (?=[A-Z*`])", "\n", text)
+
+
+def _text(markup: str) -> str:
+    """Without its tags: a table's cells are told by |."""
+    markup = re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", markup, flags=re.DOTALL)
+    markup = re.sub(r"</t[hd]>", " | ", markup)
+    return html.unescape(re.sub(r"</?[a-z][^<>]*>", "", re.sub(r"</tr>|<br>|</div>|</p>", "\n", markup)))
+
+
+def _chart(key: str, spec: dict, alt: str) -> str:
+    """What it shows, its axes, and how many numbers of what kind."""
+    axes = [
+        _text(spec["layout"][axis]["title"]["text"])
+        for axis in sorted(spec["layout"])
+        if axis[1:].startswith("axis") and spec["layout"][axis].get("title", {}).get("text")
+    ]
+    traces = [f"{trace['type']} {'×'.join(map(str, _drawn(trace).shape))}" for trace in spec["data"]]
+    return f"[{key}] {alt}\n  {'; '.join([', '.join(dict.fromkeys(traces)), *axes])}"
+
+
+def _drawn(trace: dict) -> np.ndarray:
+    found = trace.get("z", trace.get("y", trace.get("x", [])))
+    return _array(found) if isinstance(found, dict) else np.asarray(found, dtype=object)
+
+
+def _array(found: dict) -> np.ndarray:
+    shape = [int(n) for n in str(found.get("shape", "-1")).split(",")]
+    return np.frombuffer(base64.b64decode(found["bdata"]), found["dtype"]).reshape(shape)
+
+
+def _component(key: str, name: str, data: dict) -> str:
+    """The sentences that it is given, of each kind the first."""
+    if name in UNSEEN:
+        return ""
+    lines = set(data.pop("saved", {}).get("lines", ()))
+    said = [text for text in _leaves(data, str) if " " in text and len(text) < 400 and text not in lines]
+    kinds = {skeleton(text): text for text in reversed(said)}
+    return "\n".join([f"[{key}]", *(f"  {_text(text)}" for text in [*reversed(kinds.values())][:MOST])])
+
+
+def _leaves(data, kind) -> Iterator:
+    if isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _leaves(value, kind)
+    elif isinstance(data, kind):
+        yield data
+
+
+def _program(code: str) -> str:
+    """A short program as it is, of a long one what follows the functions that it defines."""
+    lines = code.rstrip().splitlines()
+    heads = [i for i, line in enumerate(lines) if line.startswith(("def ", "class ", "@"))]
+    if not heads:
+        return "\n".join(lines)
+    first = next(i for i in range(heads[-1] + 1, len(lines)) if lines[i][:1] not in ("", " ", ")"))
+    return "\n".join(["(…)", *lines[first:]])
+
+
+# ---- the same but for rounding ----
+
+NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?")
+PLAIN = str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")
+NOISE = 1e-5
+
+
+def skeleton(line: str) -> str:
+    return NUMBER.sub("#", line)
+
+
+def same(line: str, other: str) -> bool:
+    """Whether two lines differ by no more than one in a decimal number's last digit, or in a percentage's."""
+    if skeleton(line) != skeleton(other):
+        return False
+    pairs = zip(NUMBER.finditer(line), NUMBER.finditer(other), strict=True)
+    return all(_near(a.group(), b.group(), line[a.end() :].startswith(" %")) for a, b in pairs)
+
+
+def _near(a: str, b: str, share: bool) -> bool:
+    if a == b:
+        return True
+    a, b = (number.replace(" × 10", "e").translate(PLAIN) for number in (a, b))
+    off = abs(float(a) - float(b))
+    if "." not in a and "e" not in a:
+        return share and off <= 1
+    parts = [number.partition("e") for number in (a, b)]
+    last = max(10.0 ** (int(power or 0) - len(digits.partition(".")[2])) for digits, _, power in parts)
+    return off <= max(1.01 * last, NOISE)
+
+
+def all_same(lines: list[str], others: list[str]) -> bool:
+    return len(lines) == len(others) and all(map(same, lines, others))
+
+
+# ---- the file ----
+
+
+def merged(plain: list[str], changed: list[str]) -> list[str]:
+    """Both as one: what only the first has begins with -, what only the second has with +."""
+    found = []
+    for kind, a, b, c, d in SequenceMatcher(None, plain, changed, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found += [f"  {line}" for line in plain[a:b]]
+        else:
+            found += [f"- {line}" for line in plain[a:b]] + [f"+ {line}" for line in changed[c:d]]
+    return found
+
+
+def apart(lines: list[str]) -> tuple[list[str], list[str]]:
+    """`merged` undone."""
+    return tuple([line[2:] for line in lines if line[0] in (" ", side)] for side in "-+")  # type: ignore
+
+
+def check(name: str, plain: list[str], changed: list[str]) -> None:
+    """The page's file says this; with WRITE set, it is written where it does not."""
+    file = FOLDER / f"{name}.txt"
+    kept = file.read_text("utf-8").splitlines() if file.exists() else []
+    wrong = [
+        line
+        for before, now in zip(apart(kept), (plain, changed), strict=True)
+        if not all_same(before, now)
+        for line in unified_diff(before, now, "snapshot", "page", lineterm="", n=1)
+    ]
+    if wrong and os.environ.get(WRITE) == "1":
+        FOLDER.mkdir(exist_ok=True)
+        file.write_text("\n".join(merged(plain, changed)) + "\n", "utf-8")
+    else:
+        assert not wrong, "\n".join([f"{file.name}; if that is meant, write it with {WRITE}=1:", *wrong])
+
+
+# ---- the programs ----
+
+
+def numbers(found) -> np.ndarray:
+    """All numbers in what a program gives, or a page draws, however they are nested."""
+    if isinstance(found, pd.DataFrame):
+        found = [found[column] for column in found]
+    if isinstance(found, pd.Series):
+        found = found.to_numpy() if found.dtype.kind in "fiub" else found.tolist()
+    if isinstance(found, torch.Tensor):
+        found = found.detach().float().numpy()
+    if isinstance(found, np.ndarray) and found.dtype.kind in "fiu":
+        return found.astype(float).ravel()
+    if isinstance(found, bool | str | bytes):
+        return np.empty(0)
+    if isinstance(found, int | float | np.number):
+        return np.array([float(found)])
+    if is_dataclass(found):
+        found = vars(found)
+    if isinstance(found, dict):
+        if {"bdata", "dtype"} <= found.keys():
+            return _array(found).astype(float).ravel()
+        if "base64" in found:
+            kind = np.uint8 if found.get("dtype") == "uint8" else "<f4"
+            return np.frombuffer(base64.b64decode(found["base64"]), kind).astype(float)
+        found = found.values()
+    if isinstance(found, Iterable):
+        return np.concatenate([np.empty(0), *(numbers(one) for one in found)])
+    return np.empty(0)
+
+
+def drawn_on(at) -> np.ndarray:
+    """All numbers in the page's charts, components and tables."""
+    return np.concatenate(
+        [
+            *(numbers(json.loads(chart.proto.spec)["data"]) for chart in at.get("plotly_chart")),
+            *(numbers(json.loads(part.proto.json)) for part in at.get("bidi_component")),
+            *(numbers(table.value) for table in at.dataframe),
+        ]
+    )
+
+
+def share_drawn(picture: np.ndarray, drawn: np.ndarray) -> float:
+    """The share of a program's numbers, whole ones apart, that stand on the page, up to rounding and sign."""
+    own, drawn = (np.unique(abs(found[np.isfinite(found)])) for found in (picture, drawn))
+    own = own[own != own.round()]
+    if not len(own):
+        return 1
+    at = np.searchsorted(drawn, own).clip(1, len(drawn) - 1)
+    off = np.minimum(abs(drawn[at] - own), abs(drawn[at - 1] - own))
+    return float((off <= 1e-5 * own + 1e-6).mean())
+
+
+# the least share where a program gives more than the page draws
+SHARES = {
+    "overview": 0.1,  # all of an embedding's numbers
+    "embeddings": 0.1,  # beside a difference, the changed numbers of all tokens
+    "generate": 0.2,  # the whole vocabulary after the surgery
+    "positions": 0.8,  # all positions of the context
+    "circuit": 0.9,  # two passes of one text in another batch
+    "training": 0,  # nothing: the program trains, the page waits for a click
+}
+
+
+def programs(at) -> list[str]:
+    """What *In code* shows; Train one now with 20 steps, as all 600 take half a minute."""
+    codes = [code.value for code in at.code if "picture = " in code.value]
+    return [code.replace("train_one()", "train_one({'steps': 20})") for code in codes]
+
+
+def run_program(code: str, folder: Path) -> dict:
+    """What a program leaves, saved as a file of this folder and run there."""
+    file = folder / "picture.py"
+    file.write_text(code, "utf-8")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(None):
+        found = runpy.run_path(str(file))
+    assert len(found["picture"])
+    return found
+
+
+# ---- a page ----
+
+SLOW = {"patching", "circuit", "heads"}  # hundreds of passes, which are much slower in bfloat16
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_stands_on_the_page_and_its_programs(name, tmp_path):
+    plain, changed = opened(name), opened(name, edits=CHANGE)
+    ran: dict[str, dict] = {}
+    for at in (plain, changed):
+        assert {"In numbers", "In code"} <= {box.label.partition(":")[0] for box in at.expander}
+        for box in at.expander:
+            if box.label.startswith(("In numbers", "In code")):
+                assert len(box.code if box.label == "In code" else box.dataframe), box.label
+        for code in programs(at):
+            found = ran[code] = ran.get(code) or run_program(code, tmp_path)
+            for picture in {"picture", "unchanged"} & found.keys():
+                share = share_drawn(numbers(found[picture]), drawn_on(at))
+                assert share >= SHARES.get(name, 0.99), f"{share:.1%} of {picture} stand on the page"
+    code = programs(plain)[-1]
+    if "load('mini')" in code and name not in SLOW:
+        found = run_program(code.replace("load('mini')", "load('mini', dtype='bfloat16')"), tmp_path)
+        assert found["lm"].dtype == "bfloat16"
+    check(name, written(plain), written(changed))
