@@ -50,4 +50,23 @@ def number(value: float) -> str:
     return fixed(value, 0 if abs(value) >= 1000 else 2)
 
 
+def many(value: float) -> str:
+    """Return a large number that can be compared at a glance: "1.23 million", "45.6 billion"."""
+    for size, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if value >= size:
+            return f"{significant(value / size)} {name}"
+    return f"{value:,.0f}"
+
+
+def memory(size: int) -> str:
+    """Return bytes as disks are sold: 497,759,232 is "498 MB"."""
+    value, unit = float(size), 0
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    while value >= 999.5 and unit < len(units) - 1:
+        value, unit = value / 1000, unit + 1
+    if size == 0:
+        return "0"
+    return f"{size} bytes" if unit == 0 else f"{significant(value)} {units[unit]}"
+
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import fixed, percent, significant
+from gptviz.digits import fixed, many, percent, significant
 
 
 def test_a_minus_is_a_minus_and_zero_has_none():
@@ -61,3 +61,17 @@ def test_no_digits_is_no_number():
 )
 def test_a_share_has_two_digits_and_is_all_only_where_it_is(share, text):
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (999, "999"),
+        (10_000, "10,000"),
+        (1_234_567, "1.23 million"),
+        (4.5e10, "45.0 billion"),
+        (2e13, "20.0 trillion"),
+    ],
+)
+def test_large_numbers_can_be_compared_at_a_glance(number, text):
+    assert many(number) == text

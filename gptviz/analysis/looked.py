@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz.analysis.logit_attribution import position_of, read_at
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
 
@@ -28,20 +29,14 @@ def towards(position: int) -> Reduction:
     return Reduction(f"attention to position {position}", "attn", _Column(position))
 
 
-def last_rows(trace: Trace) -> torch.Tensor:
-    """(L, H, T): where every head looks from the last position. Needs `attn`, or `read_at` of it."""
-    return _taken(trace, read_at(len(trace) - 1))
+@reads("attn")
+def last_rows(lm: LanguageModel, t: Trace) -> torch.Tensor:
+    """Return where every head looks from the last position: (L, H, T), each row softmax(K q / sqrt(d))."""
+    return torch.stack([t["attn", block][:, -1] for block in range(lm.config.n_layers)])
 
 
-def to_position(trace: Trace, position: int) -> torch.Tensor:
-    """(L, H, T): what every head gives to a position, from each of T; 0 from those before it.
-
-    Needs `attn`, or the reduction `towards` this position. ValueError for one that does not exist.
-    """
-    return _taken(trace, towards(position_of(trace, position)))
-
-
-def _taken(trace: Trace, wanted: Reduction) -> torch.Tensor:
+def taken(trace: Trace, wanted: Reduction) -> torch.Tensor:
+    """Return what a reduction makes of each block's weights, stacked: from the pass, or from `attn`."""
     if trace.holds([], [wanted]):
         return torch.stack(trace.reduced(wanted.name))
     return torch.stack([wanted.of(trace["attn", block]) for block in range(trace.config.n_layers)])

@@ -14,7 +14,11 @@ import torch
 import torch.nn.functional as F
 
 from gptviz.analysis.loss import loss_steps
+from gptviz.analysis.reads import reads
+from gptviz.engine import forward
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
+from gptviz.engine.trace import Trace
 
 CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
 
@@ -149,6 +153,13 @@ def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk
             "rank": pd.Series(rank, dtype="Int64").mask(rank == 0),
         }
     )
+
+
+@reads("final")
+def prompt_surprises(lm: LanguageModel, t: Trace) -> pd.DataFrame:
+    """Return `surprises` of a text: the output head at every position."""
+    with forward.alone():  # with GPT-2's vocabulary as much work as several forward passes
+        return surprises(t["final"], lm.model.out_head.weight.detach(), [token.id for token in t.tokens])
 
 
 def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:

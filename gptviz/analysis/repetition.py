@@ -10,16 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.next_token import surprises
 from gptviz.engine.edits import Edit
+from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
+from gptviz.tokenizer import named_bytes, show_token
 
 LONG, LEAST = 8, 4  # tokens, see `loop`
 
@@ -44,6 +48,25 @@ def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
     """(T - start,): of the tokens from `start` to each position, the share that ends such a piece."""
     written = repeated(ids, n)[start:]
     return np.cumsum(written) / np.arange(1, len(written) + 1)
+
+
+def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.DataFrame:
+    """Return a row per token from `start` on: step (from 1), token, `repeats` (or not), the share so far."""
+    return pd.DataFrame(
+        {
+            "step": range(1, len(ids) - start + 1),
+            "token": [show_token(named_bytes(lm.tokenizer, i)) for i in ids[start:]],
+            "repeats": repeated(ids, n)[start:],
+            "share": share_along(ids, start, n),
+        }
+    )
+
+
+def greedy_shares(lm: LanguageModel, text: str | Sequence[int], count: int, n: int) -> NDArray[np.float64]:
+    """Return `share_along` what the model writes at temperature 0 after a text: (count,), or fewer."""
+    ids = ids_of(lm, text)
+    new = [step.id for step in lm.generate(ids, count, temperature=0)]
+    return share_along([*ids, *new], len(ids), n)
 
 
 @dataclass(frozen=True)
@@ -88,6 +111,44 @@ def followed(tokens: Sequence[Token]) -> Reduction:
     mean over the queries is that share.
     """
     return Reduction("attention to what followed", "attn", _Followed(HeadScores.of(tokens)))
+
+
+@dataclass(frozen=True)
+class Induction:
+    """The head that looks most at what followed, and all that do so clearly, the clearest first.
+
+    `silent` are heads whose output an edit has set to zero: they make nothing go round, and are left out.
+    """
+
+    block: int
+    head: int
+    share: float
+    clear: tuple[tuple[int, int], ...]
+    silent: tuple[tuple[int, int], ...] = ()
+
+    def muted(self, most: int = 5) -> tuple[tuple[int, int], ...]:
+        """The heads to try it out without."""
+        return self.clear[:most] or ((self.block, self.head),)
+
+
+def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> Induction | None:
+    """Return it from the roles of all heads on a text; None where no token stands twice: nothing followed."""
+    silent = {
+        (block, head)
+        for edit in lm.edits
+        if (edit.site, edit.value, edit.positions) == ("z", "zero", None)
+        for block in edit.blocks(lm.config.n_layers)
+        for head in (range(lm.config.n_heads) if edit.heads is None else edit.heads)
+    }
+    every = [role for row in roles for role in row]
+    heard = [role for role in every if (role.block, role.head) not in silent] or every
+    asked = [(share, role) for role in heard if (share := role.shares.get("induction")) is not None]
+    if not asked:
+        return None
+    share, best = max(asked, key=lambda pair: pair[0])
+    clear = sorted((pair for pair in asked if pair[1].kind == "induction"), key=lambda pair: -pair[0])
+    places = tuple((role.block, role.head) for _, role in clear)
+    return Induction(best.block, best.head, share, places, tuple(sorted(silent)))
 
 
 def other_heads(

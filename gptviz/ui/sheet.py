@@ -190,7 +190,7 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
     found = tables.now.copy()
     for column in tables.now.columns.intersection(tables.was.columns):
         old = tables.was[column].to_numpy()
-        if not alike(found[column].to_numpy(), old):
+        if not (found[column].equals(tables.was[column]) or alike(found[column].to_numpy(), old)):
             found.insert(int(found.columns.get_indexer([column])[0]), f"{UNCHANGED} {column}", old)
     return found
 
@@ -229,7 +229,9 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
     first = [*inspect.signature(numbers).parameters][:2]
     given = [*(repr(arg) for arg in args), *(f"{name}={arg!r}" for name, arg in named.items())]
     lines = ["import gptviz"] if first[:1] == ["lm"] else []
-    lines += [f"from {numbers.__module__} import {numbers.__name__}", ""]
+    named_in: list[Any] = [numbers, *(type(one) for one in (*args, *named.values()))]
+    ours = dict.fromkeys(one for one in named_in if one.__module__.startswith("gptviz."))
+    lines += [*(f"from {one.__module__} import {one.__name__}" for one in ours), ""]
     runs_of = [("lm", "t", "picture")]
     if first[:1] == ["lm"]:
         lines.append(f"lm = {scene.load}")
@@ -241,13 +243,18 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
             assert isinstance(scene, Scene)
             heads.append(trace)
             lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={sites_of(numbers, *args)!r})")
-        lines.append(f"{name} = {numbers.__name__}({', '.join([*heads, *given])})")
+        call = f"{name} = {numbers.__name__}("
+        short = f"{call}{', '.join([*heads, *given])})"
+        lines += [short] if len(short) <= 100 else [call, *(f"    {one}," for one in [*heads, *given]), ")"]
     return "\n".join(lines) + "\n"
 
 
 def read(scene: Scene) -> str:
-    """The prompt as `LanguageModel.trace` takes it: the text, or the ids of what fits."""
+    """The prompt as `LanguageModel.trace` takes it: the text, or the ids of what fits or is no text."""
     special = ", special_tokens=True" if scene.special else ""
+    ids = [token.id for token in scene.tokens]
+    if scene.lm.encode(scene.text, special_tokens=scene.special)[: len(ids)] != ids:
+        return repr(ids)
     if scene.truncated:
         return f"lm.encode({scene.text!r}{special})[: lm.config.context_length]"
     return f"{scene.text!r}{special}"

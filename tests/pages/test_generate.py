@@ -1,15 +1,13 @@
 """The Generate page through AppTest: what is written is what `lm.generate` writes, step by step."""
 
 import math
-import re
-from html import unescape
 
 import numpy as np
 import pytest
 import torch
 
+from gptviz.analysis.writing import write_on
 from gptviz.digits import fixed
-from gptviz.engine.beams import beam_search
 from gptviz.engine.edits import Edit
 from gptviz.engine.generate import steps
 from gptviz.engine.sampling import Sampling, distribution, draw
@@ -17,12 +15,10 @@ from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
-from gptviz.ui.views.generate import derived
-from gptviz.ui.views.generate.keeping import text_of
-from gptviz.ui.views.generate.snippet import write_on
-from gptviz.ui.views.generate.tree import Branch, Tree, name_of
+from gptviz.ui.pages.generate.tree import Branch, Tree
+from gptviz.ui.pages.generate.written import text_of
+from gptviz.ui.shell.sampling import name_of
 from tests.pages.test_next_token import given, prose
-from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -187,65 +183,27 @@ def test_in_numbers(run_page, mini):
     assert tables["branch", "from"]["tokens"].tolist() == [5, 4]
 
 
-def test_beams_beside_greedy_and_sampling(run_page, mini):
-    at = run_page("generate", text=TEXT, beams=4, beam_tokens=5, seed=2)
-    at.session_state["generate_beams"] = at.session_state["numbers_generate_beams"] = True
-    at.run()
-    assert not at.exception
-    rounds = beam_search(mini, mini.encode(TEXT), 4, 5)
-    shown = next(f.value for f in at.dataframe if "from beam" in f.value)
-    every = [beam for found in rounds for beam in (*found.kept, *found.dropped)]
-    assert np.allclose(shown["ln p"], [beam.log_probability for beam in every], atol=1e-3)
-    assert shown["text"].tolist() == [mini.tokenizer.decode(beam.ids, errors="ignore") for beam in every]
-    for settings in ({"temperature": 0}, {"seed": 2}):
-        log_p = sum(math.log(s.model_probability) for s in mini.generate(TEXT, 5, **settings))
-        assert fixed(log_p, 2) in prose(at)
-
-
-def test_texts_that_end_early_are_counted_as_long_as_they_are(run_page, mini, monkeypatch):
-    """The model as if the second token that it writes were its own end of text."""
-    text = "Whoever ends early says so: the cat sat on the"
-    end = [step.id for step in mini.generate(text, 2, temperature=0)][1]
-    monkeypatch.setattr(derived, "end_of_text", lambda lm: end)
-    at = run_page("generate", text=text, beams=2, beam_tokens=5, seed=2)
-    at.session_state["generate_beams"] = at.session_state["generate_loops_box"] = True
-    at.run()
-    assert not at.exception
-    drawn = given_by(lambda: mini.generate(text, 5, seed=2), end)
-    said = re.sub("<[^>]+>", "", prose(at))
-    assert "the greedy one" in said and "(2 tokens), and the one that the seed draws" in said
-    assert f"({drawn} tokens). Of texts of different lengths" in said and "Of 2 tokens written" in said
-
-
-def given_by(write, end):
-    """How many tokens it writes up to this one."""
-    ids = [step.id for step in write()]
-    return ids.index(end) + 1 if end in ids else len(ids)
-
-
 def test_at_temperature_0_nothing_is_said_of_random_numbers(run_page):
     at = run_page("generate", text=TEXT, written=2, temperature=0.0)
-    at.session_state["generate_beams"] = True
-    at.run()
     said = next(m.value for m in at.markdown if m.value.startswith("**What to look for."))
-    assert "random number falls on one of them" not in said and "Seed" not in said
-    assert "seed draws" not in prose(at) and not at.exception
+    assert "random number falls" not in said and "Seed" not in said
 
 
-def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
+def test_the_program_writes_what_is_drawn(run_page, mini):
     link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
     at = run_page("generate", text=TEXT, written=link, temperature=0.8, seed=3)
-    last = len(mini.encode(TEXT)) - 1
-    picture = write_on(mini, TEXT, last, 4, 3, temperature=0.8, seed=3, put={1: 300})
-    rows = given(at, "draws")["rows"][:10]
-    assert np.allclose(picture, [[row["start"], row["stop"]] for row in rows], atol=1e-6)
-    row = given(at, "branches")["rows"][1]
-    said = capsys.readouterr().out
-    assert f"ln p {row['log_probability']:.3f}" in said and f"{given(at, 'draws')['point']['at']:.6f}" in said
+    picture = write_on(mini, TEXT, 4, Sampling(0.8, seed=3), {1: 300})
+    assert picture["id"].tolist() == ids_of(at)
+    row = next(row for row in given(at, "draws")["rows"] if row["drawn"])
+    assert np.allclose(picture[["start", "stop"]].iloc[3], [row["start"], row["stop"]], atol=1e-6)
+    assert given(at, "draws")["point"]["at"] == picture["point"].iloc[3]
+    ln = given(at, "branches")["rows"][1]["log_probability"]
+    assert picture["ln p"].sum() == pytest.approx(ln, abs=1e-4)
     with torch.no_grad():  # and against the plain forward, written out
         ids = [*mini.encode(TEXT), *ids_of(at)[:3]]
         p = (mini.model(torch.tensor([ids]))[0, -1].double() / 0.8).softmax(0)
-    assert np.allclose(picture[:, 1], p.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
+    ends = [row["stop"] for row in given(at, "draws")["rows"][:10]]
+    assert np.allclose(ends, p.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
 
 
 STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -283,7 +241,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     assert show_token(text_of(mini, plain).encode()) in said
     own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(), Sampling())
     given_now = probability_text(float(own.probabilities[new[-1]]))
-    assert f"gives it {given_now}, rank {int(was.rank[new[-1]]) + 1:,}" in said
+    assert f"(unchanged {given_now})" in said and f"its rank is {int(was.rank[new[-1]]) + 1:,}" in said
     at.session_state["numbers_generate"] = at.session_state["numbers_branches"] = True
     at.run()
     branch, frame = (frame.value for frame in at.dataframe)
@@ -291,41 +249,13 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
         logits = torch.log_softmax(mini.model(torch.tensor([ids + new]))[0].double(), -1)
     whole = sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(new))
     assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
-    assert branch["ln p"][0] > whole and f"the same text {fixed(whole, 2)}" in said
+    assert branch["ln p"][0] > whole
     assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(whole, 2)
     assert row["log_probability"] == pytest.approx(branch["ln p"][0])
     for step, row in frame.iterrows():
         read = distribution(mini.trace(ids + new[:step], keep=[]).logits(), sampling)
         assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)
         assert row["probability"] == pytest.approx(float(chances[step].probabilities[new[step]]), abs=1e-6)
-
-
-def ends_of(at):
-    """The labels of the beam tree that have both models' ln p."""
-    notes = [note for chart in charts(at) for note in chart["layout"].get("annotations", ())]
-    return [note for note in notes if "→" in note["text"]]
-
-
-def test_beams_of_a_changed_model_are_its_own(run_page, mini):
-    """One beam is greedy search."""
-    at = run_page("generate", text=STORY, beams=1, beam_tokens=3, edits=INDUCTION)
-    at.session_state["generate_beams"] = at.session_state["numbers_generate_beams"] = True
-    at.run()
-    assert not at.exception
-    new, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0), [Edit.parse(INDUCTION)])
-    plain, _ = by_hand(mini, mini.encode(STORY), 3, Sampling(0.0))
-    frame = next(f.value for f in at.dataframe if "from beam" in f.value)
-    frame = frame[frame["kept"] == "kept"]
-    ids = mini.encode(STORY)
-    for column, edits in (("unchanged ln p", []), ("ln p", [INDUCTION])):
-        after = [mini.trace(ids + new[:i], keep=[], edits=edits).logits() for i in range(3)]
-        sums = np.cumsum([float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)])
-        assert np.allclose(frame[column], sums, atol=1e-3)
-        assert fixed(sums[-1], 2) in next(note["text"] for note in ends_of(at))
-    said = unescape(" ".join(e.proto.body for e in at.get("html")))
-    for how, ids in (("1 beam", new), ("greedy", new), ("unchanged: 1 beam", plain)):
-        (row,) = re.findall(rf"<td[^>]*>{how}</td><td[^>]*>(.*?)</td>", said, re.DOTALL)
-        assert row == text_of(mini, ids)
 
 
 def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):

@@ -11,9 +11,9 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
+from gptviz.ui.shell.sampling import SEEDS
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.snippet import bars
-from gptviz.ui.views.sampling import SEEDS
 from gptviz.ui.words import show_id
 from tests.specs import charts
 

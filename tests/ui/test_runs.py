@@ -277,7 +277,7 @@ ARGUMENTS |= {
     "how": "drawn",
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
-ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),)}
+ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2}
 ARGUMENTS |= {"asked": Asked(2, 300, 17, "mean", True), "heads": ((0, 1), (4, 3)), "special": False}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42)), "right": Run("mini", (300, 17, 42))}
@@ -287,6 +287,8 @@ ARGUMENTS |= {"at": 2, "right_at": 2, "pairs": Alignment(((0, 0), (1, 1), (2, 2)
 def everything_per_run() -> list:
     for module in pkgutil.walk_packages([str(UI)], "gptviz.ui."):
         importlib.import_module(module.name)
+    for path in (UI / "pages").glob("*/[!_]*.py"):  # the parts of pages, not their scripts
+        importlib.import_module(f"gptviz.ui.pages.{path.parent.name}.{path.stem}")
     return shared.PER_RUN
 
 

@@ -12,7 +12,6 @@ from gptviz import Edit, GPTModel, LanguageModel
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
-from gptviz.analysis.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
@@ -21,6 +20,7 @@ from gptviz.engine.trace import Token
 from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
+from gptviz.lessons.position_schemes import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep

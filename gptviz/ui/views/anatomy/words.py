@@ -10,7 +10,7 @@ from gptviz.analysis.anatomy import (
     Anatomy,
     part_table,
 )
-from gptviz.digits import significant
+from gptviz.digits import memory, significant
 from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy import percent
 
@@ -18,17 +18,6 @@ NUMBERS = (
     "A row for each tensor, by its name in the state_dict. The parameters add up to the whole model: a "
     "tensor whose numbers are another's is there with 0."
 )
-
-
-def memory(size: int) -> str:
-    """Bytes as disks are sold: 497,759,232 is "498 MB"."""
-    value, unit = float(size), 0
-    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
-    while value >= 999.5 and unit < len(units) - 1:
-        value, unit = value / 1000, unit + 1
-    if size == 0:
-        return "0"
-    return f"{size} bytes" if unit == 0 else f"{significant(value)} {units[unit]}"
 
 
 def signed(difference: int) -> str:

@@ -7,11 +7,9 @@ import streamlit as st
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.sampling import SEED, SEEDS, WRITTEN, seed_input, written
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.generate.play import WRITING
-from gptviz.ui.views.generate.tree import Branch, Tree, name_of
 from gptviz.ui.views.next_token import words
-from gptviz.ui.views.sampling import SEED, SEEDS, seed_input
 from gptviz.ui.views.surprises import logits_at
 from gptviz.ui.words import show_id
 
@@ -63,7 +61,7 @@ def controls(scene: Scene, sampling: Sampling) -> None:
 
 def _write_on(scene: Scene, seed: int) -> None:
     SEED.set(seed)  # as it stands here, also where nobody chose it
-    WRITING.set(str(Tree((Branch(MANY),), name=name_of(scene.run.ids[: scene.position + 1]))))
+    WRITTEN.set(written(MANY, scene.run.ids[: scene.position + 1]))
 
 
 def _sample_one(scene: Scene, sampling: Sampling) -> None:

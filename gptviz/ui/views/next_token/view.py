@@ -11,11 +11,11 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.shell import sampling as settings
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import sampling as settings
 from gptviz.ui.views.both import caption
 from gptviz.ui.views.next_token import words
 from gptviz.ui.views.next_token.continuation import controls, go_on_with

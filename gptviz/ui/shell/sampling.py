@@ -1,7 +1,10 @@
-"""Temperature, top-k, top-p and the seed: one choice for all pages that draw a token.
+"""Temperature, top-k, top-p and the seed: one choice for all pages that draw a token, in the address.
 
-They stand in the address; moving one never runs the model.
+Moving one never runs the model. `WRITTEN` is what has been written with them, on the page Generate.
 """
+
+import hashlib
+from collections.abc import Sequence
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,9 +17,21 @@ SEED: Param[int | None] = Param("seed", int, None)
 SEEDS = LARGEST
 PARAMS = (TEMPERATURE, TOP_K, TOP_P, SEED)
 
+WRITTEN: Param[str | None] = Param("written", str, None)  # see `pages.generate.tree`
+
+
+def written(tokens: int, ids: Sequence[int]) -> str:
+    """Return the value of `WRITTEN` that asks for so many tokens after these ids."""
+    return f"{tokens}_0__{name_of(ids)}"
+
+
+def name_of(ids: Sequence[int]) -> str:
+    """Return a short name for a prompt: what was written after it is not meant for another."""
+    return hashlib.blake2b(",".join(map(str, ids)).encode(), digest_size=3).hexdigest()
+
 
 def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
-    """Draw temperature, top-k and top-p into a row. What they say; a filter that is switched off is None."""
+    """Draw temperature, top-k and top-p into a row; return what they say, None for a filter that is off."""
     temperature = _slider(
         row,
         TEMPERATURE,
@@ -44,12 +59,11 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
         (0.01, 1.0, 0.01),
         "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
     )
-    k = None if top_k is None else int(top_k)
-    return Sampling(temperature, k, None if top_p == 1 else top_p)
+    return Sampling(temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p)
 
 
 def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
-    """Draw the seed into a row; what it is, `unset` until somebody gives one."""
+    """Draw the seed into a row; return it, or `unset` until somebody gives one."""
     SEED.widget(
         row.number_input,
         "Seed",
@@ -67,9 +81,9 @@ def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
 def _slider(
     row: DeltaGenerator, param: Param[float], label: str, span: tuple[float, float, float], help: str
 ) -> float:
-    """A slider that starts at 1, where it changes nothing; `span` is its least, its largest, its step."""
-    least, largest, step = span
-    param.within((least, largest))
+    """Draw a slider that starts at 1, where it changes nothing; `span`: its least, its largest, its step."""
+    least, most, step = span
+    param.within((least, most))
     return float(
-        param.widget(row.slider, label, min_value=least, max_value=largest, step=step, width=200, help=help)
+        param.widget(row.slider, label, min_value=least, max_value=most, step=step, width=200, help=help)
     )

@@ -4,8 +4,6 @@ The draws can be made again from the seed, so that a branch is no more than wher
 branch, with which token, and how long it is.
 """
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gptviz.ui.shell.params import whole
@@ -105,11 +103,6 @@ def parse(text: str, name: str, vocabulary: int) -> Tree:
     return Tree(tuple(branches), branch, step, name)
 
 
-def name_of(ids: Sequence[int]) -> str:
-    """A short name for a prompt, for `Tree.name`."""
-    return hashlib.blake2b(",".join(map(str, ids)).encode(), digest_size=3).hexdigest()
-
-
 def looking_at(tree: Tree, step: int) -> Tree:
     return replace(tree, step=max(0, min(step, tree.length)))
 
@@ -132,10 +125,6 @@ def forward(tree: Tree, written: int, ended: bool) -> Tree:
     if ended or written >= LONGEST:
         return looking_at(tree, max(0, written - 1))
     return _long(tree, tree.branch, written + 1, step=written)
-
-
-def backward(tree: Tree, written: int) -> Tree:
-    return looking_at(tree, tree.chosen(written) - 1)
 
 
 def fork(tree: Tree, step: int, token: int) -> Tree:

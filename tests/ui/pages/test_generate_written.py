@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from gptviz import Edit, Run
+from gptviz.analysis.writing import WrittenStep
 from gptviz.engine.sampling import Sampling
-from gptviz.ui.views.generate.written import Written, WrittenStep
+from gptviz.ui.pages.generate.written import Written
 
 
 def written(n, chosen=None, prompt=(7, 8, 9), context=5):
-    steps = tuple(WrittenStep(i, 0.5, 0.25, 1, 0.1 * i) for i in range(n))
+    steps = tuple(WrittenStep(i, 0.5, 0.25, 1, 0.1 * i, 0.0, 0.5) for i in range(n))
     return Written("mini", prompt, steps, n if chosen is None else chosen, Sampling(seed=0), context)
 
 

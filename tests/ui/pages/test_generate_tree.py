@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.ui.views.generate.tree import (
+from gptviz.ui.pages.generate.tree import (
     LONGEST,
     MOST,
     Branch,
     Tree,
-    backward,
     fork,
     forward,
     looking_at,
-    name_of,
     on_branch,
     parse,
 )
+from gptviz.ui.shell.sampling import name_of, written
 
 NAME = name_of([1, 2, 3])
 
@@ -32,7 +31,7 @@ def test_whatever_is_done_an_address_tells_it_again(actions):
         if action == "fork" and len(tree.branches) < MOST:
             tree = fork(tree, min(number, tree.length), 40 + number)
         elif action == "back":
-            tree = backward(tree, tree.length)
+            tree = looking_at(tree, tree.chosen(tree.length) - 1)
         elif action == "on":
             tree = forward(tree, tree.length, ended=False)
         elif action == "go":
@@ -76,7 +75,7 @@ def test_steps_go_on_and_stop():
     tree = Tree((Branch(3),), step=0, name=NAME)
     seen = [tree := forward(tree, 3, ended=True) for _ in range(4)]
     assert [one.step for one in seen] == [1, 2, 2, 2] and seen[-1].length == 3
-    assert backward(seen[0], 3).step == 0 and backward(backward(seen[0], 3), 3).step == 0
+    assert looking_at(seen[0], -1).step == 0 and looking_at(seen[0], 9).step == 3
     full = Tree((Branch(LONGEST),), name=NAME)
     assert forward(full, LONGEST, ended=False).length == LONGEST
 
@@ -95,3 +94,8 @@ def test_what_makes_no_sense_is_an_empty_tree(text):
 def test_a_number_alone_is_meant_for_any_text():
     assert parse("20", NAME, 8192) == Tree((Branch(20),), name=NAME)
     assert parse("9999", NAME, 8192).length == LONGEST
+
+
+def test_another_page_asks_for_tokens_after_its_own_text():
+    assert parse(written(20, [1, 2, 3]), NAME, 8192) == Tree((Branch(20),), name=NAME)
+    assert parse(written(20, [1, 2]), NAME, 8192) == Tree(name=NAME)

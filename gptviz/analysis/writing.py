@@ -1,0 +1,105 @@
+"""Writing on, token by token: how each token is drawn, and what the model gives it by itself.
+
+V is the size of the vocabulary.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from gptviz.engine.given import ids_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sampling import Sampling, distribution, draw
+from gptviz.tokenizer import named_bytes, show_token
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """One token that was written, or was put there by a person (`forced`).
+
+    The probabilities of all tokens stand side by side on a bar from 0 to 1, the most probable first; this
+    token has the stretch from `start` to `stop`. A `point` is the random number in [0, 1) that fell on it,
+    None where nothing was drawn: at temperature 0, and where a person chose.
+    """
+
+    id: int
+    probability: float  # after temperature and filters; 0 for a forced one that the filters cut
+    model_probability: float  # the model's own: temperature 1, nothing filtered
+    rank: int  # of its logit, from 1
+    point: float | None
+    start: float
+    stop: float
+    forced: bool = False
+
+    @property
+    def ln(self) -> float:
+        """The logarithm of what the model itself gives it."""
+        return math.log(self.model_probability) if self.model_probability > 0 else -math.inf
+
+
+def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int | None = None) -> WrittenStep:
+    """Return the token that `point` draws from (V,) logits, or the one that a person `put` there."""
+    chances = distribution(logits, sampling)
+    drawn = None if put is not None or sampling.greedy else point
+    token = draw(chances, drawn or 0.0) if put is None else put
+    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank's stretch ends
+    rank, p = int(chances.rank[token]), float(chances.probabilities[token])
+    own = p if sampling.changes_nothing else float(logits.double().softmax(0)[token])
+    start = float(bar[rank - 1]) if rank else 0.0
+    return WrittenStep(token, p, own, rank + 1, drawn, start, float(bar[rank]), put is not None)
+
+
+def write_on(
+    lm: LanguageModel,
+    text: str | Sequence[int],
+    count: int,
+    sampling: Sampling,
+    put: Mapping[int, int] | None = None,
+) -> pd.DataFrame:
+    """Write `count` tokens after a text (or ids), one a forward pass: `table_of` the steps.
+
+    `put` are ids that stand at a step (from 0) whatever is drawn there. The i-th number of the seed draws the
+    i-th token. The model reads the last `context_length` tokens.
+    """
+    ids, steps = ids_of(lm, text), []
+    for number, point in enumerate(sampling.points(count)):
+        logits = lm.trace(ids[-lm.config.context_length :], keep=()).logits()  # (V,)
+        steps.append(next_step(logits, sampling, point, (put or {}).get(number)))
+        ids.append(steps[-1].id)
+    return table_of(lm, steps)
+
+
+def table_of(lm: LanguageModel, steps: Sequence[WrittenStep]) -> pd.DataFrame:
+    """Return a row per step: number (from 1), token, id, by whom, how it was drawn, and ln p of the model."""
+    rows = [
+        {
+            "number": number,
+            "token": show_token(named_bytes(lm.tokenizer, step.id)),
+            "id": step.id,
+            "by": "you" if step.forced else "the model",
+            "probability": step.probability,
+            "point": math.nan if step.point is None else step.point,
+            "start": step.start,
+            "stop": step.stop,
+            "rank": step.rank,
+            "model_probability": step.model_probability,
+            "ln p": step.ln,
+        }
+        for number, step in enumerate(steps, start=1)
+    ]
+    names = [
+        "number",
+        "token",
+        "id",
+        "by",
+        "probability",
+        "point",
+        "start",
+        "stop",
+        "rank",
+        "model_probability",
+    ]
+    return pd.DataFrame(rows, columns=[*names, "ln p"])

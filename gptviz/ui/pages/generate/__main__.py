@@ -1,0 +1,291 @@
+"""How a model writes on: a random number draws each token, every step stays, and the text may fork."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.next_token import prompt_surprises
+from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.sampling import distribution
+from gptviz.engine.sampling import draw as draw_one
+from gptviz.figures.draws import Draw, place_text
+from gptviz.figures.ghosts import CHANGED, UNCHANGED
+from gptviz.figures.next_token import probability_text
+from gptviz.tokenizer import named_bytes, show_token
+from gptviz.ui import sheet
+from gptviz.ui.components.branches import branch_tree
+from gptviz.ui.components.draws import draws
+from gptviz.ui.components.writing import writing
+from gptviz.ui.models.limits import limits
+from gptviz.ui.pages.generate import beams, looked, loops, play, saves, surgery
+from gptviz.ui.pages.generate.play import STOP, Writer
+from gptviz.ui.pages.generate.tree import LONGEST, Tree
+from gptviz.ui.pages.generate.written import Written, as_text, drawing, next_logits, step_after, text_of
+from gptviz.ui.shell import address, state
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.sampling import WRITTEN
+from gptviz.ui.words import as_code, show_id
+
+QUESTIONS = {
+    "looked": ("What it looked at", looked.draw),
+    "cache": ("What the cache saves", saves.draw),
+    "surgery": ("Surgery on the cache", surgery.draw),
+    "loops": ("Loops", loops.draw),
+    "beams": ("Beam search", beams.draw),
+}
+ASK: Param[str | None] = Param("ask", str, None, if_there)
+PARAMS = (*play.PARAMS, ASK, *beams.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
+SHOWN = 200  # characters of a branch's text
+
+scene = page("Generate", keep=("final",), params=PARAMS)
+if address.is_history_navigation():
+    play.stop()  # the address wins
+scene, left = play.fitting(scene)
+
+
+@st.fragment
+def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
+    address.run_the_page_if_asked_for()
+    buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
+    tree = play.tree_of(scene)
+    play.agree_with_the_browser(tree)
+    with settings:
+        writer = play.writer(scene)
+    writer.catch_up(text)
+    written, sampling = writer.written(tree), writer.sampling
+    if not written.goes_on:
+        play.pause()
+    playing = play.plays(tree)
+    step = written.step or step_after(written.run, sampling, written.chosen)
+    how = "put by you" if step.forced else "taken" if step.point is None else "drawn"
+    drawn = drawing(written.run, sampling, step.id, how if written.step else "comes next")
+    with sentence:
+        say(written, step)
+    with text:
+        show_text(writer, tree, written, playing)
+    with buttons:
+        writer.buttons(written, playing)
+    with bar:
+        which = f"seed{sampling.seed}", f"step{written.chosen}"
+        draws(
+            drawn.rows,
+            drawn.segments,
+            None if step.point is None else {"at": step.point, "text": fixed(step.point, 3)},
+            scene.mode,
+            writer.branch_off,
+            rest=drawn.rest,
+            can_branch=written.chosen < LONGEST,
+            compared=(UNCHANGED, CHANGED) if scene.other else None,
+            saved=scene.saved("generate", "How a token is drawn", *which),
+        )
+        if writer.said:
+            st.warning(writer.said)
+    rule = (
+        "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that token "
+        f"joins the text. Seed {sampling.seed} gives the same numbers on every branch: change the "
+        "temperature, and see where they fall."
+    )
+    if sampling.greedy:
+        rule = "At temperature 0 the most probable one joins the text: no random number has a say."
+    start = "**What to look for.** One forward pass gives every token of the vocabulary a probability."
+    prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
+    show_branches(writer, tree)
+    st.markdown("#### Ask of this text")
+    ASK.within(tuple(QUESTIONS))
+    named = {"options": tuple(QUESTIONS), "format_func": lambda name: QUESTIONS[name][0]}
+    asked = ASK.widget(st.segmented_control, "Ask of this text", label_visibility="collapsed", **named)
+    if asked is not None:
+        QUESTIONS[asked][1](scene, written)
+    show_details(writer, tree, written, drawn)
+
+
+def say(written: Written, step: WrittenStep) -> None:
+    """What became of the chosen step."""
+    lm, sampling, number, count = scene.lm, written.sampling, written.chosen, len(written.steps)
+    plain, same = written.run.plain, Both(step)  # the same token, as each model gives it
+    if scene.other is not None:
+        same = Both(step, step_after(plain, sampling, number, step.id))
+    chance = same.map(lambda one: probability_text(one.probability))
+    own = same.map(lambda one: probability_text(one.model_probability))
+    places = step.point or 0.0, step.start, step.stop
+    point, start, stop = (place_text(place, step.stop - step.start) for place in places)
+    token = as_code(show_id(lm, step.id))
+    stretch = f"{token}: its stretch of the bar, {start} to {stop}, is as wide as its probability, {chance}"
+    said, next_one = f"**Token {number + 1} of {count}.**", "**The next token** is not written yet."
+    if step.forced:
+        said += (
+            f" You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
+        )
+    elif step.point is None:
+        said = said if written.step else next_one
+        said += f" At temperature 0 the most probable is taken: {token}. The model gives it {own}."
+    elif written.step is None:
+        said = f"{next_one} The next random number, {point}, will fall on {stretch}."
+    else:
+        said += f" The random number {point} fell on {stretch}."
+    if same.was is not None:
+        would = step_after(plain, sampling, number).id
+        other = "it, too" if would == step.id else as_code(show_id(lm, would))
+        how = "the model would write" if sampling.greedy else "with the same number the model would write"
+        said += f" **Unchanged**, its rank is {same.was.rank:,}; {how} {other}."
+    prose(said, "token", "temperature")
+    if written.ended and number + 1 == count:
+        end = f"The text has {as_code(STOP.value)} in it, where you asked to stop."
+        st.markdown("The model ended its text here." if step.id == end_of_text(lm) else end)
+    limits(scene.key, lm, "", state.choose_model, written=count)
+    if count == LONGEST:
+        st.caption(f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end.")
+    if slid := written.slid(number):
+        gone = "its first token is" if slid == 1 else f"its first {slid:,} tokens are"
+        st.info(
+            f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} out of its "
+            "sight. Each new token pushes all others one position forward: every key and value is void, and "
+            "the whole window is read anew."
+        )
+    if scene.position < len(scene.tokens) - 1:
+        at = f"{as_code(scene.label)} (position {scene.position})"
+        st.caption(
+            f"Written on after {at}, the selected token. Select the last one to write on from the end."
+        )
+    if left:
+        about = "about tokens after the selected one, where another text is written"
+        st.caption(f"Left out here: {', '.join(as_code(str(edit)) for edit in left)}, {about}.")
+
+
+def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> None:
+    """The prompt, and what was written after it."""
+    lm, tokens = scene.lm, []
+    for step in written.steps:
+        # at temperature 0 each was certain: the model's own says how sure it was
+        p = step.model_probability if writer.sampling.greedy else step.probability
+        shown, exact = show_id(lm, step.id), probability_text(p)
+        had = f"You put {shown} here; its probability was" if step.forced else f"{shown} had probability"
+        token = {
+            "shown": shown,
+            "id": step.id,
+            "put": step.forced,
+            "probability": p,
+            "sentence": f"{had} {exact}",
+        }
+        tokens.append(token | {"p_text": exact if p == 0 or p >= 0.995 else significant(p, 2)})
+    writing(
+        b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
+        tokens,
+        written.chosen,
+        scene.mode,
+        writer.go_to,
+        raws=[named_bytes(lm.tokenizer, step.id) for step in written.steps],
+        open_end=not written.ended and len(tokens) < LONGEST,
+        delay=play.delay() if playing else None,
+        on_turn=writer.turn,
+        address={WRITTEN.name: str(tree)} if play.played(tree) else None,
+    )
+    if scene.other is None or not tokens:
+        return
+    new, plain = written.new, writer.written(tree, plain=True).new
+    if plain == new:
+        st.markdown("**Unchanged**, the model writes the same.")
+        return
+    same = [one == other for one, other in zip(new, plain, strict=False)]
+    first = same.index(False) if False in same else len(same)
+    text = as_code(show_token(b"".join(named_bytes(lm.tokenizer, i) for i in plain)))
+    st.markdown(f"**Unchanged**, the model writes another text from token {first + 1} on: {text}")
+
+
+def given_in_all(written: Written) -> float | None:
+    """ln of what the unchanged model gives all that was written; None where it is longer than a context."""
+    if scene.other is None or len(written.ids) > written.context:
+        return None
+    nats = sheet.once(Run(written.model, written.ids), prompt_surprises)["nats"]
+    return -float(nats.iloc[len(written.prompt) :].sum())
+
+
+def show_branches(writer: Writer, tree: Tree) -> None:
+    """The tree; a click goes to a branch."""
+    st.markdown("#### Branches")
+    found = [writer.written(replace(tree, branch=i, step=None)) for i in range(len(tree.branches))]
+    said = "Click a candidate that was not drawn: the text forks there."
+    if len(found) > 1:
+        said = (
+            f"{len(found)} branches of one text. ln p adds up the logarithms of what the model gave each "
+            "token: nearer to 0 is more probable. Perplexity is that per token: among how many equally "
+            "likely tokens it chose."
+        )
+    prose(said, "perplexity")
+    if not found[tree.branch].steps:
+        return
+    rows = []
+    for branch, written in zip(tree.branches, found, strict=True):
+        own, old = (
+            show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode()),
+            given_in_all(written),
+        )
+        ln, perplexity, length = written.log_probability, written.perplexity, len(written.steps)
+        row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
+        row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
+        row |= {"value": perplexity, "perplexity": "" if perplexity is None else significant(perplexity)}
+        if scene.other:
+            row |= {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
+        rows.append(row)
+    at, saved = tree.chosen(len(found[tree.branch].steps)), f"seed{writer.sampling.seed}"
+    picture = scene.saved("branches", "The branches of a text", saved)
+    branch_tree(rows, tree.branch, at, scene.mode, writer.choose_branch, saved=picture)
+    if scene.other and rows[tree.branch]["unchanged_value"] is None:
+        st.caption("The text is longer than the model reads at once: the unchanged ln p is left out.")
+    kinds = {"branch": int, "from": "Int64", "tokens": int, "ln p": float, "perplexity": float, "old": float}
+    columns = ("parent", "length", "log_probability", "value", "unchanged_value")
+    cells = [(number, *(row.get(name) for name in columns)) for number, row in enumerate(rows)]
+    table = pd.DataFrame(cells, columns=list(kinds)).astype(kinds)
+    was = table.assign(**{"ln p": table["old"]}).drop(columns="old") if scene.other else None
+    told = "ln p is summed over all tokens of a branch, as the model itself gives them."
+    sheet.numbers_of("branches", lambda: Both(table.drop(columns="old"), was), told, what="the branches")
+
+
+def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> None:
+    lm, sampling = scene.lm, writer.sampling
+
+    def steps() -> Both[pd.DataFrame]:
+        table = table_of(lm, written.steps)
+        if scene.other is None:
+            return Both(table)
+        old = [step_after(written.read(i).plain, sampling, i, s.id) for i, s in enumerate(written.steps)]
+        return Both(table, table_of(lm, old).assign(by=table["by"], point=table["point"]))
+
+    def candidates() -> Both[pd.DataFrame]:
+        rows = pd.DataFrame([*drawn.rows, *([] if drawn.rest is None else [drawn.rest])])
+        columns = ["rank", "id", "shown", "probability", "model_probability", "start", "stop"]
+        table = rows.reindex(columns=columns).rename(columns={"shown": "token"})
+        table = table.astype({"rank": "Int64", "id": "Int64"})
+        return Both(table, table.assign(probability=rows["ghost"]) if scene.other else None)
+
+    told = (
+        "A row per written token. `probability` is the one it was drawn with, `model_probability` the "
+        "model's own. `point` is the random number, which fell between `start` and `stop`."
+    )
+    sheet.numbers_of("generate", steps, told, what="the text")
+    told = (
+        "What the chosen token was drawn from, with its stretches of the bar. The last row sums all others."
+    )
+    sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
+    put = tree.put(tree.branch)
+    sheet.code_of(
+        scene,
+        [next_step, distribution, draw_one],
+        write_on,
+        as_text(lm, written.prompt),
+        max(len(written.steps), 1),
+        sampling,
+        *([put] if put else []),
+        run=lambda: next_step(next_logits(written.run), sampling, 0.0),
+    )
+
+
+stage()

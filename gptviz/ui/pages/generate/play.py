@@ -1,0 +1,286 @@
+"""The text that is being written, in session and address; its buttons, and the playing, token by token.
+
+What plays, or did and was paused, is in the session alone: the browser's address follows in place (see the
+component `writing`), so that its history has one step for all of the playing, and not one for each token.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from gptviz import Edit, Run
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.sampling import Sampling
+from gptviz.ui.pages.generate import tree as trees
+from gptviz.ui.pages.generate.tree import LONGEST, Tree
+from gptviz.ui.pages.generate.written import Written, growing, text_of, written_on
+from gptviz.ui.shell import address, sampling, state
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.sampling import WRITTEN, name_of
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.placed import moved, placed
+from gptviz.ui.words import is_named, nameless, show_id
+
+STOP = Param("stop", str, "")
+SPEEDS = {"1 a second": 1000, "2 a second": 500, "5 a second": 200, "as fast as it can": 0}
+SPEED = Param("speed", str, "2 a second", if_there)
+PARAMS = (WRITTEN, STOP, SPEED, *sampling.PARAMS)
+
+SEED = 1  # until another is chosen
+SLIDER = "generate_step"
+PATIENCE = 0.4  # seconds without a bar
+
+_PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
+_PLAYS, _BEGINS = "generate_plays", "begins"  # there while it does
+_SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
+
+
+def fitting(scene: Scene) -> tuple[Scene, list[Edit]]:
+    """Return the scene without the changes that are about later tokens than the selected one; and these.
+
+    Another text is written there.
+    """
+
+    def fits(edit: Edit) -> bool:
+        try:
+            edit.check(scene.lm.config, scene.position + 1)
+        except ValueError:
+            return False
+        return True
+
+    made = tuple(edit for edit in scene.run.edits if fits(edit))
+    run = replace(scene.run, edits=made)
+    left = [edit for edit in scene.run.edits if edit not in made]
+    return replace(scene, run=run, other=run.plain if made else None), left
+
+
+def tree_of(scene: Scene) -> Tree:
+    """Return the tree of this text, empty where none grew from it."""
+    held = st.session_state.get(_PLAYED) or WRITTEN.value or ""
+    return trees.parse(held, name_of(scene.run.ids[: scene.position + 1]), scene.lm.config.vocab_size)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A text that is written on from the selected token, with these settings; its methods are callbacks."""
+
+    scene: Scene
+    sampling: Sampling
+
+    @property
+    def base(self) -> Run:
+        """The text up to the selected token: what is written comes after it."""
+        return replace(self.scene.run, ids=self.scene.run.ids[: self.scene.position + 1])
+
+    @property
+    def tree(self) -> Tree:
+        return tree_of(self.scene)
+
+    def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
+        """What is written on the screen's branch; with `plain` what the unchanged model writes there."""
+        base = self.base.plain if plain else self.base
+        return written_on(base, self.sampling, tree or self.tree, STOP.value)
+
+    # ---- callbacks ----
+
+    def keep(self, tree: Tree) -> None:
+        """This tree from now on, and in the address; what plays is paused."""
+        stop()
+        WRITTEN.set(str(tree))
+
+    def forward(self) -> None:
+        """One step."""
+        self.keep(self._forward())
+
+    def _forward(self) -> Tree:
+        tree = self.tree
+        written = self.written(tree)
+        return trees.forward(tree, len(written.steps), written.ended)
+
+    def go_to(self, step: int) -> None:
+        self.keep(trees.looking_at(self.tree, int(step)))
+
+    def play(self) -> None:
+        """Write the next token at once, then go on by itself; from the end once more from the beginning."""
+        self.keep(self._forward() if self.written().goes_on else trees.looking_at(self.tree, 0))
+        st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITTEN.value, _BEGINS
+
+    def turn(self, _step: int) -> None:
+        """The next token of what plays."""
+        if plays(self.tree):
+            st.session_state[_PLAYED] = str(self._forward())
+
+    def begin_again(self) -> None:
+        """Nothing is written, no branch."""
+        self.keep(Tree(name=name_of(self.base.ids)))
+
+    def choose_branch(self, branch: int) -> None:
+        self.keep(trees.on_branch(self.tree, branch))
+
+    def branch_off(self, token: int) -> None:
+        """This token at the chosen step; where it stands there on another branch, that one."""
+        tree = self.tree
+        step = self.written(tree).chosen
+        owner = tree.owner(tree.branch, step)
+        theirs = self.written(replace(tree, branch=owner)).new
+        if owner != tree.branch and theirs[step : step + 1] == (token,):
+            self.keep(replace(tree, branch=owner, step=step))
+            return
+        try:
+            self.keep(trees.fork(tree, step, token))
+        except ValueError as error:
+            self._say(str(error))
+
+    def into_the_prompt(self) -> None:
+        """The text on the screen becomes the prompt, on all pages."""
+        lm, written = self.scene.lm, self.written()
+        new = list(written.new)
+        if new[-1] == end_of_text(lm):
+            new.pop()  # it ended the writing, and is no part of what was written
+        unknown = next((i for i in new if not is_named(lm, i)), None)
+        if unknown is not None:
+            self._say(nameless(show_id(lm, unknown)))
+            return
+        special = state.current().special or any(map(lm.tokenizer.is_special_token, new))
+        state.change(text=text_of(lm, [*written.prompt, *new]), token=None, special=special)
+        self.begin_again()
+        address.ask_for_the_page()  # the prompt is outside the fragment that the player is
+
+    def _say(self, sentence: str) -> None:
+        st.session_state[_SAID] = (sentence, str(self.tree))
+
+    @property
+    def said(self) -> str:
+        """What was said of the last click, as long as the tree is the same."""
+        sentence, about = st.session_state.get(_SAID, ("", ""))
+        return sentence if about == str(self.tree) else ""
+
+    # ---- drawn ----
+
+    def catch_up(self, place: DeltaGenerator) -> None:
+        """Write what a link asks for, part by part: with a bar where it takes long, and a click ends it."""
+        tree, began, bar = self.tree, time.monotonic(), None
+        puts = tuple(sorted(tree.put(tree.branch).items()))
+        for found in growing(self.base, self.sampling, puts, tree.length, STOP.value):
+            done = len(found.steps)
+            if done < tree.length and not found.ended and time.monotonic() - began > PATIENCE:
+                bar = bar or place.empty()
+                bar.progress(done / tree.length, f"writing token {done} of {tree.length}")
+        if bar is not None:
+            bar.empty()
+
+    def buttons(self, written: Written, playing: bool) -> None:
+        """Play or pause, back, one step, the slider over all steps, and what can be done with the text."""
+
+        def button(name: str, label: str, icon: str, on_click: Any, disabled: bool, **more: Any) -> None:
+            st.button(
+                label,
+                key=f"generate_{name}",
+                icon=f":material/{icon}:" if icon else None,
+                on_click=on_click,
+                disabled=disabled,
+                **more,
+            )
+
+        count, last = len(written.steps), {"type": "tertiary"}
+        with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
+            back = {"args": (written.chosen - 1,)}
+            button("back", "Back", "skip_previous", self.go_to, written.chosen == 0, **back)
+            if playing:
+                button("pause", "Pause", "pause", pause, False, type="primary")
+            else:
+                told = "Token after token, each from a forward pass of its own. From the end: once more."
+                nothing = not count and not written.goes_on
+                button("play", "Play", "play_arrow", self.play, nothing, type="primary", help=told)
+            button("forward", "One step", "skip_next", self.forward, not written.goes_on)
+            self._slider(written, playing)
+            SPEED.within(tuple(SPEEDS))
+            SPEED.widget(
+                st.selectbox, "Speed", options=tuple(SPEEDS), width=165, label_visibility="collapsed"
+            )
+            off = not count or playing
+            told = "Take back all that was written, and every branch."
+            button("again", "Begin again", "restart_alt", self.begin_again, off, help=told, **last)
+            told = "The text on the screen becomes the prompt, on all pages."
+            button("keep", "Put it into the prompt", "", self.into_the_prompt, off, help=told, **last)
+
+    def _slider(self, written: Written, playing: bool) -> None:
+        """Over the steps; its last place is the token that is not written yet."""
+        open_end = not written.ended and len(written.steps) < LONGEST
+        last, place = len(written.steps) - (not open_end), written.chosen + 1
+        key = placed(SLIDER, place)
+        st.slider(
+            "Token",
+            min_value=1,
+            max_value=max(last, 1) + 1,
+            value=place,
+            key=key,
+            on_change=moved,
+            args=(SLIDER, key, lambda place: self.go_to(place - 1)),
+            disabled=not last or playing,
+            width=220,
+            label_visibility="collapsed",
+            help="Which of the written tokens is looked at; the last place is the one to come.",
+        )
+
+
+def writer(scene: Scene) -> Writer:
+    """Draw temperature, filters, seed and where to stop; return who writes with them."""
+    row = st.container(key="generate_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+    chosen = sampling.sampling_controls(row, scene.lm.config.vocab_size)
+    told = "Which random numbers draw the tokens: the same seed, the same text."
+    seed = sampling.seed_input(row, told, unset=SEED)
+    STOP.widget(
+        row.text_input,
+        "Stop at",
+        placeholder="nothing",
+        width=130,
+        max_chars=60,
+        help="Nothing more is written once these characters stand in what was written.",
+    )
+    return Writer(scene, replace(chosen, seed=seed))
+
+
+# ---- what plays ----
+
+
+def played(tree: Tree) -> bool:
+    """Whether the browser's address has to follow this tree in place."""
+    return st.session_state.get(_PLAYED) == str(tree)
+
+
+def plays(tree: Tree) -> bool:
+    """Whether this is the tree that writes itself."""
+    return played(tree) and _PLAYS in st.session_state
+
+
+def agree_with_the_browser(tree: Tree) -> None:
+    """Before anything writes the address: what plays stands there already, without a step of its history.
+
+    Only where the playing begins is it a step like any other.
+    """
+    if not played(tree):
+        return
+    if st.session_state.get(_PLAYS) == _BEGINS:
+        st.session_state[_PLAYS] = "goes on"
+    else:
+        WRITTEN.set(st.query_params.get(WRITTEN.name))
+
+
+def delay() -> int:
+    """Return the milliseconds between two tokens."""
+    return SPEEDS[SPEED.within(tuple(SPEEDS))]
+
+
+def pause() -> None:
+    """What was written stays."""
+    st.session_state.pop(_PLAYS, None)
+
+
+def stop() -> None:
+    """Nothing plays any more; what was written since is what the address says."""
+    pause()
+    st.session_state.pop(_PLAYED, None)

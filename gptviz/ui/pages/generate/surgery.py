@@ -1,0 +1,190 @@
+"""Surgery on the cache: delete, swap or freeze a remembered token, and see what comes next."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz import Run
+from gptviz.analysis.surgery import Kind, Operation, Surgery, changed, surgery
+from gptviz.both import Both
+from gptviz.digits import significant, weight
+from gptviz.figures.before_after import before_after
+from gptviz.figures.next_token import probability_text
+from gptviz.tokenizer import show_token
+from gptviz.ui import runs, sheet
+from gptviz.ui.components.chips import chips
+from gptviz.ui.pages.generate.looked import attention
+from gptviz.ui.pages.generate.written import Written, as_text
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views.index_input import index_input
+from gptviz.ui.views.target import top
+from gptviz.ui.words import Place, as_code, show_id
+
+KINDS: dict[str, Kind] = {
+    "Delete": "delete",
+    "Swap values": "swap values",
+    "Swap whole": "swap",
+    "Freeze": "freeze",
+}
+KIND = Param("surgery", str, "Delete", if_there)
+AT: Param[int | None] = Param("surgery_at", int, None, if_there)
+OTHER: Param[int | None] = Param("surgery_other", int, None, if_there)
+PUT: Param[int | None] = Param("surgery_put", int, None, if_there)
+PARAMS = (KIND, AT, OTHER, PUT)
+
+ROWS = 6  # first choices of before, and of after
+
+
+@per_run
+def operated(run: Run, operation: Operation) -> Surgery:
+    """Return `surgery`. Raises ValueError, a sentence, for a change of the model that a cache cannot have."""
+    return surgery(runs.model(run), run.ids, operation)
+
+
+def draw(scene: Scene, written: Written) -> None:
+    """An operation on what is cached of the text that the model read for the chosen step."""
+    lm, run = scene.lm, written.run
+    if len(run) < 2:
+        st.info("The model reads one token only, so nothing is cached. Write another token first.")
+        return
+    received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
+    operation = choose(scene, written, received)
+    try:
+        found = Both(operated(run, operation), operated(run.plain, operation) if run.edits else None)
+    except ValueError as error:
+        st.info(f"This cannot be done with the model as it is changed now: {error}.")
+        return
+    off = significant(found.now.disagreement, 2)
+    if not found.now.agrees:
+        st.error(
+            "**The check failed.** Left as it is, the cache gives logits that differ from those of a whole "
+            f"pass by up to {off}: nothing of an operation is shown."
+        )
+        return
+    st.caption(
+        f"**Check.** Left as it is, the cache gives the {lm.config.vocab_size:,} logits of a whole pass, "
+        f"with no difference above {off}: what changes below, the operation does."
+    )
+    prose(sentence(scene, run, operation, received), "key", "value", "block", "attention sink", "cache")
+    before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
+    after = found.map(lambda one: one.after.double().softmax(0))
+    first, last = int(before.now.argmax()), int(after.now.argmax())
+
+    def p(chances: Both[torch.Tensor], token: int) -> Both[str]:
+        return chances.map(lambda row: probability_text(float(row[token])))
+
+    names = {token: as_code(show_id(lm, token)) for token in (first, last)}
+    said = f"**What comes next:** {names[first]} has {p(before, first)} before and {p(after, first)} after"
+    if first != last:
+        said += f"; {names[last]} is first now, with {p(after, last)}"
+    bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
+    prose(f"{said}. KL divergence from before to after: {bits}.", "KL divergence")
+    tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
+    ids = list(dict.fromkeys([*tops[0], *tops[1]]))
+    tokens = [show_id(lm, i) for i in ids]
+    scene.chart(
+        before_after(tokens, before.now[ids].numpy(), after.now[ids].numpy(), scene.mode),
+        key="generate_surgery",
+        alt=f"What comes next before and after: {operation.kind} position {operation.position}",
+        which=(operation.kind.replace(" ", "-"), f"position{operation.position}"),
+    )
+    if found.now.unfrozen is not None:
+        free = found.now.unfrozen.double().softmax(0)
+        given = [
+            f"{as_code(show_id(lm, i))} {probability_text(float(free[i]))}"
+            for i in (int(free.argmax()), first)
+        ]
+        st.markdown(f"With nothing frozen, the changed text gives {', and '.join(dict.fromkeys(given))}.")
+
+    def table(one: Surgery) -> pd.DataFrame:
+        columns = {
+            "probability_before": one.cached.double().softmax(0),
+            "probability_after": one.after.double().softmax(0),
+        }
+        columns |= {"logit_whole_pass": one.uncached, "logit_before": one.cached, "logit_after": one.after}
+        return pd.DataFrame(
+            {"id": ids, "token": tokens} | {name: row[ids].numpy() for name, row in columns.items()}
+        )
+
+    told = "The first choices before and after, with their logits."
+    sheet.numbers_of("generate-surgery", lambda: found.map(table), told, what="before and after")
+    text, again = as_text(lm, run.ids), lambda: surgery(lm, run.ids, operation)
+    sheet.code_of(scene, [changed], surgery, text, operation, key="in_code_surgery", run=again)
+
+
+def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
+    """What is done, to which token, and with which other one: in controls, and by a click on the text."""
+    cached = len(received) - 1
+    KIND.within(tuple(KINDS))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        kind = KINDS[KIND.widget(st.segmented_control, "Operation", options=tuple(KINDS), required=True)]
+        # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
+        among = cached - 1 if kind == "freeze" and cached > 1 else cached
+        most = int(received[:among].argmax())
+        asked = index_input(AT, f"Token, 0 to {cached - 1}", cached, f"{most}, most looked at", 190)
+        at = most if asked is None else asked
+        other = token = None
+        if kind != "delete":
+            rest = np.where(np.arange(cached) == at, -1, received[:cached])
+            best, empty, label = int(rest.argmax()), "the next most", "With token"
+            if kind == "freeze":  # itself: what stands before the other token never saw it
+                best, empty, label = at, "the same", "Put another at"
+            asked = index_input(OTHER, f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
+            other = best if asked is None else asked
+            if kind == "freeze":
+                token = put_there(scene, written.run, other)
+    tokens, pick = scene.lm.tokens(written.run.ids), lambda position: AT.set(min(position, cached - 1))
+    marked, weights = ({} if other is None else {other: "key"}), received.tolist()
+    chips(tokens, at, scene.mode, pick, key="generate_cached", weights=weights, highlight=marked)
+    return Operation(kind, at, other, token)
+
+
+def put_there(scene: Scene, run: Run, other: int) -> int:
+    """The token that stands at `other` instead: the model's own other choices there."""
+    lm, here = scene.lm, run.ids[other]
+    # nothing stands before the first token that could expect anything there
+    ids = [one.id for one in top(run, other - 1)] if other else list(dict.fromkeys(run.ids))
+    options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
+    PUT.within(options)
+    named = {"format_func": lambda i: show_id(lm, i), "placeholder": show_id(lm, options[0])}
+    chosen = PUT.widget(st.selectbox, "There instead", options=options, index=None, width=190, **named)
+    return options[0] if chosen is None else int(chosen)
+
+
+def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray) -> str:
+    """Return what was done; `received` is what each token had of the last one's attention."""
+    places = [Place(show_token(token.raw), token.position) for token in scene.lm.tokens(run.ids)]
+    at, own = places[operation.position], float(received[operation.position])
+    if operation.other is None:
+        most = at.position == 0 and own >= received.max()
+        sink = " No token had more: it is the attention sink." if most else ""
+        return (
+            f"**Deleted:** {at} has no key and no value any more, in no block. Its share of the last token's "
+            f"attention, {weight(own)} on average over all heads, goes to the others.{sink} Their keys and "
+            "values stay as they were."
+        )
+    other = places[operation.other]
+    if operation.token is None and operation.kind == "swap values":
+        return f"**Values swapped:** {at} and {other} keep their keys and hand over each other's values."
+    if operation.token is None:
+        return (
+            f"**Swapped whole:** {at} and {other} have changed places in the cache, keys and values "
+            "together. Attention does not know the cache's order, so nothing may change but the last digits."
+        )
+    put = as_code(show_id(scene.lm, operation.token))
+    read = f"the text was read anew with {put} in the place of {other}."
+    if at.position < other.position:
+        said = f"**Frozen, to no effect:** {read} {at} stands before it and never saw it: its keys and "
+        itself = " Freezing position 0 matters only where position 0 itself has another token."
+        return f"{said}values are the same in both texts.{itself if at.position == 0 else ''}"
+    kept = f"the keys and values of {at} stay as they were: it remembers the old one"
+    if at == other:
+        kept = "its own old keys and values stay, as if the old one still stood there"
+    said = f"**Frozen:** {read} All keys and values are of that text, but {kept}."
+    if at == other == places[-2]:
+        said += " Nothing cached stands behind it, so all is as it was."
+    return said

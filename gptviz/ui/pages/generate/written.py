@@ -1,0 +1,247 @@
+"""What is written on one branch of a text, each token worked out once: all parts of the page share it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+
+from gptviz import Edit, LanguageModel, Run
+from gptviz.analysis.next_token import candidates
+from gptviz.analysis.writing import WrittenStep, next_step
+from gptviz.engine.beams import Round, search
+from gptviz.engine.generate import end_of_text
+from gptviz.engine.sampling import Sampling
+from gptviz.figures.draws import Draw, draw_rows
+from gptviz.tokenizer import named_bytes
+from gptviz.ui import runs
+from gptviz.ui.pages.generate.tree import LONGEST, Tree
+from gptviz.ui.runs import per_run
+from gptviz.ui.words import show_id
+
+ROWS = 10  # candidates on the screen
+PART = 16  # steps that are kept together
+
+Put = tuple[tuple[int, int], ...]  # what a person put where: (step, id)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text, the tokens that a branch wrote after it, and the one that is looked at.
+
+    Holds names and numbers, never a trace or a model, and may be kept by sessions and fragments. Steps count
+    from 0; `chosen` is one of them, or `len(steps)`: the token that is not written yet.
+    """
+
+    model: str  # the key of the model, as in a Run
+    prompt: tuple[int, ...]  # ids of what was there before, at least one
+    steps: tuple[WrittenStep, ...]
+    chosen: int
+    sampling: Sampling  # with its seed
+    context: int  # how many tokens the model reads at most
+    branch: int = 0
+    edits: tuple[Edit, ...] = ()  # made in every pass that wrote: the changed model's
+    ended: bool = False  # nothing can follow: end of text, or a stop string
+
+    def __post_init__(self) -> None:
+        if not self.prompt:
+            raise ValueError("nothing can be written after no token: prompt is empty")
+        if not 0 <= self.chosen <= len(self.steps):
+            raise ValueError(f"step {self.chosen} is not among 0 to {len(self.steps)}")
+
+    @property
+    def new(self) -> tuple[int, ...]:
+        """The ids that were written, in order."""
+        return tuple(step.id for step in self.steps)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The whole text's ids; they may be more than the model reads at once."""
+        return self.prompt + self.new
+
+    @property
+    def step(self) -> WrittenStep | None:
+        """The chosen step; None where it is not written yet."""
+        return self.steps[self.chosen] if self.chosen < len(self.steps) else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another token can follow the chosen one: one that is written, or a new one."""
+        return self.chosen + 1 < len(self.steps) or not (self.ended or len(self.steps) >= LONGEST)
+
+    def slid(self, step: int) -> int:
+        """How many of the first tokens the model no longer saw when it wrote this: the context was full."""
+        return max(0, len(self.prompt) + step - self.context)
+
+    def read(self, step: int) -> Run:
+        """What the model read when it wrote this step: its last position is where the token was expected.
+
+        As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
+        """
+        return Run(self.model, (self.prompt + self.new[:step])[self.slid(step) :], self.edits)
+
+    @property
+    def run(self) -> Run:
+        """What the model reads for the chosen step."""
+        return self.read(self.chosen)
+
+    @property
+    def log_probability(self) -> float:
+        """ln of what the model itself gave all that was written: 0 for nothing.
+
+        Minus infinity once a token was put there to which the model gave nothing at all.
+        """
+        return log_probability(self.steps)
+
+    @property
+    def perplexity(self) -> float | None:
+        """Among how many equally likely tokens the model chose at each step, on average; None for no step."""
+        return perplexity(self.log_probability, len(self.steps))
+
+
+def log_probability(steps: Sequence[WrittenStep]) -> float:
+    """Return ln of what the model itself gave all of these together."""
+    return sum(step.ln for step in steps)
+
+
+def perplexity(log_probability: float, tokens: int) -> float | None:
+    """Return e to minus the mean of the tokens' ln; None for no tokens, infinite where one had no chance."""
+    if not tokens:
+        return None
+    mean = -log_probability / tokens
+    return math.exp(mean) if mean < 700 else math.inf
+
+
+def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
+    """Return the text of these tokens; a character that lacks some of its bytes is left out."""
+    return b"".join(named_bytes(lm.tokenizer, i) for i in ids).decode("utf-8", "ignore")
+
+
+def as_text(lm: LanguageModel, ids: Sequence[int], special: bool = False) -> str | list[int]:
+    """Return the text that a model reads as these ids, for a program or a link; the ids where none is."""
+    text = lm.decode(ids)
+    return text if lm.encode(text, special_tokens=special) == list(ids) else list(ids)
+
+
+# ---- token after token ----
+
+
+@lru_cache(maxsize=64)
+def points(seed: int) -> tuple[float, ...]:
+    """Return the numbers that draw: the i-th one draws the i-th token, on every branch."""
+    return tuple(Sampling(seed=seed).points(LONGEST + 1))
+
+
+def next_logits(run: Run) -> torch.Tensor:
+    """Return the logits (V,) after the last token. Not kept: what is made of them is."""
+    return runs.get(run, ("final",)).logits(-1)
+
+
+@per_run
+def step_after(run: Run, sampling: Sampling, number: int, put: int | None = None) -> WrittenStep:
+    """Return the token that follows: drawn by the seed's number of this step, or `put` there by a person."""
+    return next_step(next_logits(run), sampling, points(sampling.seed or 0)[number], put)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A branch as far as it came: `ended` says that nothing can follow (end of text, a stop string)."""
+
+    steps: tuple[WrittenStep, ...]
+    ended: bool = False
+
+
+@per_run
+def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -> Steps:
+    """Return the first `length` tokens after the text of `run`.
+
+    They stop early after the model's own end of text, and when the text that was written has `until` in it.
+    """
+    lm, there = runs.model(run), dict(puts)
+    whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
+    start = Steps(())
+    if whole:
+        start = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < whole), whole, until)
+    if start.ended or not length:
+        return start
+    found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
+    end = end_of_text(lm)
+    text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
+    for number in range(len(found), length):
+        reads = replace(run, ids=tuple(ids[-lm.config.context_length :]))
+        step = step_after(reads, sampling, number, there.get(number))
+        found.append(step)
+        ids.append(step.id)
+        text += named_bytes(lm.tokenizer, step.id)
+        if step.id == end or (until and until in text.decode("utf-8", "replace")):
+            return Steps(tuple(found), ended=True)
+    return Steps(tuple(found))
+
+
+def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -> Iterator[Steps]:
+    """Yield what is written after a text as it grows, part by part: each is kept."""
+    for so_far in (*range(PART, length, PART), length):
+        found = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < so_far), so_far, until)
+        yield found
+        if found.ended:
+            return
+
+
+def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
+    """Return the branch on the screen."""
+    puts = tuple(sorted(tree.put(tree.branch).items()))
+    found = steps_of(run, sampling, puts, tree.length, until)
+    chosen = tree.chosen(len(found.steps))
+    if found.ended:
+        chosen = min(chosen, len(found.steps) - 1)
+    context = runs.model(run).config.context_length
+    return Written(
+        run.model, run.ids, found.steps, chosen, sampling, context, tree.branch, run.edits, found.ended
+    )
+
+
+@per_run
+def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
+    """Return what a token is drawn from; `standing` is the one that stands in the text, or would.
+
+    Of a changed model with what the unchanged one has there, after the same text, and its first choice.
+    """
+    lm = runs.model(run)
+    also, unchanged = [] if standing is None else [standing], None
+    if run.edits:
+        unchanged = candidates(next_logits(run.plain), 1, sampling)
+        also.append(int(unchanged.table["id"].iloc[0]))
+    found = candidates(next_logits(run), ROWS, sampling, also)
+    return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i), unchanged)
+
+
+# ---- beam search ----
+
+
+@per_run
+def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
+    """Return the rounds of a beam search after the text of `run`."""
+    lm = runs.model(run)
+    context = lm.config.context_length
+
+    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        return torch.stack([next_logits(replace(run, ids=tuple(ids[-context:]))) for ids in texts])
+
+    return search(read, run.ids, beams, tokens, end_of_text(lm))
+
+
+@per_run
+def beams_unchanged(run: Run, beams: int, tokens: int) -> dict[tuple[int, ...], float]:
+    """Return ln of what the unchanged model gives each beam of `beam_rounds`, kept or dropped, by its ids."""
+    context = runs.model(run).config.context_length
+    found: dict[tuple[int, ...], float] = {(): 0.0}
+    rows: dict[tuple[int, ...], torch.Tensor] = {}  # (V,) each: ln p of all tokens after so much of a beam
+    for one in beam_rounds(run, beams, tokens):
+        for beam in (*one.kept, *one.dropped):
+            before, last = beam.ids[:-1], beam.ids[-1]
+            if before not in rows:
+                after = replace(run.plain, ids=(*run.ids, *before)[-context:])
+                rows[before] = next_logits(after).double().log_softmax(0)
+            found[beam.ids] = found[before] + float(rows[before][last])
+    return found
