@@ -313,7 +313,7 @@ def run_program(code: str, folder: Path) -> dict:
     file.write_text(code, "utf-8")
     with contextlib.chdir(folder), contextlib.redirect_stdout(None):
         found = runpy.run_path(str(file))
-    assert len(found["picture"])
+    assert len(numbers(found["picture"]))
     return found
 
 
