@@ -296,6 +296,7 @@ SHARES = {
     "embeddings": 0.1,  # beside a difference, the changed numbers of all tokens
     "generate": 0.2,  # the whole vocabulary after the surgery
     "positions": 0.8,  # all positions of the context
+    "residual_stream": 0.8,  # shares of every part, of which the page draws the selected token's
     "circuit": 0.9,  # two passes of one text in another batch
     "training": 0,  # nothing: the program trains, the page waits for a click
 }
@@ -313,7 +314,7 @@ def run_program(code: str, folder: Path) -> dict:
     file.write_text(code, "utf-8")
     with contextlib.chdir(folder), contextlib.redirect_stdout(None):
         found = runpy.run_path(str(file))
-    assert len(numbers(found["picture"]))
+    assert is_dataclass(found["picture"]) or len(found["picture"])
     return found
 
 
