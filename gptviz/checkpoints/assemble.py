@@ -101,17 +101,14 @@ def checked(
     A tied output head is not among them. Raises CheckpointError for names and shapes at once, for numbers
     as they come, and at their end for a model that they let overflow.
     """
-    names = dialect.names(tensors)
+    names, path = dialect.names(tensors), tensors.path
     if config.n_layers > MOST_BLOCKS:
-        raise CheckpointError(f"{tensors.path} has {config.n_layers} blocks; at most {MOST_BLOCKS} work")
+        raise CheckpointError(f"{path} has {config.n_layers} blocks; at most {MOST_BLOCKS} work")
     if config.n_layers > len(names):  # before anything is built as deep as a damaged config says
-        raise CheckpointError(
-            f"{tensors.path} has {len(names)} tensors, too few for the config's {config.n_layers} blocks"
-        )
+        raise CheckpointError(f"{path} has {len(names)} tensors, too few for {config.n_layers} blocks")
     if config.context_length > LONGEST_CONTEXT:
-        raise CheckpointError(
-            f"{tensors.path}: the context length is {config.context_length}; at most {LONGEST_CONTEXT} work"
-        )
+        length = config.context_length
+        raise CheckpointError(f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work")
     copies = dialect.table(config)
     # a tied head may be stored all the same: then it must be the embedding
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
@@ -119,85 +116,78 @@ def checked(
     try:
         model = blank_model(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
-        raise CheckpointError(
-            f"{tensors.path}: no model can be as large as the config says: {error}"
-        ) from None
+        raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    _check_shapes(tensors, names, copies, shapes)
-    if head is not None:
-        _check_tied(
-            tensors, head, next(names[copy.source] for copy in copies if copy.target == "tok_emb.weight")
-        )
-    return model, _copied(tensors, names, copies, shapes, dtype, config)
+    wanted: dict[str, list[Copy]] = {}  # by the file's own names
+    for copy in copies:
+        name = names[copy.source]
+        wanted.setdefault(name, []).append(copy)
+        found, expected = tensors.shapes[name], copy.source_shape(shapes[copy.target])
+        if found != expected:
+            where = f"{tensors.where(name)}: {name}"
+            raise CheckpointError(f"{where} has the shape {found}; the config asks for {expected}")
+        if head is not None and copy.target == "tok_emb.weight":
+            _check_tied(tensors, head, name)
+    return model, _copied(tensors, wanted, shapes, dtype, config)
 
 
 def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) -> None:
     missing, surplus = sorted(expected - names.keys()), sorted(names.keys() - expected)
-    if not missing and not surplus:
-        return
     counts = f"({len(missing)} tensors missing, {len(surplus)} too many, {len(expected)} expected)"
     if missing:
         raise CheckpointError(f"{tensors.path} lacks {missing[0]} {counts}")
-    name = names[surplus[0]]
-    raise CheckpointError(f"{tensors.where(name)} has {name}, which such a model does not have {counts}")
-
-
-def _check_shapes(
-    tensors: Tensors, names: dict[str, str], copies: list[Copy], shapes: dict[str, tuple[int, ...]]
-) -> None:
-    for copy in copies:
-        name = names[copy.source]
-        found, expected = tensors.shapes[name], copy.source_shape(shapes[copy.target])
-        if found != expected:
-            raise CheckpointError(
-                f"{tensors.where(name)}: {name} has the shape {found}; the config asks for {expected}"
-            )
+    if surplus:
+        name = names[surplus[0]]
+        raise CheckpointError(f"{tensors.where(name)} has {name}, which such a model does not have {counts}")
 
 
 def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
+    found, expected = tensors.shapes[head], tensors.shapes[embedding]
     if tensors.shares(head, embedding):
         return
-    found, expected = tensors.shapes[head], tensors.shapes[embedding]
-    same = found == expected
-    if same:
+    if found == expected:
         first, second = (tensor.clone() for _, tensor in tensors.read([embedding, head]))
-        same = torch.equal(first, second)
-    if not same:
-        raise CheckpointError(
-            f"{tensors.where(head)}: {head} {found} is not the same as {embedding} {expected}, but the "
-            "config says that the output head is tied to the embedding"
-        )
+        if torch.equal(first, second):
+            return
+    raise CheckpointError(
+        f"{tensors.where(head)}: {head} {found} is not the same as {embedding} {expected}, but the "
+        "config says that the output head is tied to the embedding"
+    )
 
 
 def _copied(
     tensors: Tensors,
-    names: dict[str, str],
-    copies: list[Copy],
+    wanted: dict[str, list[Copy]],
     shapes: dict[str, tuple[int, ...]],
     dtype: torch.dtype,
     config: GPTConfig,
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Our names with their own memory, one tensor of the file at a time."""
     largest: dict[str, float] = {}
-    wanted: dict[str, list[Copy]] = {}
-    for copy in copies:
-        wanted.setdefault(names[copy.source], []).append(copy)
+    source: dict[str, str] = {}  # our name -> where it came from, for a sentence
     for name, tensor in tensors.read(wanted):
+        where = f"{tensors.where(name)}: {name}"
         if not tensor.is_floating_point():
-            raise CheckpointError(
-                f"{tensors.where(name)}: {name} holds {tensor.dtype}; expected floating-point numbers"
-            )
+            raise CheckpointError(f"{where} holds {tensor.dtype}; expected floating-point numbers")
         for copy in wanted[name]:
             weights = torch.empty(shapes[copy.target], dtype=dtype)
             weights.copy_(copy.take(tensor.detach()))
             low, high = (float(end) for end in weights.aminmax())  # NaN if there is one
             if not (math.isfinite(low) and math.isfinite(high)):
-                raise CheckpointError(f"{tensors.where(name)}: {name} {_not_finite(tensor, dtype)}")
-            largest[copy.target] = max(-low, high)
+                raise CheckpointError(f"{where} {_not_finite(tensor, dtype)}")
+            largest[copy.target], source[copy.target] = max(-low, high), where
             yield copy.target, weights
         del tensor
         tensors.release(name)
-    _check_range(tensors, names, copies, config, largest)
+    if config.norm_eps < SMALLEST:
+        eps = f"the config's norm_eps is {config.norm_eps}, which is 0 in float32; GPT-2 has 1e-05"
+        raise CheckpointError(f"{tensors.path}: {eps}")
+    if not largest_possible(config, largest) < LIMIT:
+        target = max(largest, key=largest.__getitem__)
+        raise CheckpointError(
+            f"{source[target]} holds {largest[target]:.1e}; from weights as large as that the model's sums "
+            "can leave the range of float32. The file is damaged, or its training went astray"
+        )
 
 
 def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:
@@ -205,25 +195,6 @@ def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:
     if not bad:
         return f"holds {tensor.abs().max():.1e}, which {dtype} does not reach"
     return f"holds infinity or NaN in {bad:,} of its {tensor.numel():,} places; expected finite numbers"
-
-
-def _check_range(
-    tensors: Tensors, names: dict[str, str], copies: list[Copy], config: GPTConfig, largest: dict[str, float]
-) -> None:
-    if config.norm_eps < SMALLEST:
-        raise CheckpointError(
-            f"{tensors.path}: the config's norm_eps is {config.norm_eps}, which is 0 in float32; "
-            "GPT-2 has 1e-05"
-        )
-    if largest_possible(config, largest) < LIMIT:
-        return
-    target = max(largest, key=largest.__getitem__)
-    name = names[next(copy.source for copy in copies if copy.target == target)]
-    raise CheckpointError(
-        f"{tensors.where(name)}: {name} holds {largest[target]:.1e}; from weights as large as that the "
-        "model's sums can leave the range of float32 and become infinity or NaN. The file is damaged, or its "
-        "training went astray"
-    )
 
 
 def _make_masks(model: GPTModel, context_length: int) -> None:

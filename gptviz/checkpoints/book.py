@@ -5,7 +5,6 @@ shapes. The masks may be there or not; dropout layers, however called, leave no 
 """
 
 import re
-from pathlib import Path
 
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, HeadsMissing
@@ -53,16 +52,22 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
         if name not in names:
             raise CheckpointError(f"{tensors.path} lacks {name}, which gives the model's size")
         if len(tensors.shapes[names[name]]) != 2:
-            raise CheckpointError(
-                f"{tensors.path}: {name} has the shape {tensors.shapes[names[name]]}; expected two dimensions"
-            )
+            shape = tensors.shapes[names[name]]
+            raise CheckpointError(f"{tensors.path}: {name} has the shape {shape}; expected two dimensions")
     vocab_size, emb_dim = tensors.shapes[names["tok_emb.weight"]]
     if not 1 <= emb_dim <= WIDEST:
         raise CheckpointError(f"{tensors.path}: emb_dim is {emb_dim}; it must be from 1 to {WIDEST}")
     context_length, _ = tensors.shapes[names["pos_emb.weight"]]
     blocks = {int(found[1]) for name in names if (found := IN_BLOCK.match(name))}
     if n_heads is None:
-        raise HeadsMissing(_ask_for_heads(tensors.path, emb_dim), divisors(emb_dim), emb_dim)
+        choices = divisors(emb_dim)
+        raise HeadsMissing(
+            f"{tensors.path} does not say how many attention heads the model has; say it as its config did: "
+            f"gptviz.load({tensors.path.name!r}, n_heads=...). {emb_dim} dimensions can be divided among "
+            f"{', '.join(map(str, choices))} heads; GPT-2 has 64 dimensions per head",
+            choices,
+            emb_dim,
+        )
     tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])
     try:
         return GPTConfig(
@@ -78,11 +83,3 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
         )
     except ValueError as error:
         raise CheckpointError(f"{tensors.path}: {error}") from None
-
-
-def _ask_for_heads(path: Path, emb_dim: int) -> str:
-    return (
-        f"{path} does not say how many attention heads the model has; say it as the model's config did: "
-        f"gptviz.load({path.name!r}, n_heads=...). {emb_dim} dimensions can be divided among "
-        f"{', '.join(map(str, divisors(emb_dim)))} heads; GPT-2 has 64 dimensions a head"
-    )

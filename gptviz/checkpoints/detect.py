@@ -46,8 +46,9 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
         raise CheckpointError(f"there is no file or folder {path}")
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
+        heads = found.config.n_heads
         raise CheckpointError(
-            f"{path} says that it has {found.config.n_heads} heads; n_heads={n_heads} was given: leave it out"
+            f"{path} says that it has {heads} heads; n_heads={n_heads} was given: leave it out"
         )
     return found
 
@@ -61,9 +62,8 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
     files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
     if len(files) == 1:
         return _file(files[0], n_heads)
-    what = (
-        f"several files of weights: name one of {', '.join(f.name for f in files)}" if files else "no weights"
-    )
+    several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
+    what = several if files else "no weights"
     raise CheckpointError(f"{path} has no {folder.CONFIG} and {what}")
 
 
@@ -78,8 +78,7 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
         )
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
-        config = nanogpt.read_config(path, saved)
-        tensors = TorchTensors(path, saved, "model")
+        config, tensors = nanogpt.read_config(path, saved), TorchTensors(path, saved, "model")
         return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
     key = "model_state_dict" if isinstance(saved, dict) and "model_state_dict" in saved else None
     return _state_dict(path, TorchTensors(path, saved, key), n_heads)
@@ -108,20 +107,12 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
 
 
 def _ours(path: Path) -> Checkpoint:
-    return Checkpoint(
-        path,
-        book.DIALECT if folder.has_book_weights(path) else folder.DIALECT,
-        folder.read_config(path),
-        folder.weights_of(path),
-        lambda: folder.vocabulary_of(path),
-    )
+    dialect = book.DIALECT if folder.has_book_weights(path) else folder.DIALECT
+    config, tensors = folder.read_config(path), folder.weights_of(path)
+    return Checkpoint(path, dialect, config, tensors, lambda: folder.vocabulary_of(path))
 
 
 def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
-    return Checkpoint(
-        path,
-        hugging_face.DIALECT,
-        hugging_face.read_config(path / folder.CONFIG),
-        tensors or hugging_face.weights_of(path),
-        lambda: tokenizer_files.read_folder(path),
-    )
+    config = hugging_face.read_config(path / folder.CONFIG)
+    tensors = tensors or hugging_face.weights_of(path)
+    return Checkpoint(path, hugging_face.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -30,12 +30,9 @@ def read_meta(path: Path) -> Vocabulary:
         with path.open("rb") as file:
             meta = _DataOnly(file).load()
         return _vocabulary(meta)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path} is not nanoGPT's table of characters: {error}") from None
     except Exception as error:  # a damaged pickle may raise nearly anything
-        raise CheckpointError(
-            f"{path} is not nanoGPT's table of characters: {type(error).__name__} {error}"
-        ) from None
+        kind = "" if isinstance(error, CheckpointError) else f"{type(error).__name__} "
+        raise CheckpointError(f"{path} is not nanoGPT's table of characters: {kind}{error}") from None
 
 
 def _vocabulary(meta: Any) -> Vocabulary:
@@ -43,9 +40,7 @@ def _vocabulary(meta: Any) -> Vocabulary:
         raise CheckpointError('it has no dict "stoi" from characters to ids')
     for character, id in meta["stoi"].items():
         if type(character) is not str or type(id) is not int:
-            raise CheckpointError(
-                f'"stoi" says {character!r}: {id!r}; expected a character and a whole number'
-            )
+            raise CheckpointError(f'"stoi" says {character!r}: {id!r}; expected a character and an id')
     if meta.get("itos") != {id: character for character, id in meta["stoi"].items()}:
         raise CheckpointError('"itos" is not the reverse of "stoi"')
     try:

@@ -62,9 +62,8 @@ class SafeTensors(Tensors):
                 names = list(file.keys())
                 shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
         except (SafetensorError, OSError, ValueError, OverflowError) as error:
-            raise CheckpointError(
-                f"{path} is not a whole safetensors file ({error}); copy or download it again"
-            ) from None
+            again = "copy or download it again"
+            raise CheckpointError(f"{path} is not a whole safetensors file ({error}); {again}") from None
         super().__init__(path, shapes)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -118,9 +117,8 @@ class TorchTensors(Tensors):
             raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
         for name, tensor in state.items():
             if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
-                raise CheckpointError(
-                    f"{path}: {what} is no state dict: {name!r} holds {type(tensor).__name__}, not a tensor"
-                )
+                holds = f"{name!r} holds {type(tensor).__name__}, not a tensor"
+                raise CheckpointError(f"{path}: {what} is no state dict: {holds}")
             if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
                 raise CheckpointError(
                     f"{path}: {name} is a {tensor.layout} tensor of {tensor.dtype} on {tensor.device}; "
@@ -188,8 +186,7 @@ def read_pickle(path: Path) -> Any:
             "torch.save(model.state_dict(), ...) writes, or a file of safetensors"
         )
     try:
-        mapped = _is_zip(path)
-        if mapped:
+        if mapped := _is_zip(path):
             _check_unpacked(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
@@ -204,9 +201,7 @@ def read_pickle(path: Path) -> Any:
                 "the weights alone: torch.save(model.state_dict(), ...)"
             ) from None
         first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0][:200]
-        raise CheckpointError(
-            f"{path} is not a whole file of torch.save ({first}); copy or save it again"
-        ) from None
+        raise CheckpointError(f"{path} is not a whole file of torch.save ({first}); save it again") from None
 
 
 def _is_zip(path: Path) -> bool:
@@ -241,7 +236,5 @@ def weight_map(index: Path) -> dict[str, str]:
     for name, file in homes.items():
         # a plain name: an index must not lead out of its folder, nor to another index
         if not isinstance(file, str) or Path(file).name != file or file.endswith(".json") or "\\" in file:
-            raise CheckpointError(
-                f"{index}: {name} is said to be in {file!r}; expected a file beside the index"
-            )
+            raise CheckpointError(f"{index}: {name} is to be in {file!r}; expected a file beside the index")
     return homes

@@ -76,11 +76,9 @@ def fetch(remote: Remote, blob: Path, lock_path: Path, received: Received) -> No
             os.replace(partial, blob)
         received(_size(blob))
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise CheckpointError(
-                f"the disk is full: {remote.name} does not fit into {blob.parent}"
-            ) from error
-        raise CheckpointError(f"{remote.name} cannot be written: {error}") from error
+        full = f"the disk is full: {remote.name} does not fit into {blob.parent}"
+        other = f"{remote.name} cannot be written: {error}"
+        raise CheckpointError(full if error.errno == errno.ENOSPC else other) from error
     finally:
         lock.release()
 
@@ -180,22 +178,18 @@ def _in_words(error: Exception, repository: str) -> CheckpointError:
         return error
     prepare = f"With a network, this prepares the machine: python -m gptviz download {repository}"
     if isinstance(error, OfflineModeIsEnabled):
-        return CheckpointError(
-            f"{repository} is not on this machine, and HF_HUB_OFFLINE forbids a download. {prepare}"
-        )
+        here = f"{repository} is not on this machine"
+        return CheckpointError(f"{here}, and HF_HUB_OFFLINE forbids a download. {prepare}")
+    hub, kind = constants.ENDPOINT, type(error).__name__
     status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
     if isinstance(error, RepositoryNotFoundError) or status in (401, 403):
         return CheckpointError(
-            f"{constants.ENDPOINT} has no repository {repository}, or not for everybody (HTTP {status}); "
+            f"{hub} has no repository {repository}, or not for everybody (HTTP {status}); "
             "check its spelling, or sign in with: hf auth login"
         )
     if status is not None:
-        return CheckpointError(
-            f"{constants.ENDPOINT} answered HTTP {status} for {repository}; try again later"
-        )
+        return CheckpointError(f"{hub} answered HTTP {status} for {repository}; try again later")
     if isinstance(error, TransportError | OSError):
-        return CheckpointError(
-            f"{repository} is not on this machine, and {constants.ENDPOINT} cannot be reached "
-            f"({type(error).__name__}). {prepare}"
-        )
-    return CheckpointError(f"{repository} cannot be downloaded: {type(error).__name__} {error}")
+        here = f"{repository} is not on this machine"
+        return CheckpointError(f"{here}, and {hub} cannot be reached ({kind}). {prepare}")
+    return CheckpointError(f"{repository} cannot be downloaded: {kind} {error}")

@@ -5,6 +5,7 @@ Of the bundled model it ships with it, and is there at once.
 
 import atexit
 from collections.abc import Mapping
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import streamlit as st
@@ -30,18 +31,16 @@ def jobs() -> Jobs:
     """The process's jobs; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
     made = Jobs(cache_bytes(SETTING, DEFAULT_MEGABYTES), most_waiting=count(WAITING, MOST_WAITING))
     atexit.register(made.close)
-    model_cache().when_dropped(lambda model: made.forget(lambda key: _model_of(key) == model))
+    model_cache().when_dropped(
+        lambda model: made.forget(lambda key: isinstance(key, tuple) and key[1] == model)
+    )
     return made
 
 
 def general_job(run: Run) -> Job[General]:
     """What all heads of this run's model do in general; its text does not matter, its edits do."""
     lm = runs.model(run)
-
-    def work(progress: Progress) -> General:
-        return general(lm, progress)
-
-    return jobs().get(_key("general", run), work, _at_once(run)[0])
+    return jobs().get(_key("general", run), partial(general, lm), _at_once(run)[0])
 
 
 def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
@@ -52,18 +51,13 @@ def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
         heads = known.result if known is not None and known.result is not None else general(lm, progress)
         return trial(lm, block, head, label, progress, heads)
 
-    return jobs().get(
-        _key("trial", run, block, head, label), work, _at_once(run)[1].get((block, head, label))
-    )
+    key = _key("trial", run, block, head, label)
+    return jobs().get(key, work, _at_once(run)[1].get((block, head, label)))
 
 
 def portrait_job(run: Run, block: int, head: int, role: str | None = None) -> Job[Portrait]:
     """What a head does over the sample, and where it is most itself."""
-    lm = runs.model(run)
-
-    def work(progress: Progress) -> Portrait:
-        return portrait(lm, block, head, role, progress)
-
+    work = partial(portrait, runs.model(run), block, head, role)
     return jobs().get(_key("portrait", run, block, head, role), work)
 
 
@@ -89,7 +83,3 @@ def _at_once(run: Run) -> Known:
 
 def _key(what: str, run: Run, *rest: object) -> tuple[object, ...]:
     return (what, run.model, run.edits, *rest)
-
-
-def _model_of(key: object) -> object:
-    return key[1] if isinstance(key, tuple) else None
