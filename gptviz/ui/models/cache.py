@@ -48,22 +48,21 @@ class ModelCache:
 
     def get(self, key: str, plan: Callable[[], Plan]) -> LanguageModel:
         """The model from before, or the plan's. Raises ValueError for one that is larger than all of it."""
-        found = self._look_up(key)
-        if found is not None:
+        if found := self._look_up(key):
             return found
         with self._loading:
-            found = self._look_up(key)  # somebody else may have loaded it while this thread waited
+            if found := self._look_up(key):  # somebody else may have loaded it while this thread waited
+                return found
+            found = self._alive.get(key)
             if found is None:
-                found = self._alive.get(key)
-                if found is None:
-                    planned = plan()
-                    self._make_room(planned.nbytes, planned)
-                    found = planned.load()
-                self._make_room(found.nbytes)
-                with self._lock:
-                    self._alive[key] = found
-                    if found.nbytes <= self.max_bytes:
-                        self._models[key] = found
+                planned = plan()
+                self._make_room(planned.nbytes, planned)
+                found = planned.load()
+            self._make_room(found.nbytes)
+            with self._lock:
+                self._alive[key] = found
+                if found.nbytes <= self.max_bytes:
+                    self._models[key] = found
         return found
 
     def find(self, key: str) -> LanguageModel | None:

@@ -70,10 +70,10 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
         raise failed[1]  # to read a damaged gigabyte again at every click would help nobody
     try:
         if key in model_cache():
-            return key, model_cache().get(key, lambda: plan_of(choice))
+            return key, model_cache().get(key, partial(plan_of, choice))
         with st.spinner("Loading the model …", show_time=True):
             if is_known(choice):
-                return key, model_cache().get(key, lambda: plan_of(choice))
+                return key, model_cache().get(key, partial(plan_of, choice))
             with line().turn(visitor(), check_here):
                 return key, model_cache().find(key) or _read_apart(key, choice)
     except (NotOnDisk, NotRead):
@@ -166,10 +166,9 @@ def plan_of(choice: Choice) -> Plan:
 
 
 def _hub(choice: Choice) -> Path:
-    folder = on_disk(choice.name)
-    if folder is None:
-        raise NotOnDisk(f"{choice.name} is not on this machine")
-    return folder
+    if folder := on_disk(choice.name):
+        return folder
+    raise NotOnDisk(f"{choice.name} is not on this machine")
 
 
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
@@ -212,11 +211,8 @@ def code_of(model: InUse) -> str:
     if choice.name.startswith(UPLOAD):
         upload = find_upload(choice.name.removeprefix(UPLOAD))
         name = upload.path.name if upload is not None and upload.path.is_file() else model.lm.name
-    options = {
-        "n_heads": choice.n_heads,
-        "tokenizer": choice.tokenizer,
-        "dtype": choice.dtype if choice.dtype != "float32" else None,
-    }
+    dtype = None if choice.dtype == "float32" else choice.dtype
+    options = {"n_heads": choice.n_heads, "tokenizer": choice.tokenizer, "dtype": dtype}
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
     return f"gptviz.load({', '.join([repr(name), *given])})"
 

@@ -110,12 +110,10 @@ class Uploads:
         except BaseException as problem:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
-            if not isinstance(problem, OSError):
-                raise
-            raise CheckpointError(
-                f"your files could not be written to the server's disk: {problem.strerror}. "
-                "Tell whoever runs it, or try again later"
-            ) from None
+            if isinstance(problem, OSError):
+                why = f"your files could not be written to the server's disk: {problem.strerror}"
+                raise CheckpointError(f"{why}. Tell whoever runs it, or try again later") from None
+            raise
         return folder
 
     def remove(self, number: str) -> None:
@@ -129,25 +127,22 @@ class Uploads:
         return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in taken)
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
-        unknown = [name for name in names if not name.endswith((*WEIGHTS, *BESIDE))]
+        endings = (*WEIGHTS, *BESIDE)
         for name in names:
             if len(name.encode()) > LONGEST_NAME or not name.isprintable():
                 raise CheckpointError(
                     f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
                     f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
                 )
-        if unknown:
-            raise CheckpointError(
-                f"{unknown[0]} is no file of a checkpoint; those end in {', '.join((*WEIGHTS, *BESIDE))}"
-            )
+            if not name.endswith(endings):
+                raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(endings)}")
+            if names.count(name) > 1:
+                raise CheckpointError(f"{name} was sent twice; send the files of one checkpoint at a time")
         if not weights:
             raise CheckpointError(
                 f"{', '.join(names) or 'nothing'} was sent, without weights: a checkpoint has a file that "
                 f"ends in {', '.join(WEIGHTS)}"
             )
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise CheckpointError(f"{twice} was sent twice; send the files of one checkpoint at a time")
         size = sum(file.size for file in files) + sum(upload.nbytes for upload in self._all.values())
         if size > self.max_bytes:
             raise CheckpointError(
