@@ -6,9 +6,9 @@ The server imports this file once, for `app`; a visitor's run of it is `__main__
 import streamlit as st
 
 from gptviz.ui.serving import MIDDLEWARE, ROUTES, lifespan
-from gptviz.ui.shell.navigation import navigate
+from gptviz.ui.shell.navigation import run
 
 if __name__ == "__main__":
-    navigate().run()
+    run()
 else:
     app = st.App(__file__, middleware=MIDDLEWARE, routes=ROUTES, lifespan=lifespan)

@@ -38,6 +38,11 @@ class Figure(go.Figure):
         super().__init__(written)
         return getattr(self, name)
 
+    @property
+    def height(self) -> float:
+        """In pixels, as it was written."""
+        return float((self.__dict__["_written"] or super().to_dict())["layout"]["height"])
+
     def larger(self, factor: float) -> "Figure":
         """The same with type, points, margins and height of this factor: for a screen that is far away."""
         written = self.__dict__["_written"] or super().to_dict()

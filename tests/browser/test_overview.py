@@ -18,7 +18,7 @@ def test_a_picture_is_a_door_to_its_page(open_page, settled, name):
     assert urlsplit(door.get_attribute("href")).path == f"./{name}"
     door.click()
     settled(page)
-    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name][0]
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name].title
     assert urlsplit(page.url).path == f"/{name}"
     query = parse_qs(urlsplit(page.url).query)
     assert query["text"] == [TEXT] and query["token"] == ["1"]

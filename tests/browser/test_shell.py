@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from PIL import Image
 
-from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.navigation import BESIDE, PAGES
 from tests.browser.conftest import ROOT, start_server, stop_server
 from tests.conftest import WITHOUT_TEXT
 
@@ -49,7 +49,7 @@ def test_deep_links_on_a_fresh_server(browser, open_page, settled, tmp_path):
                 path = "" if name == "overview" else name
                 page.goto(f"{base}/{path}?{urlencode({'text': FIVE, 'token': 1})}")
                 settled(page)
-            assert title(page) == PAGES[name][0]
+            assert title(page) == PAGES[name].title
             assert page.locator(".st-key-prompt").count() == (name not in WITHOUT_TEXT)
             if name not in WITHOUT_TEXT:
                 chips(page).first.wait_for()
@@ -94,6 +94,58 @@ def test_a_selected_token_follows_everywhere(open_page, settled):
     page.go_back()
     settled(page)
     assert selected(page) == last and prompt(page) == FIVE
+
+
+def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_page, settled):
+    page = open_page("overview", viewport=(1280, 800), text=FIVE)
+    links = page.get_by_test_id("stSidebarUserContent").get_by_role("link")
+    marked = page.locator(".st-key-gv_here_pages")
+    box = links.last.bounding_box()
+    assert links.count() == len(PAGES) - len(BESIDE) and box["y"] + box["height"] <= 800
+    assert marked.inner_text().split()[-1] == "Overview"
+    page.set_viewport_size({"width": 1280, "height": 500})
+    scrolled = "document.querySelector('[data-testid=stSidebarContent]').scrollTop"
+    links.filter(has_text="Patching").scroll_into_view_if_needed()
+    before = page.evaluate(scrolled)
+    links.filter(has_text="Patching").click()
+    settled(page)
+    assert title(page) == "Patching" and marked.inner_text().split()[-1] == "Patching"
+    assert before > 100 and page.evaluate(scrolled) == before
+    page.locator(".st-key-gv_next a").click()
+    settled(page)
+    assert title(page) == PAGES[PAGES["patching"].next].title and prompt(page) == FIVE
+
+
+def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, settled):
+    page = open_page("overview", viewport=(1280, 800), present="on")
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "26px"
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    assert page.get_by_role("textbox", name="Prompt").count() == 0
+    cards = page.get_by_test_id("door").evaluate_all(
+        """(doors) => doors.map((door) => {
+          const box = (node) => node.getBoundingClientRect();
+          const drawn = [...door.querySelectorAll('.picture *:not(svg *)')].map((node) => box(node).bottom);
+          const [card, below] = [box(door), box(door.querySelector('.caption'))];
+          return [card.left, card.right, card.bottom, Math.max(...drawn), below.top];
+        })"""
+    )
+    assert len(cards) == 6
+    for (
+        left,
+        right,
+        bottom,
+        drawn,
+        caption,
+    ) in cards:  # all on the screen, and nothing over what stands below it
+        assert left >= 0 and right <= 1280 and bottom <= 800 and drawn <= caption + 1, cards
+    page.locator(".st-key-gv_present a").last.click()
+    settled(page)
+    assert title(page) == "Tokens" and address(page)["present"] == "on"
+    page.get_by_role("button", name="Text").click()
+    page.get_by_role("textbox", name="Prompt").fill("Another text")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert address(page)["text"] == "Another text"
 
 
 def test_the_back_button_brings_back_the_text(open_page, settled, type_prompt):

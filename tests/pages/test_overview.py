@@ -173,15 +173,18 @@ def test_an_example_is_one_click_away(run_page, number):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_runs_without_its_router_and_through_it(run_page, name):
     at = run_page(name, text="One two three one two", token=3)
-    assert at.title[0].value == PAGES[name][0]
+    assert at.title[0].value == PAGES[name].title
     routed = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
-    routed.query_params["text"] = "One two three one two"
+    routed.query_params["text"] = "" if name in ("why", "anatomy") else "One two three one two"
     routed.run()
     assert not routed.exception
     if name != "overview":
         routed.switch_page(str(page_file(name))).run()
     assert not routed.exception
-    assert routed.title[0].value == PAGES[name][0]
+    assert routed.title[0].value == PAGES[name].title
+    ends = routed.get("page_link")[-1].proto  # also where there was nothing to show
+    assert PAGES[PAGES[name].next].title in ends.label and ends.label.startswith("Next: ")
+    assert PAGES[name].because in routed.markdown[-1].value
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -35,7 +35,7 @@ DTYPE_HELP = (
 
 
 def picker(model: InUse, choose: Choose) -> None:
-    """The sidebar's part: a list to choose from, the facts of the model in use, and the door to more.
+    """The sidebar's part: a list to choose from, and the door to more.
 
     `choose` is called with the choice that a person makes.
     """
@@ -45,9 +45,14 @@ def picker(model: InUse, choose: Choose) -> None:
         names.append(asked.name)
     st.session_state[MODEL] = asked.name
     shown = {name: label_of(Choice(name)) for name in names}
-    chose = partial(_chose, asked, choose)
-    st.selectbox("Model", names, key=MODEL, format_func=shown.__getitem__, on_change=chose)
-    st.caption(facts(model))
+    st.selectbox(
+        "Model",
+        names,
+        key=MODEL,
+        format_func=shown.__getitem__,
+        on_change=partial(_chose, asked, choose),
+        label_visibility="collapsed",
+    )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         _new_uploader()
         window(asked, choose)

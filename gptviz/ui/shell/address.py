@@ -1,6 +1,7 @@
 """The browser's address: read it, write it, and know when it was the back button that changed it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -25,6 +26,22 @@ def page() -> str:
     """The page that runs, as Streamlit tells it from the others in the names that it gives to widgets."""
     context = get_script_run_ctx()
     return context.page_script_hash if context is not None else ""
+
+
+def as_the_app() -> AbstractContextManager[None]:
+    """What is drawn in this stays while another page is turned to: the sidebar, and where it scrolled to."""
+    context = get_script_run_ctx()
+    return (
+        nullcontext()
+        if context is None
+        else context.run_with_active_hash(context.pages_manager.main_script_hash)
+    )
+
+
+def as_the_page() -> AbstractContextManager[None]:
+    """What is drawn in this goes with the page, though `app.py` draws it."""
+    context = get_script_run_ctx()
+    return nullcontext() if context is None else context.run_with_active_hash(context.page_script_hash)
 
 
 def ask_for_the_page() -> None:

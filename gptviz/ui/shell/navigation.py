@@ -2,88 +2,246 @@
 
 A page is a script of `gptviz/ui/pages` whose name is its address. Streamlit can run such a file without
 `app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
-calls, and `page()` as well when nobody did: see `ensure_navigation`.
+calls through `run()`, and `page()` as well when nobody did: see `ensure_navigation`.
 """
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
-from gptviz.ui.shell import state
+from gptviz.ui.shell import address, state
 
 UI = Path(__file__).resolve().parents[1]
 
-# section -> file name -> (title, Material icon, the question that the page answers); the first is at "/"
+
+class Door(NamedTuple):
+    """What the navigation says of a page; `next` is the page after it, and `because` why to go there."""
+
+    title: str
+    icon: str  # a Material icon
+    question: str  # that the page answers
+    next: str
+    because: str
+
+
+# section -> file name -> door; the first page is at "/"
 SECTIONS = {
-    "Follow the text": {
-        "overview": (
+    "Read a text": {
+        "overview": Door(
             "Overview",
             "route",
             "Type a text and watch a real GPT read it, from the first token to the next.",
+            "tokens",
+            "a model reads numbers: first of all the text is cut into tokens.",
         ),
-        "tokens": ("Tokens", "content_cut", "How does text become numbers?"),
-        "embeddings": (
+        "tokens": Door(
+            "Tokens",
+            "content_cut",
+            "How does text become numbers?",
+            "embeddings",
+            "a token's id says nothing by itself; the model looks up a row of numbers for it.",
+        ),
+        "embeddings": Door(
             "Embeddings",
             "grid_on",
             "What does the model know about a token before it reads the others?",
+            "layernorm",
+            "every block first brings these numbers into range.",
         ),
-        "attention": ("Attention", "visibility", "Which earlier tokens does each token look at?"),
-        "layernorm": ("LayerNorm", "equalizer", "How are the numbers kept in range?"),
-        "next_token": ("Next token", "bar_chart", "What comes next, and how sure is the model?"),
-        "generate": ("Generate", "edit_note", "How does it write on, token by token?"),
+        "layernorm": Door(
+            "LayerNorm",
+            "equalizer",
+            "How are the numbers kept in range?",
+            "attention",
+            "these numbers go into attention, the only place where a token reads others.",
+        ),
+        "attention": Door(
+            "Attention",
+            "visibility",
+            "Which earlier tokens does each token look at?",
+            "feed_forward",
+            "after it has read the others, each token is worked on by itself.",
+        ),
+        "feed_forward": Door(
+            "Feed-forward",
+            "bolt",
+            "Which units fire for a token, and what do they write?",
+            "next_token",
+            "after the last block a token's numbers become a guess at what follows.",
+        ),
+        "next_token": Door(
+            "Next token",
+            "bar_chart",
+            "What comes next, and how sure is the model?",
+            "generate",
+            "a text is written by one such guess after another.",
+        ),
+        "generate": Door(
+            "Generate",
+            "edit_note",
+            "How does it write on, token by token?",
+            "data_windows",
+            "it learned to do this from windows of a text, where the book begins.",
+        ),
     },
-    "Take it apart": {
-        "residual_stream": (
+    "With the book, by chapter": {
+        "data_windows": Door(
+            "Data windows",
+            "counter_2",
+            "How does a text become training examples?",
+            "positions",
+            "the same token at two places of a window must not look the same.",
+        ),
+        "positions": Door(
+            "Positions",
+            "counter_2",
+            "How does a model know where a token stands?",
+            "attention_by_hand",
+            "vectors that know what and where are all that attention works with.",
+        ),
+        "attention_by_hand": Door(
+            "Attention by hand",
+            "counter_3",
+            "How do a few vectors become attention?",
+            "anatomy",
+            "a GPT is this calculation, with larger matrices and many times over.",
+        ),
+        "anatomy": Door(
+            "Anatomy",
+            "counter_4",
+            "What is the model made of, and how large is each part?",
+            "loss",
+            "one number says how well all these parameters are set.",
+        ),
+        "loss": Door(
+            "Loss",
+            "counter_5",
+            "How wrong was the model, position by position?",
+            "baselines",
+            "a loss says little until it stands beside a simpler model's.",
+        ),
+        "baselines": Door(
+            "Baselines",
+            "counter_5",
+            "How far does one get by counting, and what does a GPT add?",
+            "training",
+            "you can watch a small GPT get past them.",
+        ),
+        "training": Door(
+            "Train one now",
+            "counter_5",
+            "How does a GPT come to do what it does?",
+            "residual_stream",
+            "what training made can be taken apart, block by block.",
+        ),
+    },
+    "Explain": {
+        "residual_stream": Door(
             "Residual stream",
             "stacked_line_chart",
             "What does each block add to a token's numbers?",
+            "logit_lens",
+            "after every block the stream can be read as a guess.",
         ),
-        "feed_forward": ("Feed-forward", "bolt", "Which units fire for a token, and what do they write?"),
-        "logit_lens": ("Logit lens", "lens_blur", "What would it say if it stopped here?"),
-        "why": (
+        "logit_lens": Door(
+            "Logit lens",
+            "lens_blur",
+            "What would it say if it stopped here?",
+            "why",
+            "the lens shows when a guess appears, and not which parts made it.",
+        ),
+        "why": Door(
             "Why this token?",
             "contact_support",
             "Which parts of the model spoke for this token, and what had they read?",
+            "heads",
+            "a head that speaks for a token has a habit, which can be put to the test.",
         ),
     },
-    "The laboratory": {
-        "heads": ("Heads on trial", "gavel", "What is each head for, and does its label hold?"),
-        "knock_out": ("Knock-out", "power_off", "What becomes of the prediction without each part?"),
-        "patching": ("Patching", "healing", "Which place carries the answer, and which is needed for it?"),
-        "circuit": ("Circuit", "schema", "Which few heads are enough for this prediction?"),
-        "compare": ("Compare", "compare", "What differs between two texts, two models, before and after?"),
-    },
-    "The model": {
-        "anatomy": ("Anatomy", "account_tree", "What is the model made of, and how large is each part?"),
-    },
-    "Build it": {
-        "data_windows": ("Data windows", "view_carousel", "How does a text become training examples?"),
-        "positions": ("Positions", "pin_drop", "How does a model know where a token stands?"),
-        "attention_by_hand": ("Attention by hand", "edit", "How do a few vectors become attention?"),
-        "scaling": (
-            "Scaling",
-            "square_foot",
-            "Why divide by √d, why drop weights at random, and what does attention cost?",
+    "Experiment": {
+        "heads": Door(
+            "Heads on trial",
+            "gavel",
+            "What is each head for, and does its label hold?",
+            "knock_out",
+            "a label does not say whether this prediction needs the head.",
         ),
-        "loss": ("Loss", "trending_down", "How wrong was the model, position by position?"),
-        "baselines": ("Baselines", "grid_view", "How far does one get by counting, and what does a GPT add?"),
-        "training": ("Train one now", "model_training", "How does a GPT come to do what it does?"),
+        "knock_out": Door(
+            "Knock-out",
+            "power_off",
+            "What becomes of the prediction without each part?",
+            "circuit",
+            "one part at a time shows what is missed; the second half asks which few parts are enough.",
+        ),
+        "patching": Door(
+            "Patching",
+            "healing",
+            "Which place carries the answer, and which is needed for it?",
+            "overview",
+            "all of this can be asked again of a text of your own.",
+        ),
     },
 }
-PAGES = {name: about for section in SECTIONS.values() for name, about in section.items()}
+# pages that the list does not have: a button or another page leads there
+BESIDE = {
+    "circuit": Door(
+        "Circuit",
+        "schema",
+        "Which few heads are enough for this prediction?",
+        "patching",
+        "a circuit names heads, and patching the tokens at which they matter.",
+    ),
+    "compare": Door(
+        "Compare",
+        "compare",
+        "What differs between two texts, two models, before and after?",
+        "why",
+        "where two runs part, it names the parts of the model that spoke for each token.",
+    ),
+}
+PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
 COMPARE = "compare"
+HALVES = ("knock_out", "circuit")  # two pages behind one door
+# what was a page, and where that is now, with the choices that open it there
+MOVED: dict[str, tuple[str, dict[str, str]]] = {}
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
 _TARGETS = "gptviz_targets"  # and its pages
 
 
+def run() -> None:
+    """Run the page that the address asks for, and draw the way to the next one below it."""
+    page = navigate()
+    name = next(name for name, target in st.session_state[_NAVIGATED].items() if target is page)
+    try:
+        page.run()
+    except StopException:  # the page had nothing more to show
+        _draw_next(name)
+        raise
+    _draw_next(name)
+
+
 def navigate() -> st.Page:
     """Build the navigation and return the page that the address asks for, ready to run."""
-    pages = st.session_state[_NAVIGATED] = _pages()
+    first = next(iter(PAGES))
+    pages = {name: _page(name, url_path=name) for name in PAGES}
+    pages[first] = _page(first, url_path="start", default=True)
+    # other addresses: the first page is at "/" and at its own name
+    others = {old: _page(new, url_path=old) for old, (new, _) in MOVED.items()}
+    others[first] = _page(first, url_path=first)
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
-    first = next(iter(PAGES))  # it has two addresses, "/" and its own name
-    return st.navigation([*pages.values(), _page(first, url_path=first)], position="hidden")
+    page: st.Page = st.navigation([*pages.values(), *others.values()], position="hidden")
+    for old, other in others.items():
+        if other is page:
+            name, choices = MOVED.get(old, (old, {}))
+            pages[name] = page  # its link is marked, whatever it is called
+            for choice, value in choices.items():
+                st.session_state.setdefault(choice, value)
+    st.session_state[_NAVIGATED] = pages
+    return page
 
 
 def ensure_navigation() -> None:
@@ -93,19 +251,52 @@ def ensure_navigation() -> None:
     st.session_state[_TARGETS] = st.session_state.pop(_NAVIGATED)
 
 
-def draw_links() -> None:
-    """The pages by section, each a true link that carries prompt, model and selection with it."""
+def draw_links(here: str) -> None:
+    """The pages by section, each a true link that carries prompt, model and selection with it.
+
+    The one called `here` is marked.
+    """
     query = state.link()
-    for section, names in SECTIONS.items():
+    here = HALVES[0] if here in HALVES else here
+    for section, doors in SECTIONS.items():
         st.html(f'<p class="gv-section">{section}</p>')
-        for name, (title, icon, _) in names.items():
-            st.page_link(
-                page_target(name),
-                label=title,
-                icon=f":material/{icon}:",
-                query_params=query,
-                width="stretch",
+        for name, door in doors.items():
+            link(
+                name, query, "pages" if name == here else "", icon=f":material/{door.icon}:", width="stretch"
             )
+
+
+def draw_halves(here: str) -> None:
+    """Above a page that is one of two behind one door: both."""
+    if here in HALVES:
+        query = state.link()
+        with st.container(key="gv_halves", horizontal=True, gap="small"):
+            for name in HALVES:
+                link(name, query, "halves" if name == here else "")
+
+
+def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> None:
+    """A link to a page; `here` names the place where it stands, if it is to be marked as the open one."""
+    with st.container(key=f"gv_here_{here}") if here else nullcontext():
+        st.page_link(page_target(name), **{"label": PAGES[name].title, "query_params": query} | options)
+
+
+def _draw_next(name: str) -> None:
+    door = PAGES[name]
+    with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
+        link(
+            door.next,
+            state.link(),
+            label=f"Next: **{PAGES[door.next].title}**",
+            icon=":material/arrow_forward:",
+        )
+        st.markdown(f"because {door.because}", width="content")
+
+
+def neighbours(name: str) -> tuple[str, str]:
+    """The page whose next one this is, and its next one."""
+    before = next((other for other, door in PAGES.items() if door.next == name), next(iter(PAGES)))
+    return before, PAGES[name].next
 
 
 def page_target(name: str) -> st.Page:
@@ -120,22 +311,10 @@ def page_file(name: str) -> Path:
     return file if file.exists() else file.with_suffix("") / "__main__.py"
 
 
-def page_title(name: str) -> str:
-    """What the page called `name` is called on the screen."""
-    return PAGES[name][0]
-
-
-def question_of(title: str) -> str:
-    """The line under a page's title."""
-    return next((question for name, _, question in PAGES.values() if name == title), "")
-
-
-def _pages() -> dict[str, st.Page]:
-    """Every page by its name; the first is the default at "/"."""
-    first = next(iter(PAGES))
-    made = {name: _page(name, url_path=name) for name in PAGES}
-    return made | {first: _page(first, url_path="start", default=True)}
+def name_of(title: str) -> str:
+    """The page with this title."""
+    return next(name for name, door in PAGES.items() if door.title == title)
 
 
 def _page(name: str, **options: Any) -> st.Page:
-    return st.Page(page_file(name), title=PAGES[name][0], **options)
+    return st.Page(page_file(name), title=PAGES[name].title, **options)

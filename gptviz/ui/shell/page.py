@@ -22,20 +22,22 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.limits import limits
 from gptviz.ui.models.notice import notice
-from gptviz.ui.models.picker import picker
+from gptviz.ui.models.picker import facts, picker
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import changes, params, state
+from gptviz.ui.shell import address, changes, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import (
     COMPARE,
+    PAGES,
+    draw_halves,
     draw_links,
     ensure_navigation,
-    page_target,
-    page_title,
-    question_of,
+    link,
+    name_of,
+    neighbours,
 )
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.sample import read_sample
@@ -79,7 +81,7 @@ def page(
     nothing to show.
     """
     made = frame(title, params, prompted=True)
-    found = scene(made, read(made), keep)
+    found = scene(made, read(made, folded=state.PRESENT.value), keep)
     if strip:
         found.strip()
     return found
@@ -98,19 +100,21 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     )
     ensure_navigation()
     mode = mode_shown()
-    own = tuple(own)
+    own, name = tuple(own), name_of(title)
     state.load(own)
-    _style(mode)
-    _head(title, prompted)
+    with address.as_the_app():
+        _style(mode)
+    _head(name, prompted)
     model = _model()
     runs.use(model.key, model.lm)
     if not prompted:
         params.store((*state.APP, *own))
-    with st.sidebar:
+    with address.as_the_app(), st.sidebar:
         st.markdown("### gptviz")
-        draw_links()
-        st.space("small")
         picker(model, state.choose_model)
+        if not state.PRESENT.value:  # then they are above the page
+            draw_links(name)
+        st.caption(facts(model))
         prompt_box.special_switch()
     notice(model, state.choose_model)
     return Frame(title=title, key=model.key, plain_load=models.code_of(model), mode=mode, params=own)
@@ -122,41 +126,51 @@ def _style(mode: Mode) -> None:
     st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{glossary.STYLE}")
 
 
-def _head(title: str, prompted: bool) -> None:
+def _head(name: str, prompted: bool) -> None:
+    door = PAGES[name]
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.title(title, anchor=False, width="content")
-        st.markdown(question_of(title), width="content")
-        _present_switch(compares=prompted and title != page_title(COMPARE))
-        follow_theme()
+        st.title(door.title, anchor=False, width="content")
+        st.markdown(door.question, width="content")
+        with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
+            _way(name, prompted)
+            _present_switch()
+    draw_halves(name)
+    follow_theme()
 
 
-def _present_switch(compares: bool) -> None:
-    """For a projector: full width, large type, no sidebar; the way between pages is then up here.
-
-    Beside it is the way to set what is shown beside something else.
-    """
-    presenting = state.PRESENT.value
-    with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
-        if presenting:
-            with st.popover("Pages", icon=":material/menu:", type="tertiary"):
-                draw_links()
-        if compares:
-            st.page_link(
-                page_target(COMPARE),
-                label="Compare with …",
-                icon=":material/compare:",
-                query_params=state.link(),
-                help="This text and model beside another text, another model, or the unchanged model.",
-            )
-        st.button(
-            "End" if presenting else "Present",
-            icon=f":material/{'close_fullscreen' if presenting else 'open_in_full'}:",
-            type="tertiary",
-            key="present_switch",
-            help=None if presenting else "For a projector: full width, large type, no sidebar.",
-            on_click=state.PRESENT.set,
-            args=(not presenting,),
+def _way(name: str, prompted: bool) -> None:
+    """While somebody presents: the text, all pages, the ones before and after. Else: what to compare with."""
+    query = state.link()
+    if state.PRESENT.value:
+        if prompted:
+            with st.popover("Text", icon=":material/edit:", type="tertiary", key="present_text"):
+                prompt_box.box()
+        with st.popover("Pages", icon=":material/menu:", type="tertiary"):
+            draw_links(name)
+        for other, icon in zip(neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
+            link(other, query, icon=f":material/{icon}:", width="content")
+    elif prompted and name != COMPARE:
+        link(
+            COMPARE,
+            query,
+            label="Compare with …",
+            icon=":material/compare:",
+            help="This text and model beside another text, another model, or the unchanged model.",
         )
+
+
+def _present_switch() -> None:
+    """For a projector: full width, large type, no sidebar."""
+    presenting = state.PRESENT.value
+    st.button(
+        "End" if presenting else "Present",
+        icon=f":material/{'close_fullscreen' if presenting else 'open_in_full'}:",
+        type="tertiary",
+        key="present_switch",
+        help=None if presenting else "For a projector: full width, large type, no sidebar.",
+        on_click=state.PRESENT.set,
+        args=(not presenting,),
+    )
 
 
 def _model() -> InUse:
@@ -171,9 +185,13 @@ def _model() -> InUse:
 # ---- the second: the prompt, as the model reads it ----
 
 
-def read(made: Frame) -> Prompted:
-    """Draw the prompt; its ids. Ends the run with a sentence where the model can read nothing of it."""
-    prompt_box.box()
+def read(made: Frame, folded: bool = False) -> Prompted:
+    """Draw the prompt; its ids. Ends the run with a sentence where the model can read nothing of it.
+
+    `folded`: the box is behind a button above, as while somebody presents.
+    """
+    if not folded:
+        prompt_box.box()
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, prompt = made.lm, state.current()
     reading = prompt_box.read(lm, prompt.text, prompt.special)

@@ -26,7 +26,8 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import show_id
 
-PRESENTED = 1.25  # how much larger type is while somebody presents, as in present.css
+PRESENTED = 26 / 16  # how much larger type is while somebody presents, as in present.css
+ABOVE = "13rem"  # of the screen, for what stands above a picture that is fitted into the rest
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,12 @@ class Frame:
 
         `on_select` runs when a point is clicked; the points are then in st.session_state[key].
         """
+        fitted = None
         if state.PRESENT.value:
-            fig = fig.larger(PRESENTED)
-        chart(fig, key, alt, self.mode, on_select, self.saved(key, alt, *which))
+            large = fig.larger(PRESENTED)
+            fitted = f"clamp({fig.height:.0f}px, 100vh - {ABOVE}, {large.height:.0f}px)"
+            fig = large
+        chart(fig, key, alt, self.mode, on_select, self.saved(key, alt, *which), fitted)
 
 
 @dataclass(frozen=True)

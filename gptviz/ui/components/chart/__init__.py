@@ -27,15 +27,20 @@ def chart(
     mode: Mode,
     on_select: Callable[[], Any] | None,
     saved: Saved,
+    height: str | None = None,
 ) -> None:
     """Draw `fig` as wide as the page, with buttons under it that save it; see `Scene.chart`.
 
-    `alt` says what the chart shows, with what is selected, for those who do not see it.
+    `alt` says what the chart shows, with what is selected, for those who do not see it. `height` is CSS,
+    where the screen decides and not the figure.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
         raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
     selecting: dict[str, Any] = (
         {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
     )
+    if height is not None:
+        st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
+        selecting["height"] = "stretch"
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
     _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode=mode, saved=saved)

@@ -42,7 +42,7 @@ def doors(scene: Scene) -> None:
     """Draw the six doors; a click on one goes to its page."""
     query = urlencode(state.link())
     cards = [
-        {**card, "title": PAGES[card["page"]][0], "href": f"./{card['page']}{'?' if query else ''}{query}"}
+        {**card, "title": PAGES[card["page"]].title, "href": f"./{card['page']}{'?' if query else ''}{query}"}
         for card in pictures(scene.run, scene.position, scene.mode)
     ]
     saved = scene.saved("overview", "From a text to the next token, in six pictures")
