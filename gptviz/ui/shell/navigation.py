@@ -187,6 +187,13 @@ SECTIONS = {
 }
 # pages that the list does not have: a button or another page leads there
 BESIDE = {
+    "scaling": Door(
+        "Scaling",
+        "square_foot",
+        "Why divide by √d, why drop weights at random, and what does attention cost?",
+        "anatomy",
+        "a GPT is attention many times over.",
+    ),
     "circuit": Door(
         "Circuit",
         "schema",
