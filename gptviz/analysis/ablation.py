@@ -32,7 +32,7 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
 BASELINES = ("zero", "mean", "sample")
-COLUMNS = ("kind", "block", "head", "logit", "probability", "effect")
+COLUMNS = ("kind", "block", "head", "logit", "probability", "effect", "lost")
 
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
 BATCH_NUMBERS = 2**24
@@ -71,10 +71,11 @@ def knock_out(
     `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike; with
     "sample" its mean over a sample of text in the model without edits (`gptviz.engine.sample_means`).
     `effect` is `logit` minus that of the model as it is: below zero where the token loses by the muting.
+    `lost` is the probability of the model as it is minus `probability`.
 
     Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
-    probability, effect; of every block its heads, its attention, its feed-forward. The rows are those of
-    `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
+    probability, effect, lost; of every block its heads, its attention, its feed-forward. The rows are those
+    of `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
 
     The model's own edits are made in every pass, the muted part being one more.
     `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
@@ -84,7 +85,7 @@ def knock_out(
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
     at = position_of(trace, position)
-    own, _ = _measured(trace.logits(at)[None], *ids)
+    [logit], [probability] = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     found: list[tuple[float, float]] = []
     for logits in batches(lm, trace, at, baseline):
@@ -96,9 +97,10 @@ def knock_out(
             "kind": [part.kind for part in parts],
             "block": pd.array([part.block for part in parts], dtype="Int64"),
             "head": pd.array([part.head for part in parts], dtype="Int64"),
-            "logit": [logit for logit, _ in found],
-            "probability": [probability for _, probability in found],
-            "effect": [logit - own[0] for logit, _ in found],
+            "logit": [without for without, _ in found],
+            "probability": [without for _, without in found],
+            "effect": [without - logit for without, _ in found],
+            "lost": [probability - without for _, without in found],
         },
         columns=COLUMNS,
     )

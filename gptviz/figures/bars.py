@@ -11,7 +11,7 @@ from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_bars
-from gptviz.figures.marks import SHARES, across, line
+from gptviz.figures.marks import SHARES, across, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
@@ -29,6 +29,7 @@ def bars(
     axis: dict[str, Any] | None = None,
     height: int = 250,
     lying: bool = False,
+    signed: bool = False,
     text: Both[Sequence[str]] | None = None,
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
@@ -37,12 +38,15 @@ def bars(
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
     not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
     their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share").
+    `signed` bars are orange above 0 and blue below.
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
     places = (
         np.arange(n) if axis is None or "labelalias" not in axis else np.array([str(i) for i in range(n)])
     )
+    if signed:
+        colors = [theme.positive if value >= 0 else theme.negative for value in values.now]
     fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
     edge: dict[str, Any] = {"width": 0}
     if at is not None and colors is None:
@@ -82,9 +86,21 @@ def bars(
         "annotations": [_note(level, words, theme.quiet, theme.paper) for level, words in rests if words],
         "bargap": 0.15,
     }
+    if lying and text is not None and "range" not in layout["xaxis"]:
+        layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)))
+    if signed:
+        layout["shapes"].append((upright if lying else across)(0, line(theme.quiet, 1)))
     if lying:
         layout["yaxis"]["range"] = [n - 0.5, -0.5]
     return figure(traces, layout | (GHOSTED if values.was is not None else {}), mode, height)
+
+
+def _with_text(values: Both[Floats], longest: int) -> list[float]:
+    """The ends of an axis, with room for texts of so many signs at the bars' ends."""
+    ends = np.concatenate([[0.0], *values.all])
+    low, high = float(ends.min()), float(ends.max())
+    room = (0.3 if longest < 8 else 0.5) * ((high - low) or 1.0)
+    return [low - (room if low < 0 else 0), high + room]
 
 
 def _note(y: float, words: str, color: str, paper: str) -> dict[str, Any]:

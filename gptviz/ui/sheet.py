@@ -225,7 +225,11 @@ def code_of(
 
 
 def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: object) -> str:
-    """A few lines of Python that run as they are; `picture` is what is drawn, `unchanged` the same before."""
+    """A few lines of Python that run as they are; `picture` is what is drawn, `unchanged` the same before.
+
+    `numbers` is given the model where its first parameter is `lm`, a trace where the second is `t`, and the
+    prompt where that is `text`; `args` and `named` follow.
+    """
     first = [*inspect.signature(numbers).parameters][:2]
     given = [*(repr(arg) for arg in args), *(f"{name}={arg!r}" for name, arg in named.items())]
     lines = ["import gptviz"] if first[:1] == ["lm"] else []
@@ -243,10 +247,19 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
             assert isinstance(scene, Scene)
             heads.append(trace)
             lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={sites_of(numbers, *args)!r})")
+        if first == ["lm", "text"]:
+            assert isinstance(scene, Scene)
+            heads.append(_ids(scene))
         call = f"{name} = {numbers.__name__}("
         short = f"{call}{', '.join([*heads, *given])})"
         lines += [short] if len(short) <= 100 else [call, *(f"    {one}," for one in [*heads, *given]), ")"]
     return "\n".join(lines) + "\n"
+
+
+def _ids(scene: Scene) -> str:
+    """The prompt as a function takes it that encodes a text itself, but no special tokens."""
+    said = read(scene)
+    return f"lm.encode({said})" if said.endswith("special_tokens=True") else said
 
 
 def read(scene: Scene) -> str:

@@ -47,11 +47,12 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline):
         assert np.allclose(table["logit"], logits, atol=1e-5, rtol=1e-6)
         assert np.allclose(table["probability"], probabilities, atol=1e-5)
         own = lm.trace(IDS, keep=[]).logits(position).double()
+        assert np.allclose(table["lost"], float(own.softmax(0)[token]) - probabilities, atol=2e-5)
         assert np.allclose(table["effect"], logits - float(above(own, token, against)), atol=2e-5)
     kinds = [*["head"] * lm.config.n_heads, "attention", "feed-forward"] * lm.config.n_layers
     assert table["kind"].tolist() == kinds
     assert table["head"].isna().tolist() == [kind != "head" for kind in kinds]
-    assert table.columns.tolist() == ["kind", "block", "head", "logit", "probability", "effect"]
+    assert table.columns.tolist() == ["kind", "block", "head", "logit", "probability", "effect", "lost"]
 
 
 def test_the_bundled_models_48_heads(mini):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import knock_out
+from gptviz.digits import significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views import muted, slow
-from gptviz.ui.views.knock_out.snippet import muted as muted_in_python
 from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -94,8 +94,9 @@ def test_a_changed_model_has_its_own_map(run_page, mini):
     assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
     own = mini.trace(TEXT, keep=[]).logits().double().softmax(0)[target].item()
     opened = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=target)
-    left = plain["probability"][43]
-    assert any(f"goes from {own:.3g} to {left:.3g}" in element.value for element in opened.markdown)
+    left = significant(plain["probability"][43])  # the same without it, changed or not
+    said = f"goes from {left} (unchanged {significant(own)}) to **{left}**"
+    assert any(said in element.value for element in opened.markdown)
     at.session_state["numbers_knock-out"] = True
     at.run()
     frame = at.dataframe[0].value
@@ -121,11 +122,17 @@ def test_any_text_and_any_address(run_page, text):
         json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
 
 
-def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys):
-    at = run_page("knock_out", text=TEXT, target=99, against=300, null="mean", measure="logit")
-    picture = muted_in_python(mini, TEXT, 11, 99, 300, "mean", block=4, head=3)
-    assert np.allclose(drawn(at)[0], picture, atol=2e-5)
-    assert "without block 4, head 3 it is" in capsys.readouterr().out
-    at.session_state["numbers_knock-out"] = True
+@pytest.mark.parametrize("edits", ["", "z.4.3=zero"])
+def test_its_program_gives_what_is_drawn(run_page, edits):
+    query = {"text": TEXT, "target": 99, "against": 300, "null": "mean", "measure": "logit", "edits": edits}
+    at = run_page("knock_out", **query)
+    at.session_state["in_code"] = True
     at.run()
-    assert np.allclose(at.dataframe[0].value["effect"], -picture, atol=2e-5)
+    named: dict = {}
+    exec(at.code[-1].value, named)
+    assert np.allclose(drawn(at)[0], -named["picture"]["effect"], atol=2e-5)
+    if edits:
+        changed = named["picture"]["effect"] - named["unchanged"]["effect"]
+        ghosts = charts(at)[1]["data"][1]["x"]
+        assert changed.abs().max() > 0.01
+        assert np.isin(np.round(ghosts, 3), np.round(-named["unchanged"]["effect"], 3)).mean() > 0.8

@@ -1,7 +1,263 @@
 """Knock-out: every head, attention and feed-forward muted in turn, and what becomes of the prediction."""
 
-from gptviz.ui.shell.page import page
-from gptviz.ui.views.knock_out import view
+import numpy as np
+import pandas as pd
+import streamlit as st
 
-scene = page("Knock-out", params=view.PARAMS)
-view.draw(scene)
+from gptviz.analysis.ablation import BASELINES, knock_out, parts_of
+from gptviz.analysis.shapes import run_first_block
+from gptviz.analysis.shares import label_of
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.model import TransformerBlock
+from gptviz.ui import sheet
+from gptviz.ui.shell import state
+from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views import target
+from gptviz.ui.views.change import Part, menu
+from gptviz.ui.views.muted import KINDS, knocked, muted_map
+from gptviz.ui.views.slow import is_wanted
+from gptviz.ui.words import as_code, compared_with
+
+NULL: Param[str] = Param("null", str, "zero", if_there)
+MEASURE: Param[str] = Param("measure", str, "probability", if_there)
+PART: Param[str] = Param("part", str, "head", if_there)  # of the block: its head, attention, feed-forward
+MAP: Param[str | None] = Param("map", str, None, if_there)  # None: as long as it is quick
+BESIDE: Param[str | None] = Param("map_unchanged", str, None, if_there)  # the unchanged model's, likewise
+
+GIVES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
+WHAT_FOR = {
+    "zero": "It adds nothing to the stream, which is not what later parts have learnt to expect.",
+    "mean": "It gives to each token what it gives to the tokens of this text on average.",
+    "sample": "It gives to each token what it gives to other text on average, as later parts expect.",
+}
+MEASURES = {"logit": "logit difference", "probability": "probability"}
+EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
+LISTED, ROW = 12, 25  # bars of the list, and the pixels of one
+KEPT = 0.9  # of the probability: a head is not missed
+
+scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE))
+lm, n_heads = scene.lm, scene.lm.config.n_heads
+explained = target.target_input(scene, "Token to watch")
+for param, possible in ((NULL, BASELINES), (MEASURE, tuple(MEASURES)), (PART, KINDS)):
+    param.within(possible)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    null = NULL.widget(
+        st.segmented_control,
+        "A muted part gives",
+        options=BASELINES,
+        format_func=GIVES.__getitem__,
+        required=True,
+    )
+    measure = MEASURE.widget(
+        st.segmented_control,
+        "What is lost is measured by the",
+        options=tuple(MEASURES),
+        format_func=MEASURES.__getitem__,
+        required=True,
+    )
+asked = scene.position, explained.token, explained.against
+token, parts = as_code(explained.shown), len(parts_of(lm))
+difference = f"the logit of {token} minus {compared_with(explained.against_shown)}"
+what = f"the probability of {token}" if measure == "probability" else difference
+
+
+def program() -> None:
+    """*In code*."""
+    pair = (explained.token, explained.against)
+    sheet.code_of(
+        scene,
+        [TransformerBlock.forward],
+        knock_out,
+        pair,
+        null,
+        scene.position,
+        run=lambda: run_first_block(lm, scene.run.ids),
+    )
+
+
+if not is_wanted(MAP, lm, scene.position + 1, parts):
+    if MAP.value == "off":
+        st.info("Stopped. A map with gaps would look as if those parts did not matter: none is shown.")
+    label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
+    st.button(label, key="knock_out_start", type="primary", on_click=MAP.set, args=("on",))
+    example_row(*EXAMPLES)
+    program()
+    st.stop()
+
+# ---- what is lost without each part ----
+
+own = Both(
+    target.whole(scene.run, *asked), None if scene.other is None else target.whole(scene.other, *asked)
+)
+table, old = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null), None
+if scene.other is not None and is_wanted(BESIDE, lm, scene.position + 1, 2 * parts):
+    old = knocked(scene, explained, "knock_out_stop_beside", lambda: BESIDE.set("off"), null, scene.other)
+tables = Both(table, old)
+lost = tables.map(lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float))
+labels = [label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)]
+order = np.argsort(-np.abs(lost.now), kind="stable").tolist()  # the largest first, whatever its sign
+is_head = table["kind"] == "head"
+strongest = next(row for row in order if is_head[row])
+
+
+def chance(p: float) -> str:
+    """A probability with three digits, and never 1 by rounding."""
+    return significant(p) if p < 0.9995 else fixed(p, 5)
+
+
+def number(logit: float, probability: float) -> str:
+    """What is measured, of the two."""
+    return chance(probability) if measure == "probability" else fixed(logit, 2)
+
+
+def without(row: int) -> Both[str]:
+    """What is measured, without this part."""
+    return tables.map(lambda t: number(t["logit"].iloc[row], t["probability"].iloc[row]))
+
+
+def open_part(block: int, column: int) -> None:
+    """Callback: a part is opened, by its place on the map."""
+    BLOCK.set(block)
+    PART.set(KINDS[max(0, column - n_heads + 1)])
+    if column < n_heads:
+        HEAD.set(column)
+
+
+block, head = BLOCK.within(lm.config.n_layers), HEAD.within(n_heads)
+if block is None or (PART.value == "head" and head is None):
+    opened = strongest  # as long as nobody chose
+else:
+    column = int(head or 0) if PART.value == "head" else n_heads + KINDS.index(PART.value) - 1
+    opened = block * (n_heads + 2) + column
+harmless = int((table["probability"][is_head] >= KEPT * own.now[1]).sum())
+now = own.map(lambda w: number(*w))
+text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
+if order[0] == strongest:
+    text += f"No part changes it as much as {labels[strongest]}"
+else:
+    text += f"Without the {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
+    text += "changes most"
+prose(
+    f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can be "
+    "muted, one at a time, and at least nine tenths of the probability stay.",
+    "logit",
+    "block",
+    "head",
+)
+left, right = st.columns([5, 4], gap="medium")
+with left:
+    st.caption(
+        "A row is a block: its heads by number, its attention (att), its feed-forward (ff). Click a cell."
+    )
+    muted_map(
+        scene,
+        table,
+        lost.now,
+        divmod(opened, n_heads + 2),
+        "knock_out_map",
+        f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}",
+        open_part,
+        lost.was,
+    )
+with right:
+    rows = order[:LISTED]
+
+    def pick() -> None:
+        points = st.session_state["knock_out_list"].selection.points
+        if points:
+            open_part(*divmod(rows[int(points[0]["y"])], n_heads + 2))
+
+    def hovers(found: pd.DataFrame) -> list[str]:
+        return [
+            f"without {labels[row]}: probability {chance(p)} instead of {chance(p + gone)}, "
+            f"logit difference {fixed(logit, 3)} instead of {fixed(logit - effect, 3)}"
+            for row, p, gone, logit, effect in zip(
+                rows, *(found[c].iloc[rows] for c in ("probability", "lost", "logit", "effect")), strict=True
+            )
+        ]
+
+    st.caption(f"The {len(rows)} largest, with the {MEASURES[measure]} that is left")
+    sheet.bars(
+        scene,
+        "knock_out_list",
+        lost.map(lambda values: values[rows]),
+        [labels[row] for row in rows],
+        "",
+        f"The parts whose muting changes the {MEASURES[measure]} of {explained.shown} most",
+        pick,
+        at=rows.index(opened) if opened in rows else None,
+        says=tables.map(hovers),
+        lying=True,
+        signed=True,
+        text=Both([without(row).now for row in rows]),
+        height=ROW * len(rows) + 60,
+    )
+if scene.other is not None:  # here, so that the map stays in the first screen
+    text = "Each part is muted in the changed model, on top of what is changed."
+    if old is not None:
+        text += " The outlined bars are what muting it takes away from the unchanged one."
+    st.caption(text)
+    if old is None:
+        label = "Work out the unchanged model's map, too"
+        st.button(label, key="knock_out_beside", on_click=BESIDE.set, args=("on",))
+
+# ---- the opened part ----
+
+row, name = table.iloc[opened], labels[opened]
+chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
+if row["effect"] == 0:
+    st.markdown(
+        f"Without {name} the prediction is the same, to the last digit: the probability of {token} stays "
+        f"{chances[1]}."
+    )
+else:
+    prose(
+        f"With {GIVES[null]} in place of what {name} gives, the probability of {token} goes from "
+        f"{chances[0]} to **{chances[1]}**, and {difference} {'falls' if row['effect'] < 0 else 'rises'} by "
+        f"{significant(abs(row['effect']))}: number {order.index(opened) + 1} of {parts} by size."
+    )
+one = None if pd.isna(row["head"]) else int(row["head"])
+menu(scene, Part(row["kind"], int(row["block"]), one), key="knock_out")
+with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    where = f"block {row['block']}"
+    links = {
+        "head": ("attention", f"See where {where}, head {one} looks"),
+        "attention": ("attention", f"See where the heads of {where} look"),
+        "feed-forward": ("feed_forward", f"See the feed-forward of {where}"),
+    }
+    there = in_link((BLOCK, HEAD), {"block": int(row["block"])} | ({} if one is None else {"head": one}))
+    pair = in_link(target.PARAMS)
+    for to, label, more in (
+        (*links[row["kind"]], there),
+        ("why", "What each part wrote for the word itself: Why this token?", pair),
+        ("circuit", "Which heads are enough? The circuit", pair),
+    ):
+        st.page_link(page_target(to), label=label, query_params=state.link() | more)
+text = f"**What to look for.** A muted part gives {GIVES[null]}, and all else runs again. {WHAT_FOR[null]} "
+text += f"Orange: without the part {what} falls. Blue: it rises. "
+opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
+if measure == "logit" and opposite:
+    text += f"For {opposite} of the {parts} parts the probability goes the other way: "
+    text += "it depends on all large logits. "
+prose(
+    f"{text}A pale part need not be idle: others may do the same work, or stand in for it once it is gone. "
+    "So what is lost one by one does not add up to what is lost together.",
+    "residual stream",
+    "feed-forward",
+)
+example_row(*EXAMPLES)
+sheet.numbers_of(
+    "knock-out",
+    lambda: tables,
+    "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or minus the "
+    "other token's), the probability, the effect on `logit` (below zero where the token loses), and what is "
+    "lost of the probability.",
+    what="every part",
+)
+program()

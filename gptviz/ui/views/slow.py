@@ -9,6 +9,7 @@ import streamlit as st
 from gptviz import LanguageModel, Run
 from gptviz.engine.progress import Progress
 from gptviz.ui import runs
+from gptviz.ui.shell.params import Param
 from gptviz.ui.words import duration
 
 T = TypeVar("T")
@@ -21,6 +22,15 @@ def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
     """Whether so many passes take so long that they wait for a click."""
     blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
     return n_tokens * passes * blocks > UNASKED
+
+
+def is_wanted(param: Param[str | None], lm: LanguageModel, n_tokens: int, passes: int) -> bool:
+    """Whether so many passes are to be made: by themselves where they are quick, else where `param` is "on".
+
+    Where it is "off" somebody has stopped them.
+    """
+    chosen = param.within(("on", "off"))
+    return chosen == "on" or (chosen is None and not is_asked_for(lm, n_tokens, passes))
 
 
 def watched(
