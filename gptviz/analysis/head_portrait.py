@@ -20,11 +20,10 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 from gptviz.engine.sample import Window
 
-VERSION = 1  # of the formulas
+VERSION = 2  # of the formulas
 PAIRS = 20
 PASSAGES = 6
 FEWEST_TIMES = 2  # a pair of tokens that stood together only once says little
-BINS = 20
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,8 @@ class Portrait:
     the key's token stood before the query's), mean (weight), total, excess (total less an even head's):
     the largest excess first, of pairs that stood together at least twice, without token 0 of a window as key.
     `distances` (N,): the share of its attention that goes so many tokens back, without token 0, which has
-    `sink`; together 1. `entropies` (bins,) says how many of the `queries` have an entropy within each
-    of the equal parts from 0 to `most_entropy` nats. `passages`: where the share of `role` is largest, one
-    a window at most.
+    `sink`; together 1. `mean_entropy` is of the `queries`' rows, in nats. `passages`: where the share of
+    `role` is largest, one a window at most.
     """
 
     block: int
@@ -64,8 +62,6 @@ class Portrait:
     pairs: pd.DataFrame
     distances: NDArray[np.float64]
     sink: float
-    entropies: NDArray[np.int64]
-    most_entropy: float
     mean_entropy: float
     queries: int
     passages: tuple[Passage, ...]
@@ -155,12 +151,10 @@ class _Sums:
         entropies = np.concatenate(self.entropies)
         queries, longest = len(entropies), max(map(len, self.far))
         distances = np.sum([np.pad(part, (0, longest - len(part))) for part in self.far], axis=0) / queries
-        most = float(np.log(longest))
-        counts, _ = np.histogram(np.clip(entropies, 0, most), bins=BINS, range=(0, most))
         best = sorted((p for p in self.passages if p.share > 0), key=lambda p: -p.share)
         return Portrait(
             *(block, head, role, self._pairs(), distances, self.sink / queries),
-            *(counts, most, float(entropies.mean()), queries, tuple(best[:PASSAGES])),
+            *(float(entropies.mean()), queries, tuple(best[:PASSAGES])),
         )
 
     def _pairs(self) -> pd.DataFrame:
@@ -189,7 +183,6 @@ def _to_json(made: Portrait) -> dict[str, object]:
     return vars(made) | {
         "pairs": made.pairs.to_dict("list"),
         "distances": made.distances.tolist(),
-        "entropies": made.entropies.tolist(),
         "passages": [vars(passage) for passage in made.passages],
     }
 
@@ -201,5 +194,5 @@ def _from_json(found: dict[str, object]) -> Portrait:
         for p in values["passages"]  # type: ignore[attr-defined]
     ]
     values |= {"pairs": pd.DataFrame(values["pairs"]), "passages": tuple(passages)}
-    values |= {name: np.array(values[name]) for name in ("distances", "entropies")}
+    values["distances"] = np.array(values["distances"])
     return Portrait(**values)  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
+from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_scores import (
     ENTROPY,
@@ -37,8 +38,10 @@ from gptviz.analysis.head_scores import (
     even_means,
     spans,
 )
+from gptviz.analysis.reads import reads
 
 if TYPE_CHECKING:
+    from gptviz.engine.language_model import LanguageModel
     from gptviz.engine.trace import Trace
 
 
@@ -166,6 +169,12 @@ def kind_of(lifts: Mapping[str, float], first: float, evenness: float) -> str:
     if lifts["nearby"] >= CLEAR:
         return "nearby"
     return "even" if evenness >= EVEN else "mixed"
+
+
+@reads("attn", "z")
+def head_table(lm: "LanguageModel", t: "Trace") -> pd.DataFrame:
+    """Return every head's label on this text, and the numbers behind it: see `role_table`."""
+    return role_table(roles(t), mean_writes(t, lm.model))
 
 
 def most_telling(found: Sequence[Sequence[HeadRole]]) -> HeadRole:

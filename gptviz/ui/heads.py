@@ -80,6 +80,13 @@ def previous_shares(run: Run) -> np.ndarray:
 
 
 @per_run
+def role_table(run: Run) -> pd.DataFrame:
+    """A row a head: its label on this text, and all numbers behind it."""
+    found = measured(run)
+    return head_roles.role_table(found.roles, found.writes)
+
+
+@per_run
 def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     """One PNG of all heads without gaps, and how many pixels a head has across."""
     return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)

@@ -214,14 +214,15 @@ def code_of(
     *args: object,
     run: Callable[[], object] | None = None,
     key: str = "in_code",
+    what: str = "",
     **named: object,
 ) -> None:
     """*In code*: the model's lines, the very function whose numbers are drawn, and the lines that call it.
 
     `numbers` has `lm`, or `lm` and a trace, as its first parameters, or neither; `args` and `named` follow.
-    `run` comes by some of `sources`, whose shapes are then shown.
+    `run` comes by some of `sources`, whose shapes are then shown. `what` tells one of a page from another.
     """
-    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run)
+    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what)
 
 
 def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: object) -> str:

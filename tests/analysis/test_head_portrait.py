@@ -41,7 +41,7 @@ def test_every_number_by_hand(lm: LanguageModel) -> None:
     assert found.queries == queries and found.sink == pytest.approx(sink / queries)
     assert found.distances.tolist() == pytest.approx([far[i] / queries for i in range(6)], abs=1e-6)
     assert found.distances.sum() + found.sink == pytest.approx(1, abs=1e-6)
-    assert found.mean_entropy == pytest.approx(np.mean(entropies)) and found.entropies.sum() == queries
+    assert found.mean_entropy == pytest.approx(np.mean(entropies))
     often = sorted((pair for pair in times if times[pair] > 1), key=lambda pair: -excess[pair])
     assert list(zip(found.pairs["query_id"], found.pairs["key_id"], strict=True)) == often
     for row in found.pairs.itertuples():

@@ -8,19 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_portrait import Passage, Portrait
-from gptviz.analysis.head_roles import most_telling, role_table, roles
+from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.engine.edits import Edit
-from gptviz.ui import heads
+from gptviz.ui import heads, measuring
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.heads import portraits, trials, verdicts, view
 from tests.pages.test_next_token import given
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts
@@ -28,7 +25,7 @@ from tests.specs import charts
 TEXT = "The cat sat on the mat. The cat sat on the"
 
 
-def heads_drawn(figure):
+def points(figure):
     """(block, head) -> (x, y) of all points of the finder."""
     return {
         (b, h): (x, y)
@@ -37,30 +34,42 @@ def heads_drawn(figure):
     }
 
 
+def verdict(at):
+    """What is said of the trial: above the page and at the trial itself the same."""
+    said = [re.search(r"On trial as.*", element.value) for element in at.markdown]
+    above, there = (match.group() for match in said if match)
+    assert above == there
+    return above
+
+
 @pytest.mark.parametrize("query", [{}, {"block": 4, "head": 3, "across": "here_copies", "up": "here_spread"}])
-def test_the_finder_and_the_bars_are_the_measured_roles(run_page, mini, query):
+def test_labels_points_and_bars_are_the_measured_roles(run_page, mini, query):
     """Before anything is known in general: the page is this text's."""
     at = run_page("heads", text=TEXT, **query)
+    at.session_state["numbers_heads-here"] = True
+    at.run()
     trace = mini.trace(TEXT)
     found = roles(trace)
-    finder, bars, sheet = charts(at)
-    drawn = heads_drawn(finder)
-    assert len(drawn) == 48
+    sheet, finder, bars = charts(at)
     names = query.get("across", "here_previous"), query.get("up", "here_induction")
-    for row in found:
-        for role in row:
-            values = [role.shares.get(n[5:], role.spread) for n in names]
-            assert drawn[role.block, role.head] == pytest.approx(values)
+    drawn = points(finder)
+    assert len(drawn) == 48
+    for role in (role for row in found for role in row):
+        values = [role.shares.get(name[5:], role.spread) for name in names]
+        assert drawn[role.block, role.head] == pytest.approx(values)
     chosen = most_telling(found) if not query else found[4][3]
     assert np.allclose(bars["data"][-1]["x"], [chosen.shares[name] for name in SHARES])
-    words = np.array(sheet["data"][0]["text"])
-    assert words.tolist() == [[ROLES[role.kind].label.replace(" ", "<br>") for role in row] for row in found]
-    chips = given(at, "chips")["weights"]
-    assert chips == pytest.approx(trace["attn", chosen.block][chosen.head, -1].tolist())
+    words = [[ROLES[role.kind].label.replace(" ", "<br>") for role in row] for row in found]
+    assert np.array(sheet["data"][0]["text"]).tolist() == words
+    looks = trace["attn", chosen.block][chosen.head, -1].tolist()
+    assert given(at, "chips")["weights"] == pytest.approx(looks)
+    table, wanted = at.dataframe[0].value, head_table(mini, trace)
+    assert np.allclose(table["to_previous"], wanted["to_previous"], atol=1e-6)
+    assert table["role"].tolist() == wanted["role"].tolist()
 
 
 @pytest.fixture
-def known(monkeypatch, mini):
+def known(monkeypatch):
     """General scores as if they had been measured: numbers that no text gives."""
     numbers = np.random.default_rng(3).random((48, len(MEASURES)))
     table = pd.DataFrame(numbers, columns=list(MEASURES))
@@ -69,41 +78,37 @@ def known(monkeypatch, mini):
     table.insert(1, "head", list(range(8)) * 6)
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
-    made = General(table, 16, 3072, 42, 10361, None)
-    job = SimpleNamespace(state="done", active=False, result=made)
-    monkeypatch.setattr(view, "general_job", lambda run: job)
-    return made
+    job = SimpleNamespace(state="done", active=False, result=General(table, 16, 3072, 42, 10361, None))
+    monkeypatch.setattr(measuring, "general_job", lambda run: job)
+    return table
 
 
-def test_what_is_known_in_general_stands_beside_this_text(run_page, mini, known):
+def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
     at = run_page("heads", text="one two three", block=0, head=1, up="ov_copying")
-    finder, bars, here, general = charts(at)
-    table = known.table
-    assert heads_drawn(finder)[0, 1] == pytest.approx((table["previous"][1], table["ov_copying"][1]))
+    here, general, finder, bars = charts(at)
+    assert points(finder)[0, 1] == pytest.approx((known["previous"][1], known["ov_copying"][1]))
     colours = {(b, h): t["marker"]["color"] for t in finder["data"] for b, h, _ in t.get("customdata", [])}
     assert len({colours[0, h] for h in range(4)}) == 4 and colours[0, 0] == colours[0, 4]
-    assert np.allclose(bars["data"][0]["x"], [table[name][1] for name in SHARES])
-    assert general["data"][0]["text"][0] == [ROLES[kind].label for kind in table["role"][:8]]
+    assert np.allclose(bars["data"][0]["x"], [known[name][1] for name in SHARES])
+    assert general["data"][0]["text"][0] == [ROLES[kind].label for kind in known["role"][:8]]
     assert here["data"][0]["text"][0][0].endswith(">induction</i>")  # greyed: no word repeats
-    grey = here["data"][0]["z"].max()
-    assert {int(z) for z in here["data"][0]["z"][:, 0::4].flat} == {int(grey)}
-    for name in ("numbers_heads-general", "in_code"):
+    assert set(here["data"][0]["z"][:, 0::4].flat) == {here["data"][0]["z"].max()}
+    for name in ("numbers_heads-general", "in_code_general"):
         at.session_state[name] = True
     at.run()
-    assert np.allclose(at.dataframe[0].value["ov_copying"], table["ov_copying"])
-    assert "in_general=True" in at.code[-1].value
+    assert np.allclose(at.dataframe[0].value["ov_copying"], known["ov_copying"])
+    assert "picture = general(lm)" in at.code[-1].value
 
 
 def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_page):
     at = run_page("heads", text="one two three", up="here_induction")
-    finder, bars, _ = charts(at)
-    assert not heads_drawn(finder) and finder["layout"]["annotations"]
+    _, finder, bars = charts(at)
+    assert not points(finder) and finder["layout"]["annotations"]
     assert [i for i, x in enumerate(bars["data"][-1]["x"]) if x is None or np.isnan(x)] == [0, 1, 5]
     assert len(bars["layout"]["annotations"]) == 3
     at.button(key="heads_offer_0").click().run()
-    assert not at.exception
-    finder, bars, _ = charts(at)
-    assert len(heads_drawn(finder)) == 48 and not bars["layout"]["annotations"]
+    _, finder, bars = charts(at)
+    assert len(points(finder)) == 48 and not bars["layout"]["annotations"]
     assert at.query_params["text"] == DEFAULT_TEXT
 
 
@@ -115,19 +120,8 @@ def test_any_text_is_drawn(run_page, text):
         json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
 
 
-def test_the_table_has_every_number(run_page, mini):
-    at = run_page("heads", text=TEXT)
-    at.session_state["numbers_heads-here"] = True
-    at.run()
-    trace = mini.trace(TEXT)
-    wanted = role_table(roles(trace), mean_writes(trace, mini.model))
-    assert np.allclose(at.dataframe[0].value["to_previous"], wanted["to_previous"], atol=1e-6)
-    assert at.dataframe[0].value["role"].tolist() == wanted["role"].tolist()
-
-
 def test_measuring_can_be_stopped_and_go_on(run_page):
-    at = run_page("heads", text=TEXT)
-    assert at.button(key="heads_general_start")  # nothing is measured in these tests: see conftest
+    at = run_page("heads", text=TEXT)  # nothing is measured in these tests: see conftest
     at.button(key="heads_general_start").click().run()
     assert not at.exception
 
@@ -135,8 +129,8 @@ def test_measuring_can_be_stopped_and_go_on(run_page):
 def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
     """With the previous-token head off, an induction head finds less of what came next."""
     at = run_page("heads", text=TEXT, edits="z.4.3=zero", block=5, head=0)
-    trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
-    ghosts, here = charts(at)[1]["data"]
+    trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=["z.4.3=zero"])
+    ghosts, here = charts(at)[2]["data"]
     for drawn, of in ((ghosts, trace), (here, changed)):
         assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
     assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1
@@ -148,39 +142,39 @@ def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
 
 
 RISES = ("repeated_rise", "unrepeated_rise", "extra", "rise")
+REASONS = {
+    "induction": ("enough", "enough"),
+    "previous": ("not enough", "not enough"),
+    "first": ("not missed", "anywhere"),
+    "copies": ("not missed", "enough"),
+}
 
 
-def a_trial(block, head, label, reasons):
+def a_trial(block, head, label):
     """A trial as if it had been held."""
     others = [h for h in range(8) if h != head][:5]
     rows = [(h, baseline) for baseline in ("zero", "sample") for h in (head, *others)]
-    rows += [(head, "even"), (head, "label")]
-    table = pd.DataFrame(rows, columns=["head", "change"]).assign(block=block)
-    table["on_trial"] = table["head"] == head
+    table = pd.DataFrame([*rows, (head, "even"), (head, "label")], columns=["head", "change"])
+    table = table.assign(block=block, on_trial=table["head"] == head)
     table["same_label"] = table["head"].isin([head, others[0]])
     for i, name in enumerate(RISES):
         table[name], table[f"{name}_se"] = np.linspace(0.1, 1.4, 14) / (i + 1), 0.01
-    return Trial(block, head, label, dict(zip(("zero", "sample"), reasons, strict=True)), table, 2, 4, 10, 63)
-
-
-REASONS = {"induction": ("enough", "enough"), "previous": ("not enough", "not enough")}
-REASONS |= {"first": ("not missed", "anywhere"), "copies": ("not missed", "enough")}
+    reasons = dict(zip(("zero", "sample"), REASONS.get(label, REASONS["induction"]), strict=True))
+    return Trial(block, head, label, reasons, table, 2, 4, 10, 63)
 
 
 @pytest.fixture
 def tried(monkeypatch, known):
     """Trials as if they had been held: every induction head holds, every previous-token head failed."""
 
-    def job(run, block, head, label):
-        result = a_trial(block, head, label, REASONS.get(label, REASONS["induction"]))
-        key, nothing = (run, block, head, label), lambda *_: None
-        return SimpleNamespace(
-            state="done", active=False, result=result, start=nothing, key=key, look=nothing
-        )
+    def job(run, *claim):
+        nothing = lambda *_: None  # noqa: E731
+        made = {"state": "done", "active": False, "result": a_trial(*claim)}
+        return SimpleNamespace(**made, start=nothing, key=(run, *claim), look=nothing)
 
-    monkeypatch.setattr(trials, "trial_job", job)
-    for module in (verdicts, heads):
-        monkeypatch.setattr(module, "known_trial", lambda *claim: job(*claim).result)
+    monkeypatch.setattr(measuring, "trial_job", job)
+    for module in (measuring, heads):
+        monkeypatch.setattr(module, "known_trial", lambda run, *claim: a_trial(*claim))
 
 
 def trial_rows(at):
@@ -191,34 +185,33 @@ def trial_rows(at):
     return {name: rest for name, *rest in cells}
 
 
-def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried, known):
+def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     at = run_page("heads", text=TEXT, block=0, head=0)
-    *_, general, costs = charts(at)
+    _, general, *_, costs = charts(at)
     others, own = costs["data"]
-    table = a_trial(0, 0, "induction", REASONS["induction"]).own
-    wanted = [table[name][change] for change in ("zero", "sample") for name in RISES[:2]]
-    wanted += [table["repeated_rise"][change] for change in ("even", "label")]
+    trial = a_trial(0, 0, "induction")
+    wanted = [trial.own[name][change] for change in ("zero", "sample") for name in RISES[:2]]
+    wanted += [trial.own["repeated_rise"][change] for change in ("even", "label")]
     assert np.allclose(own["x"], wanted) and len(others["x"]) == 4 * 5
-    said = [element.value for element in at.markdown if "On trial as" in element.value]
-    assert len(said) == 2 and all("**holds**" in sentence for sentence in said)
+    assert "**holds**" in verdict(at)
     rows = trial_rows(at)
-    assert [row[2] for row in rows.values()] == [f"+{v:.3f} ± 0.010" for v in table["extra"]]
-    unlike = a_trial(0, 0, "induction", REASONS["induction"]).others("sample")[1:]  # the first has the label
+    assert [row[2] for row in rows.values()] == [f"+{v:.3f} ± 0.010" for v in trial.own["extra"]]
+    unlike = trial.others("sample")[1:]  # the first has the label
     assert rows["with its mean in its place"][3] == f"{unlike['extra'].mean():#.3g}"
     words = {word for row in general["data"][0]["text"] for word in row}
     assert words == {"induction ✓", "<s>previous</s>", "resting ○", "mixed"}
+    at.session_state["in_code_trial"] = True
     at.number_input(key="head").set_value(1).run()
-    assert all("**withdrawn**" in said.value for said in at.markdown if "On trial as" in said.value)
-    hollow = [t for t in charts(at)[0]["data"] if t.get("name") == "previous"]
+    assert "**withdrawn**" in verdict(at)
+    assert "picture = trial(lm, 0, 1, 'previous')" in at.code[-1].value
+    hollow = [t for t in charts(at)[2]["data"] if t.get("name") == "previous"]
     assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
     at.selectbox(key="claim").set_value("copies").run()
     assert at.query_params["claim"] == "copies"
-    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
-    assert "**not decided**" in sentence and "+0.033 ± 0.010" in sentence and "+0.233 ± 0.010" in sentence
+    assert all(part in verdict(at) for part in ("**not decided**", "+0.033 ± 0.010", "+0.233 ± 0.010"))
     at.number_input(key="head").set_value(2).run()  # the claim was another's; no harm, whatever the reason
     assert at.selectbox(key="claim").value is None
-    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
-    assert "not shown to be needed" in sentence and "withdrawn" not in sentence
+    assert "not shown to be needed" in verdict(at) and "withdrawn" not in verdict(at)
     at.number_input(key="head").set_value(3).run()  # no habit
     assert len(charts(at)) == 4
 
@@ -228,12 +221,11 @@ def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
     monkeypatch.undo()  # `_at_once` again
     monkeypatch.setattr(Jobs, "start", lambda self, job: pytest.fail(f"{job.key} was to be worked out"))
     jobs.clear()
-    monkeypatch.setattr(view.portraits, "draw", lambda *_: None)  # a head's portrait is measured
+    portrait = SimpleNamespace(state="failed", active=False, error="a head's portrait is measured")
+    monkeypatch.setattr(measuring, "portrait_job", lambda *_: portrait)
     at = run_page("heads", text=TEXT, block=0, head=1)
-    sentence = next(said.value for said in at.markdown if "On trial as" in said.value)
-    assert "**not decided**" in sentence
-    rows = trial_rows(at)
-    extra = {name: row[2] for name, row in rows.items()}
+    assert "**not decided**" in verdict(at)
+    extra = {name: row[2] for name, row in trial_rows(at).items()}
     assert extra["with zero in its place"] == "−1.33 ± 0.31"
     assert extra["with its mean in its place"] == "+2.06 ± 0.25"
     labels = given(run_page("attention", text=TEXT, block=0, head=1), "heads")["roles"]
@@ -246,17 +238,16 @@ def test_all_heads_of_one_label_are_switched_off_at_one_click(run_page, mini):
     at.button(key="change_heads_here").click().run()
     edit = f"z.5.{'+'.join(map(str, found))}=zero"
     assert len(found) == 5 and at.query_params["edits"] == edit
-    effect = given(at, "changes")["effect"]
     mill = mini.tokenizer.encode_single_token(b" mill")
     now = mini.trace(DEFAULT_TEXT, edits=[edit]).logits().softmax(0)[mill]
-    assert effect["now"] == pytest.approx(float(now), rel=1e-3)
+    assert given(at, "changes")["effect"]["now"] == pytest.approx(float(now), rel=1e-3)
     at.button(key="change_heads_here").click().run()  # the same heads, so that it is undone
     assert not at.query_params["edits"]
     for head in (1, 6):  # no habit; and the only one of its kind
         assert "change_heads_here" not in {b.key for b in run_page("heads", block=5, head=head).button}
 
 
-def test_heads_of_one_label_in_general_have_their_own_button_where_they_are_others(run_page, known, tried):
+def test_heads_of_one_label_in_general_have_their_own_button_where_they_are_others(run_page, tried):
     """In general heads 0 and 4 of a block are induction heads, 1 and 5 previous-token ones, withdrawn."""
     at = run_page("heads", text="one two three", block=5, head=4)
     at.button(key="change_heads_general").click().run()
@@ -268,9 +259,8 @@ def test_heads_of_one_label_in_general_have_their_own_button_where_they_are_othe
 def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     at = run_page("attention", text=TEXT, block=4, head=3)
     labels = given(at, "heads")["roles"]
-    for b, row in enumerate(roles(mini.trace(TEXT))):
-        for h, role in enumerate(row):
-            assert ("\u0336" in labels[b][h]["label"]) == (role.kind == "previous")
+    for role in (role for row in roles(mini.trace(TEXT)) for role in row):
+        assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
     assert any("withdrawn in its trial" in element.value for element in at.markdown)
 
 
@@ -279,26 +269,20 @@ def test_a_portrait_is_drawn_on_the_passages(run_page, tried, mini, monkeypatch)
     weights = np.zeros(len(ids))
     weights[[0, 2]] = 0.25, 0.75
     passage = Passage("A <book>", ids, tuple(weights.tolist()), 0.75)
-    pairs = pd.DataFrame({"query": [" old"], "key": [" mill"], "query_id": ids[-1], "key_id": ids[2]})
-    pairs = pairs.assign(times=3, mean=0.75, total=2.25, excess=1.5)
-    counts = np.array([1, 3])
-    found = Portrait(
-        0, 0, "induction", pairs, np.array([0.1, 0.6, 0.2]), 0.1, counts, 4.0, 1.5, 4, (passage,)
-    )
+    pairs = pd.DataFrame({"query_id": [ids[-1]], "key_id": ids[2], "mean": 0.75, "excess": 1.5})
+    found = Portrait(0, 0, "induction", pairs, np.array([0.1, 0.6, 0.2]), 0.1, 1.5, 4, (passage,))
     asked = []
     job = SimpleNamespace(state="done", active=False, result=found)
-    monkeypatch.setattr(portraits, "portrait_job", lambda run, *which: asked.append(which) or job)
+    monkeypatch.setattr(measuring, "portrait_job", lambda run, *which: asked.append(which) or job)
     at = run_page("heads", text=TEXT, block=0, head=0)
     assert asked == [(0, 0, "induction")]
-    far, spread = charts(at)[-2:]
-    assert np.allclose(far["data"][0]["y"], found.distances)
-    assert np.allclose(spread["data"][0]["y"], [0.25, 0.75])
     place = next(part.proto.body for part in at.get("html") if "gv-place" in part.proto.body)
     spans = re.findall(r'<span style="([^"]*)" title="([^"]*)">', place)
     assert [title for _, title in spans] == ["0.25", "0.00", "0.75", *["0.00"] * (len(ids) - 3)]
     assert ["outline" in style for style, _ in spans] == [False] * (len(ids) - 1) + [True]
     assert ["background" in style for style, _ in spans][:3] == [True, False, True]
     assert "A &lt;book&gt;" in place
+    assert any("`·old` to `·mill` (0.75)" in element.value for element in at.markdown)
     at.session_state["numbers_heads-portrait"] = True
     at.run()
     assert at.dataframe[0].value["excess"].tolist() == [1.5]

@@ -89,13 +89,15 @@ def in_code(
     snippet: str,
     key: str = "in_code",
     run: Callable[[], object] | None = None,
+    what: str = "",
 ) -> None:
     """An expander with the lines of the model that computed the picture, the shapes that their variables
     have for this prompt, and the Python that gives the same numbers (see `program`).
 
     `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
     """
-    box = st.expander("In code", icon=":material/code:", on_change="rerun", key=key)
+    label = f"In code: {what}" if what else "In code"
+    box = st.expander(label, icon=":material/code:", on_change="rerun", key=key)
     if not box.open:
         return
     with box:

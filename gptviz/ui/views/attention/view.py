@@ -8,7 +8,6 @@ import torch
 
 from gptviz import Trace
 from gptviz.analysis import attention
-from gptviz.analysis.head_roles import role_table
 from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.model import MultiHeadAttention
@@ -148,8 +147,7 @@ def _arithmetic(scene: Scene, trace: Trace, chosen: Choice, own: torch.Tensor, k
 
 
 def _role_table(scene: Scene) -> pd.DataFrame:
-    measured = heads.measured(scene.run)
-    table = role_table(measured.roles, measured.writes)
+    table = heads.role_table(scene.run)
     return table.assign(moved=heads.moved(scene.run).by.flatten().numpy()) if scene.run.edits else table
 
 

@@ -1,0 +1,298 @@
+"""Heads on trial: their labels as a sheet, all of them as points, one head's shares, and what it is worth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.digits import fixed, significant, weight
+from gptviz.figures.figure import Figure
+from gptviz.figures.marks import frame, heading, line, upright
+from gptviz.figures.next_token import mixed
+from gptviz.figures.role_colors import role_colors
+from gptviz.figures.theme import Mode, figure, palette
+
+WRITTEN = 9  # heads across: with more, a cell has no room for a word
+MARKS = {"holds": " ✓", "not shown": " ○", "not decided": " ?"}
+GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
+LEGEND = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
+POINTED = {"showlegend": True, "legend": LEGEND, "hovermode": "closest"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A head's role, what a hover says, and how its trial ended, "" where it was not tried.
+
+    `hidden`: the role is one that this text cannot show.
+    """
+
+    role: str
+    says: str
+    verdict: str = ""
+    hidden: bool = False
+
+
+def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: Mode) -> Figure:
+    """A row a block and a column a head, (L, H): a colour and a word for each role; the chosen is framed.
+
+    A label that was withdrawn is struck out, any other that was tried has a mark.
+    """
+    theme, roles = palette(mode), list(ROLES)
+    grounds = [mixed(theme.paper, color, GROUND) for color in role_colors(mode).values()] + [theme.masked]
+    codes = np.array([[len(roles) if c.hidden else roles.index(c.role) for c in row] for row in cells])
+    rows, columns = codes.shape
+    n = len(grounds)
+    heat: dict[str, Any] = {
+        "type": "heatmap",
+        "z": codes.astype(np.int32),
+        "zmin": -0.5,
+        "zmax": n - 0.5,
+        "colorscale": [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "customdata": [[escape(c.says, quote=False) for c in row] for row in cells],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    if columns <= WRITTEN:
+        heat |= {
+            "text": [[_word(c, theme.quiet) for c in row] for row in cells],
+            "texttemplate": "%{text}",
+            "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
+        }
+    plain = {"showgrid": False, "fixedrange": True, "ticks": ""}
+    block, head = chosen
+    layout = {
+        "xaxis": plain
+        | {"side": "top", "tickvals": np.arange(columns), "range": [-0.5, columns - 0.5]}
+        | {"title": {"text": "head"}},
+        "yaxis": plain
+        | {"tickvals": np.arange(rows), "ticktext": [f"{b} " for b in range(rows)]}
+        | {"range": [rows - 0.5, -0.5], "title": {"text": "block"}},
+        "shapes": [frame((head - 0.5, head + 0.5), (block - 0.5, block + 0.5), line(theme.accent, 2.5))],
+    }
+    return figure([heat], layout, mode, height=64 + rows * (34 if rows <= 8 else 25), t=44, r=4)
+
+
+def _word(cell: Cell, quiet: str) -> str:
+    word = ROLES[cell.role].label.replace(" ", "<br>")
+    if cell.hidden:
+        return f'<i style="color:{quiet}">{word}</i>'
+    return f"<s>{word}</s>" if cell.verdict == "withdrawn" else word + MARKS.get(cell.verdict, "")
+
+
+# ---- all heads as points ----
+
+NOTHING = "this text cannot show what these axes are about"
+NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
+# of the picture, across and up: half of what a name takes, and a point
+NAME, POINT = np.array([0.034, 0.026]), np.array([0.015, 0.024])
+SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
+HEAD = "%{customdata[2]}<extra></extra>"  # a hover over a head
+
+
+def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], mode: Mode) -> Figure:
+    """All heads as points in the colours of their roles; `chosen` is ringed, and those apart are named.
+
+    `heads` has block, head, x, y, role and withdrawn, whose point is hollow. A head without an x or y (NaN)
+    is left out. A point's customdata is [block, head, what a hover says]; `axes` are the measures' titles.
+    """
+    theme, colors = palette(mode), role_colors(mode)
+    seen = heads[np.isfinite(heads[["x", "y"]]).all(axis=1)].reset_index(drop=True)
+    own = ((seen["block"] == chosen[0]) & (seen["head"] == chosen[1])).to_numpy()
+    sides = _names(seen[["x", "y"]].to_numpy(), own)
+    traces = []
+    for role in ROLES.values():
+        some = seen[seen["role"] == role.name]
+        if some.empty:
+            continue
+        says = [[p.block, p.head, _says(p, role.label, axes)] for p in some.itertuples()]
+        hollow = {"symbol": np.where(some["withdrawn"], "circle-open", "circle")}
+        edge = {"line": {"width": np.where(some["withdrawn"], 2, 0), "color": colors[role.name]}}
+        marker = {"size": 12, "color": colors[role.name]} | hollow | edge
+        names = {
+            "text": [_name(p, sides.get(p.Index), own[p.Index]) for p in some.itertuples()],
+            "textposition": [sides.get(i, "middle right") for i in some.index],
+            "textfont": {"size": 12},
+        }
+        more = names | {"mode": "markers+text", "hovertemplate": HEAD}
+        traces.append(_dots(role.label, some["x"], some["y"], says, marker, **more))
+    ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": line(theme.ink, 2.5)}
+    unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
+    traces.append(_dots("", seen["x"][own], seen["y"][own], [], ring, **unseen))
+    still = {"itemclick": False, "itemdoubleclick": False, "font": {"size": 12}}
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range(seen["x"]),
+        "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range(seen["y"]),
+        "legend": LEGEND | {"x": 0, "xanchor": "left"} | still,
+    }
+    if seen.empty:
+        layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
+    return figure(traces, POINTED | layout, mode, height=390, t=52, r=36)
+
+
+def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Points, each with what a hover says of it."""
+    found = {"type": "scatter", "mode": "markers", "name": name, "cliponaxis": False, "marker": marker}
+    found |= {"x": np.asarray(x, dtype=np.float64), "y": np.asarray(y, dtype=np.float64), "customdata": says}
+    found |= {"hovertemplate": "%{customdata}<extra></extra>", "unselected": {"marker": {"opacity": 1}}}
+    return {key: value for key, value in (found | more).items() if value is not None}
+
+
+def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
+    numbers = zip(axes, (point.x, point.y), strict=True)
+    said = "".join(f"<br>{escape(axis, quote=False)}: {significant(value)}" for axis, value in numbers)
+    withdrawn = ", withdrawn" if point.withdrawn else ""
+    return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
+
+
+def _range(values: Sequence[float]) -> dict[str, Any]:
+    """As far as the values go, with room for a point and its name."""
+    if not len(values):
+        return {}
+    room = 0.07 * ((max(values) - min(values)) or 1.0)
+    return {"range": [min(values) - room, max(values) + room]}
+
+
+def _name(point: Any, side: str | None, own: bool) -> str:
+    """A head's numbers, beyond the ring where it is the chosen one; "" where they have no place."""
+    name, space = f"{point.block}·{point.head}", "\u2003"
+    if side is None or not own:
+        return name if side else ""
+    beyond = {"middle right": f"{space}{name}", "middle left": f"{name}{space}"}
+    return beyond.get(side, f"{name}<br>{space}" if side == "top center" else f"{space}<br>{name}")
+
+
+def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str]:
+    """The points (n, 2) whose names are written, and on which side: where they cover no point and no name.
+
+    That is the chosen one, and of the others those that stand farthest from the middle of all.
+    """
+    if not len(places):
+        return {}
+    spread = np.ptp(places, axis=0)
+    scaled = (places - np.median(places, axis=0)) / np.where(spread > 0, spread, 1.0)
+    found: dict[int, str] = {}
+    taken = np.empty((0, 2))  # the middles of the names
+    for i in np.argsort(-np.linalg.norm(scaled, axis=1) - 1e9 * own, kind="stable").tolist():
+        others = np.delete(scaled, i, axis=0)
+        for side, towards in SIDES.items():
+            middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if own[i] else 1))
+            covers = (np.abs(others - middle) < NAME + POINT).all(axis=1).any()
+            if not covers and not (np.abs(taken - middle) < 2 * NAME).all(axis=1).any():
+                found[i], taken = side, np.vstack([taken, middle])
+                break
+        else:
+            if own[i]:  # it has a name in any case
+                found[i] = "middle right"
+        if len(found) > NAMED:
+            break
+    return found
+
+
+# ---- one head ----
+
+
+@dataclass(frozen=True)
+class Score:
+    """A role's score on this text (None where the text cannot show it), and in general (None: not known).
+
+    `unchanged`: on this text, by the model as it is, where `here` is of a changed one.
+    """
+
+    role: str
+    here: float | None
+    general: float | None
+    unchanged: float | None = None
+
+
+def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
+    """A row a role: its score in general as a bar, on this text as a diamond; greyed where it cannot show."""
+    colors, n, fills = palette(mode), len(scores), role_colors(mode)
+    labels = [ROLES[score.role].label for score in scores]
+    traces = []
+
+    def add(name: str, values: Sequence[float | None], marker: dict[str, Any], **more: Any) -> None:
+        written = ["not known" if value is None else weight(value) for value in values]
+        says = [f"{name}: {label}, {value}" for label, value in zip(labels, written, strict=True)]
+        if name == "on this text" or any(value is not None for value in values):
+            traces.append(_dots(name, values, np.arange(n), says, marker, **more))
+
+    bar = {"type": "bar", "orientation": "h", "mode": None, "cliponaxis": None}
+    fill = {"color": [fills[score.role] for score in scores], "opacity": 0.55}
+    add("in general", [score.general for score in scores], fill, **bar)
+    ghost = {"color": colors.quiet, "size": 11, "symbol": "diamond-open", "line": {"width": 2}}
+    add("unchanged", [score.unchanged for score in scores], ghost)
+    full = {"color": colors.ink, "size": 11, "symbol": "diamond"}
+    add("on this text", [score.here for score in scores], full)
+    quiet = f'<span style="color:{colors.quiet}">{{}}</span> '
+    ticks = [
+        f"{label} " if score.here is not None else quiet.format(label)
+        for label, score in zip(labels, scores, strict=True)
+    ]
+    cannot = {"font": {"color": colors.quiet, "size": 12}, "bgcolor": colors.paper}
+    said = "<i>this text cannot show it</i>"
+    layout = {
+        "xaxis": {"range": [0, 1.02], "fixedrange": True, "title": {"text": "share of the attention"}},
+        "yaxis": {"tickvals": np.arange(n), "ticktext": ticks, "range": [n - 0.4, -0.6], "showgrid": False}
+        | {"ticklabelstandoff": 8, "fixedrange": True, "ticks": ""},  # a diamond at 0 is half outside
+        "annotations": [
+            heading(said, 1, row, yref="y", xanchor="right", yanchor="middle") | cannot
+            for row, score in enumerate(scores)
+            if score.here is None
+        ],
+        "bargap": 0.3,
+    }
+    return figure(traces, POINTED | layout, mode, height=34 * n + 96, t=34)
+
+
+# ---- the trial ----
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How much a change raises the loss, in nats per token: of the head on trial, and of `others` (by head).
+
+    `what` says on which passages and how; `whole` is the model's own loss there.
+    """
+
+    what: str
+    whole: float
+    rise: float
+    others: Mapping[int, float]
+
+
+def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
+    """A row a change: how much the loss rises by it, of the head (large) and of each other head (grey)."""
+    colors, n = palette(mode), len(found)
+    beside = [(row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()]
+    own = [(row, head, cost.rise) for row, cost in enumerate(found)]
+    small = {"size": 11, "color": colors.quiet, "opacity": 0.6}
+    large = {"size": 18, "color": colors.accent, "symbol": "diamond"}
+    traces = []
+    for name, dots, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
+        says = [
+            f"block {block}, head {h}: {escape(found[row].what, quote=False)}<br>loss "
+            f"{significant(found[row].whole + rise)}, {significant(abs(rise))} "
+            f"{'more' if rise >= 0 else 'less'}"
+            for row, h, rise in dots
+        ]
+        places = {"x": [rise for *_, rise in dots], "y": [row for row, *_ in dots]}
+        traces.append(_dots(name, places["x"], places["y"], says, marker))
+    losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
+    layout = {
+        "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}, "fixedrange": True}
+        | _range([0.0, *(rise for *_, rise in (*beside, *own))]),
+        "yaxis": {"visible": False, "range": [n - 0.5, -0.65], "fixedrange": True},
+        "annotations": [
+            heading(f"<b>{escape(cost.what, quote=False)}</b>: {loss}", 0, row - 0.24, yref="y")
+            for row, (cost, loss) in enumerate(zip(found, losses, strict=True))
+        ],
+        "shapes": [upright(0, line(colors.quiet, 1))],
+    }
+    return figure(traces, POINTED | layout, mode, height=100 + 66 * n, t=34, r=16)

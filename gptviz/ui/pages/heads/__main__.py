@@ -1,0 +1,351 @@
+"""Every head: what it does on this text and in general, whether its label holds, and what it is like."""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz import Edit
+from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys, shares
+from gptviz.analysis.head_general import general as in_general
+from gptviz.analysis.head_measures import MEASURES
+from gptviz.analysis.head_portrait import portrait as paint
+from gptviz.analysis.head_roles import HeadRole, head_table
+from gptviz.analysis.head_scores import HeadScores
+from gptviz.analysis.head_trial import trial as hold
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import percent
+from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_sheet
+from gptviz.model import MultiHeadAttention
+from gptviz.ui import heads, measuring, sheet
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.pages.heads import portrait, trial
+from gptviz.ui.pages.heads.waiting import wait_for
+from gptviz.ui.shell import state
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.examples import EXAMPLES, example_row
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.views import change
+from gptviz.ui.views.block import head_controls, head_needs, head_sites
+from gptviz.ui.views.change_actions import Action, Part
+from gptviz.ui.words import does
+
+HERE = "here_"  # before the name of what is measured on this text
+TITLES = {name: measure.title for name, measure in MEASURES.items()}
+TITLES |= {
+    HERE + name: f"{TITLES.get(name, 'tokens looked at').partition(':')[0]}: this text"
+    for name in (*SHARES, "spread", "write")
+}
+ACROSS = Param("across", str, "previous", if_there)
+UP = Param("up", str, "induction", if_there)
+WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
+
+scene = page("Heads on trial", head_needs, params=(ACROSS, UP, trial.CLAIM), strip=False)
+lm, plain = scene.lm, scene.run.plain
+above, doing = st.columns([3, 1], gap="small")
+block, head = head_controls(scene)
+with doing:
+    change.menu(scene, Part("head", block, head), key="heads")
+general = wait_for(
+    "heads_general",
+    partial(measuring.general_job, plain),
+    "In general, every head is read on other texts. Until then you see this text's",
+    "The general scores were stopped: what you see is of this text alone.",
+)
+here = Both(heads.measured(scene.run), heads.measured(plain) if scene.run.edits else None)
+mine = here.map(lambda found: found.roles[block][head])
+labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
+usual = None if general is None else general.row(block, head)
+tried = trial.known(plain, labels)
+askable = HeadScores.of(scene.tokens).targets.rows
+hidden = [role for role in SHARES if not askable[role]]  # what this text cannot show
+
+
+def verdict_on(block: int, head: int, role: str) -> str:
+    """How the trial of this label of a head ended; "" where it was not tried."""
+    held = tried.get((block, head))
+    return held.verdict if held is not None and held.label == role else ""
+
+
+def percent_of(share: float | None) -> str:
+    """A share as it is said; "" where a role has none."""
+    return "" if share is None or math.isnan(share) else percent(share)
+
+
+weights = scene.get(head_sites(lm.config, len(scene.tokens), block), scene.reduce)["attn", block][head]
+looks = weights[scene.position].tolist()
+scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
+
+# ---- the labels ----
+
+
+def cell(block: int, head: int, role: str, share: float | None, start: str = "") -> Cell:
+    """A head's label, what a hover says of it, and how its trial ended."""
+    verdict = verdict_on(block, head, role)
+    tried_so = f"{trial.ENDED[verdict]} in its trial" if verdict else ""
+    parts = [f"{start}{ROLES[role].label}", percent_of(share), tried_so]
+    return Cell(role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict)
+
+
+def cell_here(role: HeadRole) -> Cell:
+    """The same on this text; hidden where this text cannot show the head's label in general."""
+    usually = labels.get((role.block, role.head), "")
+    if usually not in hidden:
+        return cell(role.block, role.head, role.kind, role.share)
+    start = f"in general {ROLES[usually].label}, which this text cannot show; here "
+    return replace(
+        cell(role.block, role.head, role.kind, role.share, start), role=usually, verdict="", hidden=True
+    )
+
+
+def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
+    st.markdown(f"**{where.capitalize()}**")
+    of.chart(
+        role_sheet(cells, (block, head), scene.mode), key=f"heads_{key}", alt=f"Every head's label {where}"
+    )
+    cell_clicks(f"heads_{key}", len(cells), len(cells[0]), state.open_head, scene.mode)
+
+
+left, right = st.columns(2, gap="medium")
+n_heads = lm.config.n_heads
+now = [[cell_here(role) for role in row] for row in here.now.roles]
+with left:
+    draw_labels(scene, "here", "on this text", now)
+if general is not None:
+    numbers = general.table[["block", "head", "role", "share"]].itertuples(index=False)
+    flat = [cell(*row) for row in numbers]
+    with right:
+        rows = [flat[i : i + n_heads] for i in range(0, len(flat), n_heads)]
+        draw_labels(scene.unchanged, "general", "in general", rows)
+    pairs = [*zip((cell for row in now for cell in row), flat, strict=True)]
+    same = sum(one.role == other.role and not one.hidden for one, other in pairs)
+    unseen = sum(one.hidden for one, _ in pairs)
+    too = f" {unseen} more cannot show theirs here." if unseen else ""
+    prose(
+        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A click opens a "
+        "head. One that leaves more than half of its attention on the first token is *resting*; any other "
+        "is named for what it clearly does with the rest. After its trial a label has ✓ where it holds, ○ "
+        "where the head is not shown to be needed, ? where the two baselines disagree; one that was "
+        "withdrawn is struck out.",
+        "head",
+        "attention",
+    )
+if hidden:
+    cannot = ", ".join(f"*{ROLES[role].label}*" for role in hidden)
+    st.markdown(f"This text cannot show {cannot}: no token has one before it that such a head looks at.")
+
+    def shown_by(text: str) -> set[str]:
+        """The roles that heads can show on a text as this model reads it; none where it cannot read it."""
+        ids = lm.encode(text)[: lm.config.context_length]
+        if max(ids) >= lm.config.vocab_size:
+            return set()
+        return {role for role, asked in HeadScores.of(lm.tokens(ids)).targets.rows.items() if asked}
+
+    def choose(text: str) -> None:
+        state.change(text=text, token=None)
+
+    shows = {example: shown_by(example.text) for example in EXAMPLES}
+    firsts = [next((e for e in EXAMPLES if role in shows[e]), None) for role in hidden]
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"):
+        for number, example in enumerate(example for example in dict.fromkeys(firsts) if example):
+            words = " and ".join(ROLES[role].label for role in hidden if role in shows[example])
+            st.button(
+                f"{example.label}: shows {words}",
+                key=f"heads_offer_{number}",
+                on_click=choose,
+                args=(example.text,),
+            )
+example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
+
+# ---- all heads as points, and the opened one ----
+
+left, right = st.columns([6, 5], gap="medium")
+table = Both(heads.role_table(scene.run), heads.role_table(plain) if scene.run.edits else None)
+
+
+def on_this_text(name: str) -> pd.Series:
+    """A measure of every head on this text; NaN where the text cannot show it."""
+    column = {"spread": "spread", "write": "mean_write"}.get(name, f"to_{name}")
+    return table.now[column].astype(float) if column in table.now else pd.Series(np.nan, table.now.index)
+
+
+def axis(name: str) -> tuple[str, pd.Series]:
+    """A measure's title and numbers; of this text as long as what was asked for is not known."""
+    if not name.startswith(HERE):
+        if general is not None:
+            return TITLES[name], general.table[name].astype(float)
+        alike = name.removesuffix("_random").removesuffix("_sample")
+        alike = alike if HERE + alike in TITLES else "spread"
+        name = HERE + (alike if on_this_text(alike).notna().any() else "first")
+    return TITLES[name], on_this_text(name.removeprefix(HERE))
+
+
+with left:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
+        chosen = []
+        for param, label in ((ACROSS, "Across"), (UP, "Up")):
+            param.within(TITLES)
+            width = 340 if state.PRESENT.value else 238  # type is larger there
+            chosen.append(
+                param.widget(
+                    st.selectbox, label, options=list(TITLES), format_func=TITLES.__getitem__, width=width
+                )
+            )
+    (across, x), (up, y) = map(axis, chosen)
+    points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
+    points["role"] = table.now["role"] if general is None else general.table["role"]
+    points["withdrawn"] = [
+        bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn" for p in points.itertuples()
+    ]
+
+    def open_point() -> None:
+        """A click on a point opens its head."""
+        picked = st.session_state["heads_finder"].selection.points
+        if picked:
+            state.open_head(*map(int, picked[0]["customdata"][:2]))
+
+    of_this_text = general is None or any(name.startswith(HERE) for name in chosen)
+    (scene if of_this_text else scene.unchanged).chart(
+        finder(points, (across, up), (block, head), scene.mode),
+        key="heads_finder",
+        alt=f"Every head by {across} and {up}",
+        on_select=open_point,
+    )
+with right:
+    alike: dict[str, tuple[int, ...]] = {}  # the block's heads of the opened one's label, here and in general
+    for where, roles in (
+        ("here", {role.head: role.kind for role in here.now.roles[block]}),
+        ("general", {h: role for (b, h), role in labels.items() if b == block}),
+    ):
+        role = roles.get(head, "alone")
+        bear = [h for h in roles if roles[h] == role and verdict_on(block, h, role) != "withdrawn"]
+        same_role = tuple(sorted(bear))
+        claims_something = head in same_role and not ROLES[role].quiet
+        if claims_something and len(same_role) > 1 and same_role not in alike.values():
+            alike[where] = same_role
+            usually = "" if where == "here" else ", in general"
+            these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
+            action = Action(
+                f"Switch off {these}",
+                Edit("z", block, "zero", same_role),
+                "zᵢ = 0",
+                "their outputs z are zero, so they add nothing",
+                undone=f"Switch on again {these}",
+            )
+            change.switch(action, f"heads_{where}", f"Heads {', '.join(map(str, same_role))}, on every page")
+    scene.chart(
+        here_and_general(
+            [
+                Score(
+                    role,
+                    mine.now.shares.get(role),
+                    None if usual is None or math.isnan(usual[role]) else float(usual[role]),
+                    None if mine.was is None else mine.was.shares.get(role),
+                )
+                for role in SHARES
+            ],
+            scene.mode,
+        ),
+        key="heads_roles",
+        alt=f"What block {block}, head {head} gives to each kind of token, here and in general",
+        which=(f"block{block}", f"head{head}"),
+    )
+prose(
+    "**What to look for.** Every point is a head, placed by two measures: a *previous-token head* stands "
+    "far to the right, an *induction head* far up. A click opens a head. The rows beside say how much of "
+    "its attention the opened head gives to each kind of token, on average over the tokens that have such "
+    "a one before them.",
+    "head",
+    "induction head",
+    "previous-token head",
+)
+if scene.run.edits:
+    st.markdown(
+        "The model is changed: *on this text* is of the changed model (a hollow diamond is the unchanged "
+        "one), and all that is said *in general* is of the unchanged model."
+    )
+
+# ---- the trial, and the portrait ----
+
+on_trial, painted = st.container(), st.container()
+with painted:  # asked for first: it is there in seconds, a trial in a minute
+    picture = portrait.draw(scene, block, head, labels.get((block, head)))
+with on_trial:
+    held = trial.draw(scene, block, head, labels, tried)
+with above:
+    share = Both(mine.now.share, None if mine.was is None else mine.was.shares.get(mine.now.kind))
+    said = f"**Block {block}, head {head}** {does(mine.now, scene.labels)} on this text"
+    if mine.now.share is not None:
+        said += f", with {share:%} of its attention"
+        if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
+            said += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
+    if usual is None:
+        said += ". What it does in general is being measured."
+    else:
+        role, part = usual["role"], f" ({percent_of(usual['share'])})".replace(" ()", "")
+        unlike = (
+            f". In general it {ROLES[role].does}{part}{', which this text cannot show' * (role in hidden)}."
+        )
+        said += f", and does so in general{part}." if role == mine.now.kind else unlike
+    prose(f"{said} {trial.verdict(held)}" if held else said, "head", "block")
+
+# ---- details ----
+
+sheet.numbers_of(
+    "heads-here",
+    lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
+    "A row for each head, on this text: its label and the share of it, what the same queries leave on the "
+    "first token (rest), the share of what is left, which gave the label, how many tokens it looks at, how "
+    "much it writes, and the share of every role (empty where the text cannot show it).",
+    what="every head on this text",
+    missing="–",
+)
+sheet.code_of(
+    scene,
+    [MultiHeadAttention.forward, role_keys, shares],
+    head_table,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)
+if general is not None:
+    in_numbers(
+        general.table,
+        "heads-general",
+        "The same in general, and every measure that the points can be placed by. induction and copies are "
+        f"measured on {general.sequences} texts of random tokens in which a passage comes back after a "
+        f"random distance ({general.random_tokens:,} tokens), the others on {general.windows} windows of "
+        f"books that the bundled model was never trained on ({general.sample_tokens:,} tokens); _random and "
+        "_sample say otherwise. ov_copying, qk_matching and copies_top5 come from the weights.",
+        "every head in general",
+        missing="–",
+    )
+    sheet.code_of(scene.unchanged, [], in_general, key="in_code_general", what="every head in general")
+if held is not None:
+    in_numbers(
+        held.table,
+        "heads-trial",
+        "A row for each change, those of the head on trial first: a head gives zero, or its mean over the "
+        "sample; the head on trial looks at all tokens alike (even), or only where its label says (label). "
+        "By how much the loss rises, in nats per token: on repeated and on unrepeated passages, the first "
+        "minus the second (extra), and the mean of both (rise); _se is a standard error over the passages.",
+        "the trial",
+    )
+    claim = (block, head, held.label)
+    sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")
+if picture is not None:
+    in_numbers(
+        picture.pairs,
+        "heads-portrait",
+        "A row for each pair of tokens, query and key: how often the key stood before the query (twice at "
+        "least), the mean weight, their sum (total), and by how much that is more than an even head's "
+        "(excess). A window's first token is no key.",
+        "the portrait's pairs",
+    )
+    chosen_role = (block, head, picture.role)
+    sheet.code_of(scene.unchanged, [], paint, *chosen_role, key="in_code_portrait", what="the portrait")

@@ -1,0 +1,266 @@
+"""A label on trial: what the model loses without the head by two baselines, and a verdict if they agree."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
+from gptviz.digits import fixed, significant
+from gptviz.figures.heads import Cost, costs
+from gptviz.ui import measuring, tables
+from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
+from gptviz.ui.shell import state
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+
+Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
+
+CLAIM: Param[str | None] = Param("claim", str, None, if_there)  # None: what the head does in general
+_CLAIM_OF = "heads_claim_of"  # in the session: the head that the claim was chosen for
+_TRIED = "heads_tried"  # in the session: the claim that was put on trial last
+_ALL = "heads_all_trials"  # in the session: whether all labels are being tried
+
+REASONS = {
+    "enough": "the label holds",
+    "not enough": "needed for more than its label says",
+    "not missed": "not shown to be needed here",
+    "as others": "not shown to be needed more than other heads",
+    "anywhere": "not shown to matter where it looks",
+}
+CHANGES = {
+    "zero": "with zero in its place",
+    "sample": "with its mean in its place",
+    "even": "looking at all tokens alike",
+    "label": "looking only where its label says",
+}
+ENDED = {
+    "holds": "held",
+    "withdrawn": "withdrawn",
+    "not shown": "not shown to be needed",
+    "not decided": "not decided",
+}
+
+
+def claims(labels: Labels) -> list[Claim]:
+    """Of every head's label in general those that can be put to a test."""
+    return [(*head, role) for head, role in labels.items() if role in TESTABLE]
+
+
+def known(run: Run, labels: Labels) -> dict[tuple[int, int], Trial]:
+    """The trials of these labels that were held, by block and head; nothing is worked out."""
+    found = {claim[:2]: measuring.known_trial(run, *claim) for claim in claims(labels)}
+    return {head: trial for head, trial in found.items() if trial is not None}
+
+
+def draw(
+    scene: Scene, block: int, head: int, labels: Labels, tried: Mapping[tuple[int, int], Trial]
+) -> Trial | None:
+    """The trial of the opened head, None where there is none yet."""
+    st.subheader("The trial", anchor=False)
+    own = labels.get((block, head))
+    label = _label(block, head, own)
+    said = st.container()
+    trial = None
+    if label is not None:
+        claim = (block, head, label)
+        _turn_to(scene.run.plain, claim)
+        find = partial(measuring.trial_job, scene.run.plain, *claim)
+        trial = wait_for(
+            "heads_trial", find, "On trial, passes", "The trial was stopped: there is no verdict."
+        )
+    elif own is None:
+        st.markdown("A head's label in general is what is put on trial, and that is not known yet.")
+    else:
+        st.markdown(f"*{ROLES[own].label}* claims nothing that can be tried. Choose a label to try it.")
+    if trial is not None:
+        with said:
+            _explained(trial)
+        scene.unchanged.chart(
+            costs(_costs(trial), block, head, scene.mode),
+            key="heads_trial",
+            alt=f"What muting block {block}, head {head} costs, beside other heads of its block",
+            which=(f"block{block}", f"head{head}", trial.label),
+        )
+    _all(scene.run.plain, labels, tried)
+    return trial
+
+
+def verdict(trial: Trial) -> str:
+    """What came of it, in a sentence."""
+    start = f"On trial as *{ROLES[trial.label].label}*:"
+    zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
+    if trial.verdict == "not decided":
+        own = trial.own
+        missed = [_plus_minus(own.loc[change], trial.missed_by) for change in BASELINES]
+        where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
+        return (
+            f"{start} **not decided**. With zero in its place it costs {missed[0]} nats per token{where}, "
+            f"with its mean {missed[1]}."
+        )
+    if zero != sample:
+        return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
+    says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
+    # a head at rest need not be missed
+    by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
+    return f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+
+
+# ---- which label ----
+
+
+def _label(block: int, head: int, own: str | None) -> str | None:
+    """The label that is tried: one that was chosen for this head, or its own in general."""
+    if st.session_state.setdefault(_CLAIM_OF, (block, head)) != (block, head):
+        CLAIM.set(None)
+    st.session_state[_CLAIM_OF] = (block, head)
+    CLAIM.within(TESTABLE)
+    chosen = CLAIM.widget(
+        st.selectbox,
+        "Tried as",
+        options=TESTABLE,
+        index=None,
+        format_func=lambda name: ROLES[name].label,
+        placeholder=f"{ROLES[own].label}, its own label" if own in TESTABLE else "choose a label",
+        width=420 if state.PRESENT.value else 300,
+    )
+    return own if chosen is None and own in TESTABLE else chosen
+
+
+def _turn_to(run: Run, claim: Claim) -> None:
+    """A trial that still waits for its turn gives way when its visitor opens another head."""
+    before = st.session_state.get(_TRIED)
+    st.session_state[_TRIED] = claim
+    if before in (None, claim):
+        return
+    left = measuring.trial_job(run, *before)
+    if left.state == "waiting" and not st.session_state.get(_ALL):
+        leave(left)
+    take_up(measuring.trial_job(run, *claim))
+
+
+# ---- one trial ----
+
+
+def _explained(trial: Trial) -> None:
+    losses = f"{significant(trial.repeated)} nats per token", significant(trial.unrepeated)
+    test = "" if trial.label == "first" else " It must be missed"
+    if trial.label in ON_REPEATS:
+        test += " more on repeated passages than on others, and more so than heads without the label"
+    prose(
+        f"Does the model need this head for what its label, *{ROLES[trial.label].label}*, says? It reads "
+        f"{trial.passages} passages of books ({trial.tokens} predicted tokens each): after themselves "
+        f"(repeated: loss {losses[0]}), and after another one (unrepeated: {losses[1]}). The head gives "
+        f"zero, and then its mean over a sample of books; so does each of {len(trial.others(BASELINES[0]))} "
+        f"other heads of its block.{test}{test and '.'} Then the head looks at all tokens alike, and only "
+        "where its label says: the second must cost less than half as much as the first. A verdict is "
+        "given only where zero and the mean agree.",
+        "head",
+        "block",
+    )
+    st.markdown(verdict(trial))
+    st.html(tables.STYLE + _table(trial))
+    st.caption(
+        f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
+        f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing."
+    )
+    if trial.verdict == "not shown":
+        st.markdown(
+            "This does not say that the head looks elsewhere: where it looks was measured. Other heads may "
+            "stand in for it."
+        )
+
+
+def _table(trial: Trial) -> str:
+    """What each change costs, the numbers that the verdict is by: a row a change."""
+    repeats = trial.label in ON_REPEATS
+    rows = []
+    for change, own in trial.own.iterrows():
+        names = ("repeated_rise", "unrepeated_rise", trial.missed_by)
+        cells = [tables.number(_plus_minus(own, name)) for name in names]
+        others, said = "", ""
+        if change in BASELINES:
+            found = trial.others(change)
+            found = found[~found["same_label"]] if repeats else found  # the verdict is by these
+            others = significant(found[trial.missed_by].mean()) if len(found) else "–"
+            said = REASONS[trial.reasons[change]]
+        rows.append(tables.Row([CHANGES[change], *cells, tables.number(others), said]))
+    what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
+    return tables.table(
+        "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
+    )
+
+
+def _plus_minus(row: pd.Series, column: str) -> str:
+    """A rise with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
+    mean, error = row[column], row[f"{column}_se"]
+    decimals = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
+    return f"{'+' if mean > 0 else ''}{fixed(mean, decimals)} ± {fixed(error, decimals)}"
+
+
+def _costs(trial: Trial) -> list[Cost]:
+    """What is drawn: without the head, on both kinds of passages; then looking alike, and as it is called."""
+    kinds = {
+        "repeated_rise": ("repeated passages", trial.repeated),
+        "unrepeated_rise": ("unrepeated passages", trial.unrepeated),
+        "rise": ("both kinds of passages", (trial.repeated + trial.unrepeated) / 2),
+    }
+    shown = [(change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")]
+    shown += [("even", trial.looked_by), ("label", trial.looked_by)]
+    found, own = [], trial.own
+    for change, name in shown:
+        passages, whole = kinds[name]
+        others = trial.others(change)
+        beside = dict(zip(others["head"], others[name], strict=True))
+        found.append(Cost(f"{passages}, {CHANGES[change]}", whole, own[name][change], beside))
+    return found
+
+
+# ---- all labels ----
+
+
+def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> None:
+    """How the trials of all labels ended, and a button that holds those that were not held yet."""
+    every = claims(labels)
+    if not every:
+        return
+
+    def jobs() -> list[measuring.Job[Trial]]:
+        return [measuring.trial_job(run, *claim) for claim in every]
+
+    def begin() -> None:
+        st.session_state[_ALL] = True
+        for job in jobs():
+            take_up(job)
+
+    def stop() -> None:
+        st.session_state[_ALL] = False
+        for job in jobs():
+            if job.active:
+                leave(job)
+
+    @st.fragment(run_every=EVERY_SECONDS)
+    def watching() -> None:
+        done = sum(job.state == "done" for job in jobs())
+        if not any([waited_for(job) for job in jobs()]):  # a look at each of them
+            st.session_state[_ALL] = False
+            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
+            st.button("Stop", key="heads_all_stop", on_click=stop)
+            st.progress(done / len(every), f"{done} of {len(every)} labels tried")
+
+    if st.session_state.get(_ALL) and len(tried) < len(every):
+        watching()
+        return
+    st.session_state[_ALL] = False
+    ended = Counter(trial.verdict for trial in tried.values())
+    counts = ", ".join(f"{ended[said]} {words}" for said, words in ENDED.items())
+    st.markdown(f"{len(tried)} of the {len(every)} labels in general were tried: {counts}.")
+    if len(tried) < len(every):
+        st.button(f"Put all {len(every)} labels on trial", key="heads_try_all", on_click=begin)
