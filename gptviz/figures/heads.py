@@ -18,7 +18,7 @@ from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Mode, figure, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
-MARKS = {"holds": " ✓", "not shown": " ○", "not decided": " ?"}
+MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
 LEGEND = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
 POINTED = {"showlegend": True, "legend": LEGEND, "hovermode": "closest"}
@@ -80,10 +80,13 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
 
 
 def _word(cell: Cell, quiet: str) -> str:
-    word = ROLES[cell.role].label.replace(" ", "<br>")
+    label, mark = ROLES[cell.role].label, MARKS.get(cell.verdict, "")
+    word = label.replace(" ", "<br>")
     if cell.hidden:
         return f'<i style="color:{quiet}">{word}</i>'
-    return f"<s>{word}</s>" if cell.verdict == "withdrawn" else word + MARKS.get(cell.verdict, "")
+    if cell.verdict == "withdrawn":
+        return f"<s>{word}</s>"
+    return f"{word}{' ' if ' ' in label else '<br>'}{mark}" if mark else word
 
 
 # ---- all heads as points ----

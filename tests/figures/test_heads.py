@@ -79,6 +79,7 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
     assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'
     assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 2 * len(places)
+    assert role_sheet([[Cell("marks", "", "holds")]], (0, 0), mode).data[0].text[0][0] == "punctuation<br>✓"
     tried = [
         [Cell("favourite", "a", said) for said in ("holds", "withdrawn", "not shown", "not decided", "")]
     ]

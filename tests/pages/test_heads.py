@@ -120,10 +120,27 @@ def test_any_text_is_drawn(run_page, text):
         json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
 
 
-def test_measuring_can_be_stopped_and_go_on(run_page):
-    at = run_page("heads", text=TEXT)  # nothing is measured in these tests: see conftest
+def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
+    told = []
+    job = SimpleNamespace(state="working", active=True, done=3, of=12, seconds_left=41.0, key="general")
+    for name in ("start", "leave", "look"):
+        setattr(job, name, lambda *_, name=name: told.append(name))
+    monkeypatch.setattr(measuring, "general_job", lambda run: job)
+    at = run_page("heads", text=TEXT)
+    assert "3 of 12 (about 45 s more)" in at.get("progress")[0].proto.text and "leave" not in told
+    at.button(key="heads_general_stop").click().run()
+    assert "leave" in told and "start" not in told
     at.button(key="heads_general_start").click().run()
-    assert not at.exception
+    assert told.count("start") == 1 and at.button(key="heads_general_stop")
+
+
+def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Jobs, "start", lambda self, job: asked.append(job.key[-3:]))
+    at = run_page("heads", text=TEXT, block=0, head=3)  # no habit: no trial of its own
+    at.button(key="heads_try_all").click().run()
+    labels = known[known["role"] != "mixed"][["block", "head", "role"]]
+    assert set(labels.itertuples(index=False, name=None)) <= set(asked)
 
 
 def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
@@ -199,7 +216,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     unlike = trial.others("sample")[1:]  # the first has the label
     assert rows["with its mean in its place"][3] == f"{unlike['extra'].mean():#.3g}"
     words = {word for row in general["data"][0]["text"] for word in row}
-    assert words == {"induction ✓", "<s>previous</s>", "resting ○", "mixed"}
+    assert words == {"induction<br>✓", "<s>previous</s>", "resting<br>○", "mixed"}
     at.session_state["in_code_trial"] = True
     at.number_input(key="head").set_value(1).run()
     assert "**withdrawn**" in verdict(at)

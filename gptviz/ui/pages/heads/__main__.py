@@ -281,7 +281,7 @@ with on_trial:
     held = trial.draw(scene, block, head, labels, tried)
 with above:
     share = Both(mine.now.share, None if mine.was is None else mine.was.shares.get(mine.now.kind))
-    said = f"**Block {block}, head {head}** {does(mine.now, scene.labels)} on this text"
+    said = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
     if mine.now.share is not None:
         said += f", with {share:%} of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
