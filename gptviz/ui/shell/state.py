@@ -7,7 +7,7 @@ the model: see `models.choice`).
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,14 +128,6 @@ def lost_characters() -> int | None:
 def link() -> dict[str, str]:
     """The query parameters that open all this again on any page."""
     return params.in_link(APP)
-
-
-def from_address(address: Mapping[str, str]) -> Prompt:
-    """The prompt of these query parameters; what makes no sense there is as if it were not there."""
-    found: dict[str, Any] = {
-        p.name: p.parse(address[p.name]) for p in (TEXT, TOKEN, SPECIAL) if p.name in address
-    }
-    return Prompt(model=choice_from(address), **found)
 
 
 def address_of(prompt: Prompt) -> dict[str, str]:

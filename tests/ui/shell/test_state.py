@@ -7,15 +7,9 @@ from hypothesis import strategies as st
 
 from gptviz import KNOWN_MODELS
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.ui.models.choice import Choice, is_a_name
-from gptviz.ui.shell.state import (
-    DEFAULT_MODEL,
-    DEFAULT_TEXT,
-    LINK_CHARACTERS,
-    Prompt,
-    address_of,
-    from_address,
-)
+from gptviz.ui.models.choice import Choice, choice_from, is_a_name
+from gptviz.ui.shell import state
+from gptviz.ui.shell.state import DEFAULT_MODEL, DEFAULT_TEXT, LINK_CHARACTERS, Prompt, address_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 COMPUTED = {
@@ -38,6 +32,13 @@ PROMPTS = st.builds(
     model=CHOICES,
     special=st.booleans(),
 )
+
+
+def from_address(address):
+    """The prompt that a session takes from these query parameters."""
+    params = (state.TEXT, state.TOKEN, state.SPECIAL)
+    said = {p.name: p.parse(address[p.name]) for p in params if p.name in address}
+    return Prompt(model=choice_from(address), **said)
 
 
 @given(PROMPTS)
