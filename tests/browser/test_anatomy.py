@@ -121,12 +121,3 @@ def test_every_tensor_says_what_it_is(open_page):
         box = next(b for b in lay_out(anatomy(CONFIG)).boxes if b.tensors[0].name == name)
         said = hover(page, "anatomy_model", box.x + box.width * 0.6, box.y + box.height / 2)
         assert said == sentence
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("anatomy", viewport=(390, 844), color_scheme="dark", **BOOK)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    table = page.get_by_test_id("anatomy-sum")
-    assert table.evaluate("(node) => node.scrollWidth <= node.clientWidth")
-    picture = page.locator(".st-key-anatomy_model")
-    assert picture.evaluate("(node) => node.scrollWidth > node.clientWidth")  # it scrolls in its own box

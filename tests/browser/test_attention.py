@@ -1,6 +1,5 @@
 """The Attention page in a real browser: click a head, a cell, a token; follow the link; read the numbers."""
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -68,7 +67,7 @@ def test_from_a_thumbnail_to_a_cell_and_through_a_link(open_page, settled, trace
     assert number(other, "says-head") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-6)
 
 
-def test_pointing_says_the_number_and_the_mask_says_masked(open_page, trace) -> None:
+def test_pointing_says_the_number_and_labels_and_the_keyboard_choose(open_page, settled, trace) -> None:
     n = len(trace.tokens)
     page = open_page("attention", text=TEXT, block=0, head=1)
     says = page.locator(by_id("says-head"))
@@ -79,9 +78,6 @@ def test_pointing_says_the_number_and_the_mask_says_masked(open_page, trace) -> 
     assert "(position 2)" in says.inner_text() and says.get_attribute("data-value") is None
     assert page.locator(by_id("masked")).first.inner_text() == "masked"
 
-
-def test_tokens_and_keys_are_chosen_by_their_labels_and_the_keyboard(open_page, settled, trace) -> None:
-    page = open_page("attention", text=TEXT, block=0, head=1)
     matrix = page.locator(by_id("matrix-head"))
     matrix.locator(".label.row[data-index='5']:not(.focus)").click()
     settled(page)
@@ -95,9 +91,20 @@ def test_tokens_and_keys_are_chosen_by_their_labels_and_the_keyboard(open_page, 
     assert shown_matrix(page) == (("4", str(strongest)) if strongest < 5 else ("5", "4"))
 
 
-def test_options_change_what_is_shown(open_page, settled, trace) -> None:
+def test_pointing_at_heads_moves_nothing_and_options_change_what_is_shown(open_page, settled, trace) -> None:
     n = len(trace.tokens)
     page = open_page("attention", text=TEXT, block=1, head=0, token=7, key=2)
+    grid, says = page.locator(by_id("heads")), page.locator(by_id("heads-says"))
+    before = grid.bounding_box()
+    for head in range(8):
+        page.locator(by_id(f"head-4-{head}")).hover()
+        assert says.get_attribute("data-head") == str(head)
+        assert grid.bounding_box() == before
+    page.locator(by_id("head-1-0")).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")
+
     page.get_by_text("Average", exact=True).click()
     settled(page)
     mean = trace["attn", 1].mean(dim=0)
@@ -111,41 +118,19 @@ def test_options_change_what_is_shown(open_page, settled, trace) -> None:
     assert "average=on" in page.url and "hide_first=on" in page.url
 
 
-def test_the_picture_can_be_taken_away(open_page) -> None:
-    page = open_page("attention", text=TEXT, block=1, head=0)
-    for place in ("heads", "matrix-head", "matrix-steps"):
-        for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
-            with page.expect_download() as download:
-                page.locator(f"{by_id(place)} {by_id('save-' + kind)}").click()
-            content = Path(download.value.path()).read_bytes()
-            assert content.startswith(start) and len(content) > 1000, place
-
-
-@pytest.mark.parametrize("text", ["T", "word and more " * 200])
-def test_the_shortest_and_the_longest_prompt(open_page, text: str) -> None:
-    page = open_page("attention", text=text)
-    assert page.locator(by_id("matrix-head")).is_visible()
-    assert page.locator(by_id("head-0-0")).is_visible()
-
-
-def test_nothing_is_wider_than_a_phone(open_page) -> None:
-    page = open_page("attention", text=TEXT, viewport=(390, 800))
-    page.locator(by_id("matrix-head")).scroll_into_view_if_needed()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize("viewport", [(1280, 800), (1366, 768)])
-def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled, viewport) -> None:
-    page = open_page("attention", viewport=viewport)
+def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled) -> None:
+    page = open_page("attention")
     page.locator(by_id("head-4-3")).click()
-    settled(page)
-    boxes = [
-        page.locator(f"{by_id('heads')} .grid").bounding_box(),
-        page.get_by_role("spinbutton", name="Block, 0 to 5").bounding_box(),
-        page.locator(by_id("cells-weights")).first.bounding_box(),
-    ]
-    assert all(box["y"] + box["height"] <= viewport[1] for box in boxes), boxes
-    assert page.locator(f"{by_id('matrix-head')} {by_id('cells-weights')}").bounding_box()["width"] > 380
+    for width, height in ((1280, 800), (1366, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        settled(page)
+        boxes = [
+            page.locator(f"{by_id('heads')} .grid").bounding_box(),
+            page.get_by_role("spinbutton", name="Block, 0 to 5").bounding_box(),
+            page.locator(by_id("cells-weights")).first.bounding_box(),
+        ]
+        assert all(box["y"] + box["height"] <= height for box in boxes), boxes
+        assert page.locator(f"{by_id('matrix-head')} {by_id('cells-weights')}").bounding_box()["width"] > 380
 
 
 LONG = "Once upon a time a cat sat on the mat, and nobody knew why the cat sat there. " * 12
@@ -167,7 +152,7 @@ def point_at(page: Any, query: int, key: int) -> None:
     page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
 
 
-def test_a_long_text_is_read_through_a_window(open_page) -> None:
+def test_a_long_text_is_read_through_a_window(open_page, settled) -> None:
     trace = gptviz.load("mini").trace(LONG)
     n = len(trace.tokens)
     assert n >= 225
@@ -225,6 +210,12 @@ def test_a_long_text_is_read_through_a_window(open_page) -> None:
     page.keyboard.press("+")
     assert seen(page)[4] > 1
 
+    tool("chosen").click()
+    page.locator('[data-testid="chip"][data-position="200"]').click()
+    settled(page)
+    first, last, _, _, zoom = seen(page)
+    assert first <= 200 <= last and zoom > 3
+
 
 def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
     page = open_page(
@@ -257,28 +248,6 @@ def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
     moved = seen(page)
     assert moved[0] < nearer[0] and moved[4] == nearer[4]  # earlier rows came down from above
     assert "token=180" in page.url  # nothing was selected
-
-
-def test_the_window_follows_the_selected_token(open_page, settled) -> None:
-    page = open_page("attention", text=LONG, block=5, head=0, token=180, key=95)
-    page.locator('[data-testid="chip"][data-position="200"]').click()
-    settled(page)
-    first, last, _, _, zoom = seen(page)
-    assert first <= 200 <= last and zoom > 3
-
-
-def test_pointing_at_heads_moves_nothing_and_arrows_walk_along_them(open_page) -> None:
-    page = open_page("attention", text=TEXT, block=1, head=0)
-    grid, says = page.locator(by_id("heads")), page.locator(by_id("heads-says"))
-    before = grid.bounding_box()
-    for head in range(8):
-        page.locator(by_id(f"head-4-{head}")).hover()
-        assert says.get_attribute("data-head") == str(head)
-        assert grid.bounding_box() == before
-    page.locator(by_id("head-1-0")).focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")
 
 
 def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settled, trace) -> None:
@@ -332,7 +301,8 @@ def test_arcs_and_matrix_stand_side_by_side_with_one_selection(open_page, settle
     assert "token=7" in page.url and matrix.get_attribute("data-query") == "7"
     assert page.locator(by_id("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
 
-    phone = open_page("attention", viewport=(390, 844), text=TEXT, block=5, head=0, arcs="on")
-    one, other = (phone.locator(by_id(name)).bounding_box() for name in ("matrix-head", "arcs-head"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    one, other = matrix.bounding_box(), arcs.bounding_box()
     assert one["y"] + one["height"] <= other["y"]
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

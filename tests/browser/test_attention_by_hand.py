@@ -37,11 +37,3 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
     page.get_by_role("button", name="As printed").click()
     settled(page)
     cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page(
-        "attention_by_hand", viewport=(390, 844), color_scheme="dark", hand="journey", hand_way="heads"
-    )
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    cell(page, "both", 5, 3).filter(has_text="0.3493").wait_for()

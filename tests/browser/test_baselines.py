@@ -18,8 +18,3 @@ def test_steps_and_the_link(open_page, settled):
     page.get_by_text("before the first step").wait_for()
     assert "base_step=0" in page.url
     assert np.abs(counted - values(page, "baselines_learnt", 0, "z")).max() > 0.5
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("baselines", viewport=(390, 844), color_scheme="dark", **QUICK)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -40,9 +40,3 @@ def test_a_head_is_clicked_out_and_the_link_holds_the_circuit(open_page, settled
     settled(page)
     page.get_by_text("holds: 15 heads").wait_for()
     assert abs(values(page, "circuit_curve", point, "y")[0] - value) < 1e-4
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("circuit", viewport=(390, 844), color_scheme="dark", text="Sam and the 🦜 sat")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert values(page, "circuit_sheet", 0, "z").shape == (6, 8)

@@ -117,6 +117,15 @@ ACTIONS = {
 }
 
 
+def act(page, name, action):
+    if callable(action):
+        action(page)
+    elif action.startswith("["):
+        part(page, name, action).first.click()
+    else:
+        press(page, action)
+
+
 @pytest.fixture(scope="module")
 def examples(browser, tmp_path_factory):
     """The address of the page of examples."""
@@ -166,34 +175,41 @@ def test_every_component_has_an_example_and_all_that_send_are_tried():
     assert {name for name, events in declared.items() if not events} == SILENT
 
 
-@pytest.mark.parametrize("name", sorted(ACTIONS))
-def test_what_an_example_sends_arrives(open_example, name):
-    page, expected = open_example(name), []
-    for action, sent in ACTIONS[name]:
-        if callable(action):
-            action(page)
-        elif action.startswith("["):
-            part(page, name, action).first.click()
-        else:
-            press(page, action)
+MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "doors": ".door", "worksheet": ".cell:visible"}
+
+
+@pytest.mark.parametrize("name", sorted({*ACTIONS, *SILENT}))
+def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
+    """In the dark, but for the one that waits for the dark; on a phone and wide; pointed at, and used."""
+    mode = "light" if name == "theme_watch" else "dark"
+    page, expected = open_example(name, mode, 390), []
+    root = part(page, name, ".gv").first
+    for width in (390, 1000):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert root.get_attribute("data-mode") == mode
+        assert root.evaluate("(n) => n.style.getPropertyValue('--ink')") == PALETTES[mode].ink
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        if name not in ("cell_clicks", "theme_watch"):
+            assert root.bounding_box()["height"] > 20
+        before = root.bounding_box()
+        for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():
+            thing.hover()
+            assert root.bounding_box() == before, thing.get_attribute("aria-label")
+    for action, sent in ACTIONS.get(name, ()):
+        act(page, name, action)
         expected.append(sent)
         await_sent(page, expected)
 
 
-@pytest.mark.parametrize("width", [1000, 390])
-@pytest.mark.parametrize("name", sorted({*ACTIONS, *SILENT}))
-def test_an_example_is_drawn_in_the_mode_s_colours_and_fits(open_example, name, width):
-    page = open_example(name, "dark", width)
-    root = part(page, name, ".gv").first
-    assert root.get_attribute("data-mode") == "dark"
-    assert root.evaluate("(n) => n.style.getPropertyValue('--ink')") == PALETTES["dark"].ink
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    if name not in ("cell_clicks", "theme_watch"):
-        assert root.bounding_box()["height"] > 20
-
-
-def test_a_run_keeps_elements_and_the_keyboards_place(open_example):
+def test_chips(open_example):
     page = open_example("chips")
+    a_run_keeps_elements_and_the_keyboards_place(page)
+    a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(page)
+    chips_by_weight(page)
+    parts_of_a_character_stand_under_it(page)
+
+
+def a_run_keeps_elements_and_the_keyboards_place(page):
     chip = part(page, "chips", by("chip", position=2)).first
     chip.evaluate("(node) => { node.mine = true; }")
     chip.click()
@@ -201,8 +217,7 @@ def test_a_run_keeps_elements_and_the_keyboards_place(open_example):
     assert chip.evaluate("(node) => node.mine && node.getRootNode().activeElement === node")
 
 
-def test_a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(open_example):
-    page = open_example("chips")
+def a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(page):
     strip = part(page, "chips", "[data-testid=chips]").nth(2)
     more = part(page, "chips", "[data-testid=chips-more]").nth(2)
     frame, chosen = strip.bounding_box(), strip.locator("[aria-pressed=true]").bounding_box()
@@ -215,8 +230,7 @@ def test_a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(open
     assert not part(page, "chips", "[data-testid=chips-more]").first.is_visible()
 
 
-def test_chips_by_weight(open_example):
-    page = open_example("chips")
+def chips_by_weight(page):
     chips = part(page, "chips", "[data-testid=chips]").nth(1).locator("[data-testid=chip]")
     weights = chips.evaluate_all("all => all.map(n => n.dataset.weight ?? null)")
     assert weights == ["0.62", "0.2", "0.1", "0.05", "0.02", "0.009", "0.001", None]
@@ -227,27 +241,12 @@ def test_chips_by_weight(open_example):
     assert len({tuple(color) for color in plain.evaluate_all(light)}) == 1
 
 
-def test_parts_of_a_character_stand_under_it(open_example):
-    page = open_example("chips")
+def parts_of_a_character_stand_under_it(page):
     group = part(page, "chips", by("group", start=3, stop=6)).first
     inside = group.locator("[data-testid=chip]").evaluate_all("all => all.map(n => n.dataset.position)")
     assert (group.get_attribute("data-text"), inside) == ("·你", ["3", "4", "5"])
     whole = group.locator(".whole").bounding_box()
     assert whole["y"] + whole["height"] <= group.locator("[data-testid=chip]").first.bounding_box()["y"] + 1
-
-
-@pytest.mark.parametrize(
-    ("name", "things"),
-    [("candidates", ".row"), ("surprise", ".chip"), ("doors", ".door"), ("worksheet", ".cell:visible")],
-)
-@pytest.mark.parametrize("width", [1000, 390])
-def test_pointing_at_things_moves_nothing(open_example, name, things, width):
-    page = open_example(name, width=width)
-    root = part(page, name, ".gv")
-    before = root.bounding_box()
-    for thing in part(page, name, things).all():
-        thing.hover()
-        assert root.bounding_box() == before, thing.get_attribute("aria-label")
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):

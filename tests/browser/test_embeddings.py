@@ -14,15 +14,16 @@ def trace(mini):
     return mini.trace(TEXT, keep=SITES)
 
 
-def test_the_values_behind_the_pictures_are_the_traces(open_page, trace):
+def test_the_values_are_the_traces_and_a_click_on_the_rows_chooses_the_dimension(open_page, settled, trace):
     page = open_page("embeddings", text=TEXT, token=4)
     for part, site in enumerate(SITES):
         assert np.array_equal(values(page, "embedding_rows", 2 * part, "z"), trace[site].numpy())
         assert np.array_equal(values(page, "embedding_sum", 0, "z")[part], trace[site][4].numpy())
-
-
-def test_a_click_on_the_rows_chooses_the_dimension(open_page, settled, trace):
-    page = open_page("embeddings", text=TEXT, token=4)
+    sentence = hover(page, "embedding_rows", 30, 1)
+    assert "`·king` (position 1), dimension 30:" in sentence
+    assert f"token embedding {trace['tok_emb'][1, 30].item():.4f}".replace("-", "−") in sentence.replace(
+        "-", "−"
+    )
     sentence = hover(page, "embedding_sum", 100, 0)
     a, b, c = (trace[site][4, 100].item() for site in SITES)
     assert "`·queen` (position 4), dimension 100:" in sentence
@@ -35,39 +36,8 @@ def test_a_click_on_the_rows_chooses_the_dimension(open_page, settled, trace):
     page.reload()
     settled(page)
     page.get_by_text("in dimension 100,").wait_for()
-
-
-def test_a_row_says_what_it_is(open_page, trace):
-    page = open_page("embeddings", text=TEXT, token=4)
-    sentence = hover(page, "embedding_rows", 30, 1)
-    assert "`·king` (position 1), dimension 30:" in sentence
-    assert f"token embedding {trace['tok_emb'][1, 30].item():.4f}".replace("-", "−") in sentence.replace(
-        "-", "−"
-    )
-
-
-def test_a_chip_selects_the_row_and_the_dimension_stays(open_page, settled):
-    page = open_page("embeddings", text=TEXT, token=4, emb_dim=7)
-    page.locator("[data-testid=chip][data-position='1']").click()
+    page.locator("[data-testid=chip][data-position='1']").click()  # another row; the dimension stays
     settled(page)
     page.get_by_text("Row 1 of").wait_for()
-    page.get_by_text("in dimension 7,").wait_for()
-    assert "token=1" in page.url and "emb_dim=7" in page.url
-
-
-def test_the_choice_survives_a_visit_to_another_page(open_page, settled):
-    page = open_page("embeddings", text=TEXT, token=4, emb_dim=7)
-    page.get_by_test_id("stSidebar").get_by_role("link", name="LayerNorm").click()
-    page.get_by_role("heading", name="LayerNorm").wait_for()
-    settled(page)
-    page.get_by_test_id("stSidebar").get_by_role("link", name="Embeddings").click()
-    page.get_by_role("heading", name="Embeddings").wait_for()
-    settled(page)
-    page.get_by_text("in dimension 7,").wait_for()
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("embeddings", viewport=(390, 844), color_scheme="dark", text=TEXT, token=4)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    plot = page.locator(".st-key-embedding_sum .js-plotly-plot").bounding_box()
-    assert plot["width"] <= 390
+    page.get_by_text("in dimension 100,").wait_for()
+    assert "token=1" in page.url and "emb_dim=100" in page.url

@@ -47,14 +47,3 @@ def test_the_sample_is_behind_a_switch_and_in_the_link(open_page, settled):
     settled(page)
     page.locator("[data-testid=excerpts] mark").nth(5).wait_for()
     assert page.get_by_test_id("excerpts").inner_text() == shown
-
-
-def test_the_picture_is_in_the_first_screen_and_fits_a_phone(open_page):
-    page = open_page("feed_forward")
-    box = page.locator(".st-key-gelu_dots .js-plotly-plot").bounding_box()
-    assert box["y"] + box["height"] <= 800
-    phone = open_page("feed_forward", viewport=(390, 844), color_scheme="dark", text=TEXT, block=2)
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-    for table in phone.locator("table").all():
-        box = table.bounding_box()
-        assert box["x"] + box["width"] <= 390

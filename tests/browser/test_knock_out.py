@@ -33,9 +33,3 @@ def test_the_map_tells_the_story_and_a_click_opens_a_part(open_page, settled, mi
     settled(page)
     page.get_by_role("heading", name="Feed-forward", exact=True).wait_for()
     assert "block=5" in page.url
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("knock_out", viewport=(390, 844), color_scheme="dark", text="Sam and the 🦜 sat")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert values(page, "knock_out_map", 0, "z").shape == (6, 10)

@@ -57,12 +57,3 @@ def test_a_click_on_a_weight_chooses_its_dimension(open_page, settled, mini):
     settled(page)
     page.get_by_text("Dimension 40, step by step").wait_for()
     assert "ln_dim=40" in page.url
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("layernorm", viewport=(390, 844), color_scheme="dark", text=TEXT, token=3)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.locator("table").nth(1).wait_for()
-    for table in page.locator("table").all():  # wide ones scroll by themselves: nothing of them is cut
-        box = table.bounding_box()
-        assert box["x"] + box["width"] <= 390

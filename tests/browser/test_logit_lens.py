@@ -109,15 +109,6 @@ def test_a_long_text_is_read_through_a_window(open_page, settled, mini):
     assert seen(page)[0] <= 20 <= seen(page)[1]
 
 
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("logit_lens", viewport=(390, 844), color_scheme="dark", text=TEXT)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    _, last, count = seen(page)
-    assert count == 16 and last == 15 and cell(page, 12, last).inner_text() == "·mill"
-    box = page.get_by_test_id("lens").bounding_box()
-    assert box["x"] + box["width"] <= 390
-
-
 def test_the_rest_is_read_on_demand_and_can_be_stopped(open_page, settled):
     """GPT-2 124M's size: 25 rows of 50,257 logits for each column."""
     page = open_page("logit_lens", text="a b c d " * 100, model="gpt2-untrained")

@@ -23,9 +23,3 @@ def test_a_click_on_a_bar_or_on_the_text_works_its_position_out(open_page, settl
     settled(page)
     page.get_by_role("heading", name="(position 4) came").wait_for()
     assert "token=4" in page.url
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("loss", viewport=(390, 844), color_scheme="dark", text="Hi 🐈 你好", token=1)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.get_by_test_id("slides").wait_for()

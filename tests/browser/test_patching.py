@@ -40,10 +40,3 @@ def test_a_click_patches_a_cell_for_the_whole_app(open_page, settled, mini):
     click(page, "patching_head_map", column_of(3, 4, 8), 3)
     settled(page)
     assert "edits=v.3.4" in page.url
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("patching", viewport=(390, 844), color_scheme="dark")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert values(page, "patching_map", 0, "z").argmax(axis=1).tolist() == [7] * 6
-    assert page.locator("[data-testid=pair-token][data-differs='1']").count() == 1

@@ -12,7 +12,6 @@ from PIL import Image, ImageChops, ImageColor, ImageStat
 from gptviz.figures.theme import PALETTES
 from gptviz.tokenizer import encode, get_encoding, show_token, token_bytes
 from gptviz.tokenizer.characters import character_groups
-from gptviz.ui.shell.navigation import PAGES
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 12  # pixels of paper on every side
@@ -172,20 +171,3 @@ def test_the_next_token_and_the_surprise_are_saved(open_page, tmp_path):
 
 
 # the first two are above; a page that has trained nothing yet has no picture, see test_training.py
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("overview", "tokens", "training")])
-def test_every_button_of_a_page_saves_a_picture(open_page, tmp_path, name):
-    page = open_page(name, text="one two three <&> 東京 one two")
-    shown = rows_of_buttons(page).filter(visible=True)
-    shown.first.wait_for()
-    if page.locator(".js-plotly-plot").count():
-        page.locator(".js-plotly-plot .main-svg").first.wait_for()
-    for number, buttons in enumerate(shown.all()):
-        for kind in ("png", "svg"):
-            button = buttons.get_by_test_id(f"save-{kind}")
-            said = f"Save this picture as {kind.upper()}"
-            assert button.get_attribute("title") == button.get_attribute("aria-label") == said
-        # a PNG is the SVG, drawn by the browser: one a page is enough
-        svg = save(buttons, None, tmp_path, kinds=("svg",) if number else ("svg", "png"))
-        assert texts_of(svg)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert len(names) == 1 + shown.count()  # no two pictures of a page have the same name

@@ -36,14 +36,3 @@ def test_the_drawn_ladder_and_maps_are_the_pass_and_clicks_choose(open_page, set
     page.reload()
     settled(page)
     page.get_by_role("heading", name="The two shortcuts of block 4").wait_for()
-
-
-def test_the_picture_is_in_the_first_screen_and_fits_a_phone(open_page):
-    page = open_page("residual_stream")
-    box = page.locator(".st-key-stream_ladder .js-plotly-plot").bounding_box()
-    assert box["y"] + box["height"] <= 800
-    phone = open_page("residual_stream", viewport=(390, 844), color_scheme="dark", text=TEXT, block=2)
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-    for table in phone.locator("table").all():
-        box = table.bounding_box()
-        assert box["x"] + box["width"] <= 390

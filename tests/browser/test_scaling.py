@@ -7,8 +7,7 @@ from tests.browser.plots import values
 
 
 def test_d_slides_and_a_measurement_is_made(open_page, settled):
-    page = open_page("scaling", viewport=(390, 844), color_scheme="dark", text="Sam and the dog", sc_d=64)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page = open_page("scaling", viewport=(390, 844), text="Sam and the dog", sc_d=64)
     assert np.allclose(values(page, "scaling_variance", 0, "y"), lesson.by_size()["variance"])
     page.get_by_role("slider", name="d, the numbers").press("ArrowRight")
     settled(page)

@@ -4,12 +4,9 @@ import os
 import pty
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from PIL import Image
 
 from gptviz.ui.shell.navigation import BESIDE, PAGES
 from tests.browser.conftest import ROOT, start_server, stop_server
@@ -60,24 +57,53 @@ def test_deep_links_on_a_fresh_server(browser, open_page, settled, tmp_path):
         stop_server(process)
 
 
-def test_typing_a_text_changes_the_chips_and_the_address(open_page, type_prompt, mini):
-    page = open_page()
+def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, settled, type_prompt, mini):
+    page = open_page(text=FIVE, token=4)
+    type_prompt(page, "one two")  # a shorter text moves the selected token
+    assert selected(page) == chips(page).count() - 1 == int(address(page)["token"])
+    type_prompt(page, "a cat")
+    ids = mini.encode("a cat")
+    assert chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
+
     type_prompt(page, "A cat, 你好 🙂")
     ids = [int(chip.get_attribute("data-id")) for chip in chips(page).all()]
     assert ids == mini.encode("A cat, 你好 🙂")
     assert address(page)["text"] == "A cat, 你好 🙂"
-    following = page.get_by_test_id("next-token")
+    chips(page).last.click()
+    following = settled(page).get_by_test_id("next-token")
     best = mini.trace("A cat, 你好 🙂", keep=()).next_tokens(k=1)
     assert int(following.get_attribute("data-id")) == best["id"][0]
     assert float(following.get_attribute("data-probability")) == pytest.approx(
         best["probability"][0], rel=1e-4
     )
 
+    type_prompt(page, "")
+    assert page.get_by_text("The prompt is empty.").is_visible() and chips(page).count() == 0
+    type_prompt(page, "<img src=x onerror=alert(1)> <b>bold</b> **x** $y$")
+    assert page.locator("img[src=x]").count() == 0 and "<img" in prompt(page) and chips(page).count() > 0
+    text = "word " * 300
+    type_prompt(page, text)
+    assert page.get_by_text("reads at most 256").is_visible()
+    assert chips(page).count() == 256 and prompt(page) == text
+    assert page.get_by_test_id("chips").bounding_box()["height"] < 200
+
+    type_prompt(page, "<|endoftext|>")
+    assert chips(page).count() > 1
+    page.get_by_text("Special tokens").click()
+    assert chips(settled(page)).count() == 1 and address(page)["special"] == "on"
+
 
 def test_a_selected_token_follows_everywhere(open_page, settled):
     page = open_page(text=FIVE)
     last = chips(page).count() - 1
     assert selected(page) == last
+    chips(page).nth(0).focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert selected(settled(page)) == 2
+    for key in ("ArrowLeft", "Enter"):  # the focus is still there
+        page.keyboard.press(key)
+    assert selected(settled(page)) == 1
     chips(page).nth(2).click()
     settled(page)
     assert selected(page) == 2 and address(page)["token"] == "2"
@@ -93,7 +119,7 @@ def test_a_selected_token_follows_everywhere(open_page, settled):
     assert title(page) == "Overview" and selected(page) == 2
     page.go_back()
     settled(page)
-    assert selected(page) == last and prompt(page) == FIVE
+    assert selected(page) == 1 and prompt(page) == FIVE
 
 
 def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_page, settled):
@@ -157,26 +183,6 @@ def test_the_back_button_brings_back_the_text(open_page, settled, type_prompt):
     page.go_forward()
     settled(page)
     assert prompt(page) == "Second text"
-
-
-def test_chips_by_keyboard(open_page, settled):
-    page = open_page(text=FIVE, token=0)
-    chips(page).nth(0).focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    settled(page)
-    assert selected(page) == 2
-    page.keyboard.press("ArrowLeft")  # the focus is still there
-    page.keyboard.press("Enter")
-    settled(page)
-    assert selected(page) == 1
-
-
-def test_a_chip_says_what_it_is(open_page, mini):
-    page = open_page(text="a cat")
-    ids = mini.encode("a cat")
-    assert chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
 
 
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, settled):
@@ -248,13 +254,6 @@ def test_where_a_finger_types_enter_is_a_line_break(open_page, settled):
     assert address(page)["text"] == "one\ntwo"
 
 
-def test_a_shorter_text_moves_the_selected_token(open_page, type_prompt):
-    page = open_page(text=FIVE, token=4)
-    type_prompt(page, "one two")
-    assert selected(page) == chips(page).count() - 1
-    assert int(address(page)["token"]) == selected(page)
-
-
 def test_two_people_do_not_see_each_other(open_page, settled, type_prompt):
     first, second = open_page(text="one"), open_page(text="two")
     type_prompt(first, "three four")
@@ -264,103 +263,12 @@ def test_two_people_do_not_see_each_other(open_page, settled, type_prompt):
     assert address(first)["text"] == "three four" and address(second)["text"] == "two"
 
 
-def test_an_empty_prompt_is_a_sentence(open_page, type_prompt):
-    page = open_page()
-    type_prompt(page, "")
-    assert page.get_by_text("The prompt is empty.").is_visible()
-    assert chips(page).count() == 0
-    type_prompt(page, "back")
-    assert chips(page).count() > 0
-
-
-def test_a_long_prompt_is_kept_and_says_so(open_page, type_prompt):
-    page = open_page()
-    text = "word " * 300
-    type_prompt(page, text)
-    assert page.get_by_text("reads at most 256").is_visible()
-    assert chips(page).count() == 256 and prompt(page) == text
-    strip = page.get_by_test_id("chips").bounding_box()
-    assert strip["height"] < 200
-
-
-def test_the_special_token_is_text_until_it_is_switched_on(open_page, settled):
-    page = open_page(text="<|endoftext|>")
-    assert chips(page).count() > 1
-    page.get_by_text("Special tokens").click()
-    settled(page)
-    assert chips(page).count() == 1
-    assert address(page)["special"] == "on"
-
-
-def test_markup_in_a_prompt_is_text(open_page, type_prompt):
-    page = open_page()
-    type_prompt(page, "<img src=x onerror=alert(1)> <b>bold</b> **x** $y$")
-    assert page.locator("img[src=x]").count() == 0
-    assert "<img" in prompt(page)
-
-
-def test_pictures_are_saved_as_they_are_seen(open_page, tmp_path):
-    page = open_page("embeddings", text=FIVE)
-    plot = page.locator(".js-plotly-plot").first
-    plot.locator(".main-svg").first.wait_for()
-    box = plot.locator(".main-svg").first.bounding_box()
-    files = {}
-    for kind in ("svg", "png"):
-        with page.expect_download() as download:
-            page.get_by_test_id(f"save-{kind}").first.click()
-        files[kind] = tmp_path / download.value.suggested_filename
-        download.value.save_as(files[kind])
-        assert files[kind].name.startswith("gptviz-") and files[kind].suffix == f".{kind}"
-    svg = ET.parse(files["svg"]).getroot()
-    inside = svg.find("{http://www.w3.org/2000/svg}svg")  # below what the picture says about itself
-    assert int(inside.get("width")) == pytest.approx(box["width"], abs=1)
-    assert int(inside.get("height")) == pytest.approx(box["height"], abs=1)
-    texts = {"".join(node.itertext()) for node in svg.iter("{http://www.w3.org/2000/svg}text")}
-    assert any("position" in text for text in texts)  # the rows' names
-    assert "http" not in files["svg"].read_text().replace("http://www.w3.org/", "")
-    png = Image.open(files["png"])
-    assert png.size == (3 * int(svg.get("width")), 3 * int(svg.get("height")))
-    assert len(set(png.convert("RGB").resize((200, 100)).get_flattened_data())) > 20
-    # the SVG stands alone: a page that has nothing else shows the same picture
-    alone = page.context.new_page()
-    alone.goto(files["svg"].as_uri())
-    shown = Image.open(_shot(alone, tmp_path / "alone.png")).convert("RGB")
-    assert len(set(shown.resize((200, 100)).get_flattened_data())) > 20
-
-
-def _shot(page, path: Path) -> Path:
-    page.screenshot(path=path)
-    return path
-
-
-def test_the_figures_follow_the_browsers_theme(open_page):
-    for scheme, paper in (("light", "rgb(251, 250, 247)"), ("dark", "rgb(22, 21, 27)")):
-        page = open_page("embeddings", text=FIVE, color_scheme=scheme)
-        background = page.locator(".js-plotly-plot .main-svg").first.evaluate(
-            "(node) => getComputedStyle(node).backgroundColor"
-        )
-        assert background == paper
-        assert (
-            page.locator("[data-testid=stApp]").evaluate("(n) => getComputedStyle(n).backgroundColor")
-            == paper
-        )
-
-
 def test_nobody_is_asked_for_an_e_mail_address(tmp_path):
     """As a person starts it: a terminal, a new home, no flag; it must come up without a key pressed."""
     leader, follower = pty.openpty()
+    options = ("--server.port", "0", "--server.address", "127.0.0.1")
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "app.py",
-            "--server.port",
-            "0",
-            "--server.address",
-            "127.0.0.1",
-        ],
+        [sys.executable, "-m", "streamlit", "run", "app.py", *options],
         cwd=ROOT,
         env=os.environ | {"HOME": str(tmp_path), "BROWSER": "true", "DISPLAY": ":99"},
         stdin=follower,

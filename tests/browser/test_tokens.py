@@ -118,9 +118,3 @@ def test_special_tokens_from_a_link(open_page):
     page = open_page("tokens", text=text, special="on", token=2)
     assert cards(page) == expected_cards(MINI, text, special=True)
     assert "is a special token" in page.get_by_test_id("merge-says").inner_text()
-
-
-def test_in_dark_and_on_a_phone(open_page):
-    page = open_page("tokens", text=TEXT, viewport=(390, 844), color_scheme="dark")
-    assert cards(page) == expected_cards(MINI, TEXT)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

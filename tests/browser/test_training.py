@@ -47,9 +47,3 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     page.get_by_test_id("chips").wait_for()
     settled(page)
     assert "model=upload" in page.url and page.get_by_test_id("chip").count() == 16
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("training", viewport=(390, 844), color_scheme="dark")
-    page.get_by_role("button", name="An induction head is born").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

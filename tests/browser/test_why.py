@@ -71,9 +71,3 @@ def test_a_typed_target_and_its_total_effects(open_page, settled, mini):
     assert np.allclose(drawn[:, :8], -of_heads, atol=1e-4)
     assert np.allclose(values(page, "why_both", 0, "y"), -of_heads.ravel(), atol=1e-4)
     assert "mute=on" in page.url and not page.get_by_role("button", name="Stop").count()
-
-
-def test_a_phone_needs_no_scrolling_sideways(open_page):
-    page = open_page("why", viewport=(390, 844), color_scheme="dark", mute="on", text="Sam and the 🦜 sat")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert len(values(page, "why_both", 0, "y")) == 48

@@ -38,6 +38,11 @@ def test_paths_and_what_the_threshold_leaves(open_page, settled, mini):
     )
     fewer = values(page, "why_paths", 0, "customdata")
     assert np.isclose(fewer[:, 0].sum(), found.above(0.05)["logits"].sum(), atol=1e-3)
+    page.set_viewport_size({"width": 390, "height": 844})  # the picture scrolls, and the page does not
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    box = page.locator(".st-key-why_paths")
+    assert box.evaluate("e => e.scrollWidth") >= 600 > box.evaluate("e => e.clientWidth")
 
 
 def test_flow_and_agreement(open_page, settled, mini):
@@ -54,12 +59,3 @@ def test_flow_and_agreement(open_page, settled, mini):
     assert ranks.shape == (5, n) and np.allclose(ranks.sum(axis=1), n * (n + 1) / 2)
     assert np.allclose(np.diag(alike), 1) and np.allclose(alike, alike.T)
     assert np.isclose(alike[0, 4], np.corrcoef(ranks[0], ranks[4])[0, 1], atol=1e-6)
-
-
-def test_on_a_phone_the_pictures_scroll_and_the_page_does_not(open_page, settled):
-    page = open_page("why", viewport=(390, 844), color_scheme="dark", text=TEXT)
-    open_box(page, settled, "why_paths_box")
-    page.wait_for_selector(".st-key-why_paths .js-plotly-plot .main-svg")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    box = page.locator(".st-key-why_paths")
-    assert box.evaluate("e => e.scrollWidth") >= 600 > box.evaluate("e => e.clientWidth")
