@@ -25,6 +25,20 @@ def run_page(name: str, **query: object) -> AppTest:
     return at
 
 
+def open_all(at: AppTest) -> AppTest:
+    """Open everything that opens, and what opens inside; fails if the page raises."""
+    seen: set[str] = set()
+    while (
+        closed := {box.key for box in at.expander if box.key} - seen
+    ):  # one without a key runs its body anyway
+        for key in closed:
+            at.session_state[key] = True
+        seen |= closed
+        at.run()
+        assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
 def prompt_of(at: AppTest) -> str:
     """What stands in the prompt's box."""
     data = [json.loads(box.proto.json) for box in at.get("bidi_component") if box.key == "prompt"]

@@ -6,6 +6,7 @@ import torch
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell.navigation import PAGES
 from tests.checkpoints import makers
+from tests.pages.conftest import open_all
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,5 @@ def test_every_page_is_drawn_with_all_its_details(run_page, request, monkeypatch
     monkeypatch.setenv(ALLOW_PATHS, "1")
     at = run_page(name, **request.getfixturevalue(kind))
     assert "you see" not in at.sidebar.caption[0].value, "it was not this model that was shown"
-    for box in at.expander:
-        if box.key:  # those without one run their bodies anyway
-            at.session_state[box.key] = True
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
+    open_all(at)
     assert not at.error, [error.value for error in at.error]

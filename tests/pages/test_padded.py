@@ -12,6 +12,7 @@ from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import WITHOUT_TEXT, random_lm
+from tests.pages.conftest import open_all
 
 TEXT = "The cat sat on the mat"
 NAMELESS = 8192 + 5
@@ -53,11 +54,7 @@ def test_every_page_is_drawn(run_page, name):
     at = run_page(name, text=TEXT, token=2)
     if name not in WITHOUT_TEXT:
         assert given(at, "chips")["next"]["shown"] == f"<id {NAMELESS}>"
-    for box in at.expander:
-        if box.key:  # those without one run their bodies anyway
-            at.session_state[box.key] = True
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
+    open_all(at)
 
 
 def test_a_row_without_a_token_is_named_and_has_no_button(run_page):

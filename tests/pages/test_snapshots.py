@@ -26,7 +26,7 @@ import torch
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.navigation import PAGES
-from tests.pages.conftest import run_page
+from tests.pages.conftest import open_all, run_page
 
 FOLDER = Path(__file__).parent / "snapshots"
 WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
@@ -39,18 +39,6 @@ def nothing_is_measured(monkeypatch):
     """Nothing is measured in the background, but what ships with the bundled model is known."""
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
     heads.jobs.clear()
-
-
-def opened(name, **query):
-    """The page with everything open that opens."""
-    at, seen = run_page(name, **query), set()
-    while closed := {box.key for box in at.expander if box.key} - seen:
-        for key in closed:
-            at.session_state[key] = True
-        seen |= closed
-        at.run()
-        assert not at.exception, [error.message for error in at.exception]
-    return at
 
 
 # ---- what is written on a page ----
@@ -326,7 +314,7 @@ SLOW = {"patching", "circuit", "heads"}  # hundreds of passes, which are much sl
 
 @pytest.mark.parametrize("name", PAGES)
 def test_what_stands_on_the_page_and_its_programs(name, tmp_path):
-    plain, changed = opened(name), opened(name, edits=CHANGE)
+    plain, changed = open_all(run_page(name)), open_all(run_page(name, edits=CHANGE))
     ran: dict[str, dict] = {}
     for at in (plain, changed):
         assert {"In numbers", "In code"} <= {box.label.partition(":")[0] for box in at.expander}
