@@ -3,7 +3,6 @@
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import pytest
 
 from gptviz.analysis.anatomy import anatomy
 from gptviz.engine.config import GPTConfig
@@ -42,12 +41,23 @@ def address(page) -> dict[str, str]:
     return {key: value[0] for key, value in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_a_link_to_the_books_model_shows_the_books_sum(open_page, settled):
+def test_a_link_to_the_books_model_shows_its_sum_to_scale_and_every_tensor(open_page, settled):
     page = open_page("anatomy", **BOOK)
     headline(page, 163_009_536)
     last = page.get_by_test_id("anatomy-sum").locator("tr.total")
     assert "39,383,808 + 85,026,816 + 1,536 + 38,597,376" in last.inner_text()
     assert "163,009,536" in last.inner_text()
+    is_to_scale(page)
+    for name, sentence in (
+        (
+            "trf_blocks.3.att.W_query.weight",
+            "trf_blocks.3.att.W_query.weight is 768 × 768:589,824 parameters, 0.36 % of the model",
+        ),
+        ("tok_emb.weight", "tok_emb.weight is 50,257 × 768:38,597,376 parameters, 23.7 % of the model"),
+    ):
+        box = next(b for b in lay_out(anatomy(CONFIG)).boxes if b.tensors[0].name == name)
+        said = hover(page, "anatomy_model", box.x + box.width * 0.6, box.y + box.height / 2)
+        assert said == sentence
     page.get_by_text("tie_embeddings", exact=True).click()
     settled(page)
     headline(page, 124_412_160)
@@ -80,9 +90,7 @@ def test_the_form_the_back_button_and_the_way_back_to_the_model(open_page, settl
     settled(page)
     headline(page, own)
 
-
-def test_an_impossible_config_keeps_what_was_typed(open_page, settled):
-    page = open_page("anatomy")
+    # an impossible config keeps what was typed
     type_number(page, settled, "emb_dim", 250)
     page.get_by_text("emb_dim 250 cannot be divided among 8 heads").wait_for()
     assert page.get_by_role("spinbutton", name="emb_dim").input_value() == "250"
@@ -91,33 +99,17 @@ def test_an_impossible_config_keeps_what_was_typed(open_page, settled):
     assert page.get_by_text("cannot be divided").count() == 0
 
 
-@pytest.mark.parametrize("viewport", [(1280, 800), (390, 844)])
-def test_what_is_on_the_screen_is_to_scale(open_page, viewport):
-    page = open_page("anatomy", viewport=viewport, **BOOK)
+def is_to_scale(page):
+    """Every tensor's bar is as wide and as high, but for a factor, as its box."""
     boxes = lay_out(anatomy(CONFIG)).boxes
     assert np.allclose(values(page, "anatomy_model", 0, "width"), [box.width for box in boxes])
-    drawn = np.array(page.evaluate(DRAWN, ["anatomy_model", 0]))
     # Plotly rounds edges to half a pixel: look at what is large enough for that not to matter
     large = [i for i, box in enumerate(boxes) if len(box.tensors) == 1]
-    ratio = drawn[large] / np.array([[boxes[i].width, boxes[i].height] for i in large])
-    assert 0.85 < ratio.mean() <= 1.001
-    assert (
-        np.abs(
-            drawn[large] - ratio[0, 0] * np.array([[boxes[i].width, boxes[i].height] for i in large])
-        ).max()
-        <= 1
-    )
+    drawn = np.array(page.evaluate(DRAWN, ["anatomy_model", 0]))[large]
+    sizes = np.array([[boxes[i].width, boxes[i].height] for i in large])
+    assert 0.85 < (drawn / sizes).mean() <= 1.001
+    assert np.abs(drawn - drawn[0, 0] / sizes[0, 0] * sizes).max() <= 1
 
 
-def test_every_tensor_says_what_it_is(open_page):
-    page = open_page("anatomy", **BOOK)
-    for name, sentence in (
-        (
-            "trf_blocks.3.att.W_query.weight",
-            "trf_blocks.3.att.W_query.weight is 768 × 768:589,824 parameters, 0.36 % of the model",
-        ),
-        ("tok_emb.weight", "tok_emb.weight is 50,257 × 768:38,597,376 parameters, 23.7 % of the model"),
-    ):
-        box = next(b for b in lay_out(anatomy(CONFIG)).boxes if b.tensors[0].name == name)
-        said = hover(page, "anatomy_model", box.x + box.width * 0.6, box.y + box.height / 2)
-        assert said == sentence
+def test_on_a_phone_it_is_to_scale_too(open_page):
+    is_to_scale(open_page("anatomy", viewport=(390, 844), **BOOK))

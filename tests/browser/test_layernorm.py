@@ -19,23 +19,15 @@ def grid(norms, column):
     return np.stack([norms[norms["norm"] == name][column].to_numpy() for name in names])
 
 
-def test_the_values_behind_the_pictures_are_the_traces(open_page, settled, norms):
+def test_the_pictures_are_the_traces_and_clicks_choose_norm_token_and_dimension(
+    open_page, settled, mini, norms
+):
     page = open_page("layernorm", text=TEXT, token=3)
-    assert np.allclose(10 ** values(page, "layernorm_grids", 0, "z"), grid(norms, "variance"), rtol=1e-4)
-    assert np.allclose(
-        10 ** values(page, "layernorm_grids", 1, "z"), grid(norms, "variance_after"), rtol=1e-4
-    )
+    before, after = (10 ** values(page, "layernorm_grids", side, "z") for side in (0, 1))
+    assert np.allclose(before, grid(norms, "variance"), rtol=1e-4)
+    assert np.allclose(after, grid(norms, "variance_after"), rtol=1e-4)
     assert np.allclose(values(page, "layernorm_depth", 0, "y"), grid(norms, "variance")[:, 3], rtol=1e-5)
-    page.get_by_role("radio", name="mean").click()
-    settled(page)
-    page.locator(".st-key-layernorm_depth .ytitle").get_by_text("mean").wait_for()
-    assert np.allclose(values(page, "layernorm_grids", 0, "z"), grid(norms, "mean"), atol=1e-6)
-    assert np.allclose(values(page, "layernorm_grids", 1, "z"), grid(norms, "mean_after"), atol=1e-6)
-    assert "ln_quantity=mean" in page.url
 
-
-def test_a_click_on_a_cell_chooses_norm_and_token(open_page, settled, mini):
-    page = open_page("layernorm", text=TEXT)
     sentence = hover(page, "layernorm_grids", 1, 7, "xaxis2", "yaxis2")
     token = show_token(mini.trace(TEXT, keep=[]).tokens[1].raw)
     assert sentence.startswith(f"block 3 · norm2 at `{token}` (position 1):")
@@ -48,12 +40,17 @@ def test_a_click_on_a_cell_chooses_norm_and_token(open_page, settled, mini):
     settled(page)
     page.get_by_role("heading", name="Inside block 3 · norm2").wait_for()
 
-
-def test_a_click_on_a_weight_chooses_its_dimension(open_page, settled, mini):
-    page = open_page("layernorm", text=TEXT, token=3, ln_norm="final")
-    scale = mini.model.final_norm.scale.detach().numpy()
+    scale = mini.model.trf_blocks[3].norm2.scale.detach().numpy()
     assert np.allclose(values(page, "layernorm_weights", 0, "y"), scale)
     click(page, "layernorm_weights", 40, float(scale[40]) / 2)
     settled(page)
     page.get_by_text("Dimension 40, step by step").wait_for()
     assert "ln_dim=40" in page.url
+
+    page.get_by_role("radio", name="mean").click()
+    settled(page)
+    page.locator(".st-key-layernorm_depth .ytitle").get_by_text("mean").wait_for()
+    before, after = (values(page, "layernorm_grids", side, "z") for side in (0, 1))
+    assert np.allclose(before, grid(norms, "mean"), atol=1e-6)
+    assert np.allclose(after, grid(norms, "mean_after"), atol=1e-6)
+    assert "ln_quantity=mean" in page.url
