@@ -14,33 +14,16 @@ from gptviz.training.corpus import split_books
 from tests.training.conftest import HELD_OUT
 
 SIZES = ["--emb-dim", "32", "--n-heads", "2", "--n-layers", "2", "--context-length", "256"]
-CHOICES = [
-    "--batch-size",
-    "4",
-    "--stride",
-    "64",
-    "--warmup",
-    "4",
-    "--hidden-lr",
-    "0.03",
-    "--validate-every",
-    "10",
-]
+CHOICES = ["--batch-size", "4", "--stride", "64", "--warmup", "4", "--hidden-lr", "0.03"]
+CHOICES += ["--validate-every", "10"]
 
 
 @pytest.fixture(scope="module")
 def made(corpus, tmp_path_factory):
     """A folder in which all five commands have been run, the training in two parts."""
     folder = tmp_path_factory.mktemp("made")
-    train = [
-        "model",
-        *corpus.options(),
-        "--tokenizer",
-        str(folder / "tokenizer"),
-        "--work",
-        str(folder / "work"),
-    ]
-    train += [*SIZES, *CHOICES, "--steps", "80"]
+    places = ["--tokenizer", str(folder / "tokenizer"), "--work", str(folder / "work")]
+    train = ["model", *corpus.options(), *places, *SIZES, *CHOICES, "--steps", "80"]
     main(["tokenizer", *corpus.options(), "--vocab-size", "350", "--out", str(folder / "tokenizer")])
     main([*train, "--stop-at", "10"])
     main(train)
@@ -123,14 +106,8 @@ def test_the_card_says_what_was_measured(corpus, made, evaluation):
         assert f"{together['nats_per_token'][name]:.3f} / {together['bits_per_byte'][name]:.3f}" in card
     induction = max(evaluation["heads"], key=lambda head: head["induction"])
     assert f"{induction['induction']:.3f} (block {induction['block']}, head {induction['head']})" in card
-    for words in (
-        "a kitchen table",
-        "80 steps of 4 windows",
-        "--hidden-lr 0.03",
-        "--steps 80",
-        "MIT licence",
-    ):
-        assert words in card
+    words = ("a kitchen table", "80 steps of 4 windows", "--hidden-lr 0.03", "--steps 80", "MIT licence")
+    assert all(word in card for word in words)
     assert "--seed" not in card  # a default
     assert evaluation["weights"]["sha256"][:16] in card
     assert "A quick look" not in card
@@ -142,15 +119,7 @@ def test_the_cards_commands_are_commands(made):
 
     text = (made / "MODEL_CARD.md").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m gptviz.training")]
-    assert [line[0] for line in lines] == [
-        "evaluate",
-        "tokenizer",
-        "model",
-        "export",
-        "evaluate",
-        "card",
-        "heads",
-    ]
+    assert " ".join(line[0] for line in lines) == "evaluate tokenizer model export evaluate card heads"
     parsed = [parser().parse_args(line) for line in lines]
     assert (parsed[2].steps, parsed[2].emb_dim, parsed[2].hidden_lr, parsed[2].stride) == (80, 32, 0.03, 64)
 

@@ -22,18 +22,8 @@ def session(monkeypatch):
 
 
 PIECES = st.text("zq.=@+-, *0123456789abzeroemnfhids_/\\'\"<>\x00é漢", max_size=25)
-NEAR = st.sampled_from(
-    [
-        "z.0.1=zero",
-        "z.9.0=zero",
-        "z.0.9=zero",
-        "z.0@4=zero",
-        "z.0@99=mean",
-        "z=zero",
-        "attn.0=uniform",
-        "mlp_out.1=mean",
-    ]
-)
+EDITS = "z.0.1=zero z.9.0=zero z.0.9=zero z.0@4=zero z.0@99=mean z=zero attn.0=uniform mlp_out.1=mean"
+NEAR = st.sampled_from(EDITS.split())
 
 
 @given(parts=st.lists(PIECES | NEAR, max_size=6))
