@@ -15,7 +15,7 @@ import torch
 from gptviz import SITES, Edit, LanguageModel, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import TESTABLE
@@ -30,6 +30,8 @@ from gptviz.ui import runs
 from gptviz.ui.measuring import known_trial
 from gptviz.ui.runs import per_run
 
+# what tables call a role where the screen has a plainer word
+CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
 WHOLE_MEGABYTES = 64  # attention weights of all blocks that are kept as they are: to 250 tokens of GPT-2
 
 

@@ -56,7 +56,7 @@ with doing:
 general = wait_for(
     "heads_general",
     partial(measuring.general_job, plain),
-    "In general, every head is read on other texts. Until then you see this text's",
+    "What every head does in general, texts read",
     "The general scores were stopped: what you see is of this text alone.",
 )
 here = Both(heads.measured(scene.run), heads.measured(plain) if scene.run.edits else None)
@@ -230,7 +230,7 @@ with right:
         claims_something = head in same_role and not ROLES[role].quiet
         if claims_something and len(same_role) > 1 and same_role not in alike.values():
             alike[where] = same_role
-            usually = "" if where == "here" else ", in general"
+            usually = "" if where == "here" else " (by their labels in general)"
             these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
             action = Action(
                 f"Switch off {these}",
@@ -303,7 +303,7 @@ sheet.numbers_of(
     lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
     "A row for each head, on this text: its label and the share of it, what the same queries leave on the "
     "first token (rest), the share of what is left, which gave the label, how many tokens it looks at, how "
-    "much it writes, and the share of every role (empty where the text cannot show it).",
+    f"much it writes, and the share of every role (empty where the text cannot show it). {heads.CALLED}.",
     what="every head on this text",
     missing="–",
 )

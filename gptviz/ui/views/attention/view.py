@@ -164,7 +164,7 @@ def _details(scene: Scene, chosen: Choice, drawn: torch.Tensor, which: str) -> N
     in_numbers(
         lambda: _role_table(scene),
         "heads",
-        words.ROLES_NUMBERS + ("" if scene.other is None else f" {change_words.MOVED}"),
+        f"{words.ROLES_NUMBERS} {heads.CALLED}." + ("" if scene.other is None else f" {change_words.MOVED}"),
         "what each head does",
     )
     in_code(
