@@ -9,10 +9,10 @@ import pytest
 
 from gptviz.analysis.anatomy import anatomy
 from gptviz.training.live import LiveConfig, task_for, train
+from gptviz.training.live.one import train_one
+from gptviz.training.live.presets import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.ui.training import Queue, mine
-from gptviz.ui.views.training.presets import PRESETS, named
-from gptviz.ui.views.training.snippet import train_one
 from tests.pages.conftest import run_page
 from tests.specs import charts
 from tests.training.live.conftest import one_thread  # noqa: F401

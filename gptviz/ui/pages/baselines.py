@@ -142,8 +142,7 @@ def tables() -> None:
             fig = pair_table(chances[square], times, [names[i] for i in often], scene.mode)
             alt = f"{title}: the probability of each character after each other"
             scene.chart(fig, key=f"baselines_{name}", which=which, alt=alt)
-    said = "A row is the character that stands there, a column the next; the strongest purple is 0.5 and "
-    "more."
+    said = "A row is the character that stands there, a column the next; the strongest purple is 0.5 or more."
     if len(often) < len(names):
         said += f" The {len(often)} most frequent of {len(names)} are shown; *In numbers* has all."
     st.caption(said)
@@ -303,9 +302,11 @@ def steps_of_mlp() -> pd.DataFrame:
     return pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
 
 
-caption = "How often each pair was counted, its share of all that came after the first character, and what "
-"the "
-in_numbers(pairs, "baselines_pairs", f"{caption}network gives it at the step that is shown.", "every pair")
+caption = (
+    "How often each pair was counted, its share of all that came after the first character, and what the "
+    "network gives it at the step that is shown."
+)
+in_numbers(pairs, "baselines_pairs", caption, "every pair")
 caption = "The network's loss before the first step and after each, in nats per character."
 in_numbers(steps_of_network, "baselines_losses", caption, "the network's loss")
 in_numbers(steps_of_mlp, "baselines_mlp", "In bits per byte, at each of these steps.", "the MLP's loss")

@@ -1,8 +1,10 @@
-"""Trainings that are worth a look: one run, or two that differ in one thing."""
+"""Trainings that are worth a look: one run, or two that differ in one thing; and what a run is called."""
 
 from dataclasses import dataclass
 
-from gptviz.training.live import LiveConfig
+from gptviz.training.live.config import LiveConfig
+
+USUAL = LiveConfig()
 
 
 @dataclass(frozen=True)
@@ -13,8 +15,6 @@ class Preset:
     runs: tuple[LiveConfig, ...]
     watch: str
 
-
-USUAL = LiveConfig()
 
 PRESETS = {
     "birth": Preset(
@@ -54,37 +54,28 @@ PRESETS = {
     ),
 }
 
+_SAID = {
+    "task": "{}", "n_layers": "{} blocks", "n_heads": "{} heads", "emb_dim": "{} wide",
+    "context_length": "context {}", "layer_norm": "no LayerNorm", "shortcut": "no shortcuts",
+    "positions": "no positions", "feed_forward": "no feed-forward", "learning_rate": "rate {:g}",
+    "seed": "seed {}",
+}  # fmt: skip
+_TASKS = {"chapter": "Alice", "own": "own text"}
+
 
 def watch(*runs: LiveConfig) -> str | None:
-    """What to look for in these runs, where they are a preset's."""
+    """Return what to look for in these runs, where they are a preset's."""
     return next((preset.watch for preset in PRESETS.values() if preset.runs == runs), None)
 
 
 def named(config: LiveConfig) -> str:
-    """What a run is called: its task, and in what it differs from the usual one."""
+    """Return what a run is called: its task, and in what it differs from the usual one."""
     parts = []
-    if config.task != USUAL.task:
-        parts.append({"chapter": "Alice", "own": "own text"}[config.task])
-    if config.n_layers != USUAL.n_layers:
-        parts.append("1 block" if config.n_layers == 1 else f"{config.n_layers} blocks")
-    if config.n_heads != USUAL.n_heads:
-        parts.append("1 head" if config.n_heads == 1 else f"{config.n_heads} heads")
-    if config.emb_dim != USUAL.emb_dim:
-        parts.append(f"{config.emb_dim} wide")
-    if config.context_length != USUAL.context_length:
-        parts.append(f"context {config.context_length}")
-    for switch, word in (
-        ("layer_norm", "LayerNorm"),
-        ("shortcut", "shortcuts"),
-        ("positions", "positions"),
-        ("feed_forward", "feed-forward"),
-    ):
-        if not getattr(config, switch):
-            parts.append(f"no {word}")
-    if config.learning_rate != USUAL.learning_rate:
-        parts.append(f"rate {config.learning_rate:g}")
-    if config.seed != USUAL.seed:
-        parts.append(f"seed {config.seed}")
+    for name, said in _SAID.items():
+        value = getattr(config, name)
+        if value != getattr(USUAL, name):
+            part = said.format(_TASKS.get(value, value))
+            parts.append(part.removesuffix("s") if value == 1 and said.endswith("s") else part)
     if config.muted:
         parts.append("off: " + ", ".join(f"{block}.{head}" for block, head in config.muted))
     return ", ".join(parts) or "2 blocks, 4 heads"

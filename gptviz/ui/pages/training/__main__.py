@@ -1,0 +1,306 @@
+"""Train one now: a small GPT learns while one watches; its story, its curves and heads, snapshots, forks."""
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.anatomy import anatomy, tensor_table
+from gptviz.figures.training import Level, training_curves
+from gptviz.training.live import LiveRun, task_for, train
+from gptviz.training.live.one import train_one
+from gptviz.training.live.presets import USUAL, named, watch
+from gptviz.training.live.seen import Seen, look
+from gptviz.training.loop import TrainingRun
+from gptviz.ui import sheet
+from gptviz.ui.pages.training import choice, snapshot, story
+from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.training import Training, at_once, find_training, my_trainings, remove_training
+from gptviz.ui.views.placed import moved, placed
+
+EVERY_SECONDS = 1.5  # between two looks at a run that trains
+SLIDER, NEWEST = "training_slider", "newest"
+
+scene = frame("Train one now", choice.PARAMS)
+
+
+def name_of(training: Training) -> str:
+    return f"{training.label}: {named(training.config)}"
+
+
+def seen_of(training: Training) -> Seen:
+    return look(training.run, name_of(training))
+
+
+# ---- which run, and what can be done with it ----
+
+
+def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
+    """The run that is looked at, and the one beside it: of this visitor's, and not the same."""
+    names = {training.number: name_of(training) for training in mine}
+    RUN.within(list(names))
+    if RUN.value is None:
+        RUN.set(mine[-1].number)
+    BESIDE.within([number for number in names if number != RUN.value])
+    usual = {"format_func": names.__getitem__, "width": 210, "label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"):
+        with st.popover("New run", icon=":material/add:", width="content"):
+            choice.presets(primary=False)
+            choice.form()
+        number = RUN.widget(st.selectbox, "Run", options=list(names), **usual)
+        others = [other for other in names if other != number]
+        if others:
+            more = {"options": others, "index": None, "placeholder": "beside it: none"}
+            BESIDE.widget(st.selectbox, "Beside it", **usual, **more)
+        training = (find_training(number) if number else None) or mine[-1]
+        controls(training)
+    other = find_training(BESIDE.value) if BESIDE.value and BESIDE.value != number else None
+    return training, other
+
+
+def controls(training: Training) -> None:
+    """Pause, go on, stop, remove."""
+    buttons = [("Remove", "delete", "remove")]
+    if training.active:
+        buttons = [("Pause", "pause", "pause"), ("Stop", "stop", "stop"), *buttons]
+    elif training.state in ("paused", "stopped", "killed"):
+        buttons = [("Go on", "play_arrow", "resume"), *buttons]
+    for label, icon, what in buttons:
+        st.button(
+            label,
+            key=f"training_{label.lower().replace(' ', '_')}",
+            icon=f":material/{icon}:",
+            on_click=do,
+            args=(training.number, what),
+            disabled=what == "pause" and training.state == "starting",
+        )
+
+
+def do(number: str, what: str) -> None:
+    """Callback: one of the buttons."""
+    training = find_training(number)
+    choice.say(None)
+    if what == "remove":
+        remove_training(number)
+        choice.look_at(None)
+    elif training is not None:
+        try:
+            {"pause": training.pause, "stop": training.stop, "resume": training.resume}[what]()
+        except ValueError as error:
+            choice.say(str(error))
+
+
+# ---- its story ----
+
+
+def told(training: Training, seen: Seen, beside: Seen | None) -> None:
+    task, origin = training.run.task, training.run.origin
+    if origin is not None:
+        st.markdown(story.forked(origin.step, origin.muted))
+    said = (
+        story.characters(seen, task) if task.floor is None else story.repeats(seen, task, not training.active)
+    )
+    if beside is not None and beside.measures:
+        said += story.beside(beside)
+    prose(said, "induction head", "head", "block", "token")
+    if task.floor is not None:
+        tests(training, seen)
+    what = watch(*(run.config for run in (seen, beside) if run is not None))
+    if what is not None:
+        st.caption(f"What to watch: {what}")
+    if training.run.thinned:
+        st.caption(f"{training.run.thinned}.")
+
+
+def tests(training: Training, seen: Seen) -> None:
+    """What came of the forks with a head off before the birth; a button for the head that the story names."""
+    tried = []
+    for fork in my_trainings():
+        on, origin = find_training(fork.parent) if fork.parent else None, fork.run.origin
+        if on is None or origin is None or training not in (on, fork):
+            continue
+        whole, off = seen if training is on else seen_of(on), seen if training is fork else seen_of(fork)
+        born = whole.birth
+        if born is None or len(origin.muted) != 1 or origin.step > whole.measures[born.before].step:
+            continue
+        tried += list(origin.muted) if training is on else []
+        st.markdown(story.tested(origin.muted[0], origin.step, off, whole, born, over=not fork.active))
+    born = seen.birth
+    if born is None or born.previous is None:
+        return
+    head = (born.previous.block, born.previous.head)
+    step = max((kept for kept in seen.kept if kept <= seen.measures[born.before].step), default=None)
+    if step is not None and head not in tried:
+        st.button(
+            f"Is head {head[0]}.{head[1]} needed? Train again from step {step:,} with it off",
+            key="training_test",
+            icon=":material/fork_right:",
+            on_click=snapshot.fork_it,
+            args=(training.number, step, (head,), training.config.steps),
+        )
+
+
+# ---- its curves, and the way through its snapshots ----
+
+
+def levels(run: LiveRun) -> list[Level]:
+    """The losses that mean something for the run's task."""
+    floor = [] if run.task.floor is None else [Level("what cannot be foreseen", run.task.floor)]
+    return [Level("a blind guess, ln V", run.task.ln_v), Level("bigram", run.task.bigram), *floor]
+
+
+def pick_step() -> None:
+    """Callback: a click on a point of a curve chooses its step."""
+    points = st.session_state["training_curves"].selection.points
+    if points:
+        STEP.set(int(points[0]["x"]))
+
+
+def curves(training: Training, seen: Seen, beside: Seen | None, step: int) -> None:
+    runs = [seen.curves] + ([beside.curves] if beside is not None and beside.measures else [])
+    steps = max(one.status.steps for one in (seen, beside) if one is not None)
+    scene.chart(
+        training_curves(runs, levels(training.run), step, steps, scene.mode),
+        key="training_curves",
+        which=(training.label.replace(" ", ""), f"step{step}"),
+        alt="Loss and head scores, step by step: " + " and ".join(run.name for run in runs),
+        on_select=pick_step,
+    )
+
+
+def slider(seen: Seen, step: int) -> None:
+    """Through the snapshots. Its last place is the newest, whichever that is: there it is at first."""
+    if len(seen.kept) < 2:
+        return
+    place = NEWEST if STEP.value is None else step
+    key = placed(SLIDER, place)
+    st.select_slider(
+        f"Snapshot of step {step:,}",
+        options=[*seen.kept, NEWEST],
+        value=place,
+        key=key,
+        on_change=moved,
+        args=(SLIDER, key, lambda step: STEP.set(None if step == NEWEST else int(step))),
+    )
+
+
+# ---- the page ----
+
+
+def nothing_yet() -> None:
+    """What can be trained, and what it is about."""
+    prose(
+        "A small GPT, the book's own `GPTModel`, learns while you watch: its loss, what each of its heads "
+        "looks at, and what it writes. Begin with random tokens in which a passage repeats. Nobody can "
+        "foresee a random token; but once it is there, what comes after it the second time is what came "
+        "after it the first time. An **induction head** looks there.",
+        "token",
+        "head",
+        "induction head",
+    )
+    choice.presets(primary=True)
+    choice.said()
+    st.markdown("One of the texts that it will be watched on: 16 random tokens, again and again.")
+    st.html(snapshot.repeated(task_for(USUAL).probes[1]))
+    with st.expander("Choose everything yourself", icon=":material/tune:"):
+        choice.form()
+    details(None, None)
+
+
+def watching(mine: tuple[Training, ...]) -> None:
+    """A run, and perhaps one beside it."""
+    training, other = chosen(mine)
+    choice.said()
+    seen, beside = seen_of(training), None if other is None else seen_of(other)
+    st.caption(story.progress(seen.status, training.state, training.place, at_once()))
+    if training.said:
+        st.error(f"{training.said}.")
+    if seen.measures:
+        told(training, seen, beside)
+        drawn(training, seen, other, beside)
+    details(training, seen)
+
+
+def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen | None) -> None:
+    run, step = training.run, seen.nearest(STEP.value)
+    near = None if step is None or beside is None else beside.nearest(step)
+    left, right = st.columns([11, 9], gap="medium")
+    with left:
+        curves(training, seen, beside, seen.measures[-1].step if step is None else step)
+        if step is not None:
+            slider(seen, step)
+    if step is None:
+        return
+    with right:
+        place = snapshot.probe_input(run.task.probes)
+        snapshot.grid(scene, run, seen, step, place, 0)
+        if other is not None and beside is not None and near is not None:
+            st.markdown(f"**{beside.name}**, step {near:,}")
+            place = min(place, len(other.run.task.probes) - 1)
+            snapshot.grid(scene, other.run, beside, near, place, 1)
+    snapshot.large_head(scene, run, seen, step)
+    st.subheader("What it writes", anchor=False)
+    snapshot.sample(run, seen, step)
+    if (
+        other is not None
+        and beside is not None
+        and near is not None
+        and beside.config.task == seen.config.task
+    ):
+        snapshot.sample(other.run, beside, near)
+    left, right = st.columns(2, gap="large")
+    with left:
+        snapshot.fork(training, seen, step)
+    with right:
+        snapshot.take(training, step)
+
+
+def details(training: Training | None, seen: Seen | None) -> None:
+    config = USUAL if training is None else training.config
+    size = choice.vocabulary(config, "") if training is None else training.run.task.vocab_size
+    if training is not None and seen is not None and seen.measures:
+        in_numbers(
+            seen.table,
+            "training_curve",
+            "The mean training loss since the row before and the validation loss, in nats per token, the "
+            "heads with the highest scores (block.head), and what the model then wrote.",
+            "the curves",
+        )
+        caption = "Every head's two scores at every point: the mean attention to where such a head looks."
+        in_numbers(seen.heads, "training_heads", caption, "every head")
+        in_numbers(
+            pd.DataFrame(
+                [{"loss of": level.name, "nats a token": level.nats} for level in levels(training.run)]
+            ),
+            "training_levels",
+            "In nats per token: who guesses evenly; who knows only the token before; and, where it is "
+            "known, what is left for one who knows how the texts are made.",
+            "the dashed lines",
+        )
+    in_numbers(
+        lambda: tensor_table(anatomy(config.gpt_config(size))),
+        "training_tensors",
+        "What will be trained: every tensor of the model, with its shape.",
+        "the model",
+    )
+    changed = {name: value for name, value in config.to_dict().items() if value != USUAL.to_dict()[name]}
+    text = None if training is None else training.run.text
+    given = () if text is None and not changed else (changed,) if text is None else (changed, text)
+    sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, train], train_one, *given)
+
+
+mine = my_trainings()
+if not mine:
+    nothing_yet()
+else:
+    polling = any(training.active for training in mine)
+
+    @st.fragment(run_every=EVERY_SECONDS if polling else None)
+    def again() -> None:
+        now = my_trainings()
+        if not now or any(training.active for training in now) != polling:
+            st.rerun()  # to look again by itself, or to leave that be
+        watching(now)
+
+    again()

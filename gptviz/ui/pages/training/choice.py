@@ -1,0 +1,157 @@
+"""What is trained: the presets, and a form for everything; what is looked at stands in the address."""
+
+from typing import Any
+
+import streamlit as st
+
+from gptviz.analysis.tokens import chapter
+from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.live.presets import PRESETS, USUAL
+from gptviz.training.live.tasks import SYMBOLS
+from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.training import Training, my_trainings, start_training
+from gptviz.ui.words import counted
+
+RUN: Param[str | None] = Param("training_run", str, None, if_there)
+BESIDE: Param[str | None] = Param("training_beside", str, None, if_there)
+STEP: Param[int | None] = Param("training_step", int, None)
+PROBE = Param("training_probe", int, 1, if_there)
+HEAD: Param[str | None] = Param("training_head", str, None, if_there)
+QUERY: Param[int | None] = Param("training_query", int, None)
+TASK = Param("tr_task", str, USUAL.task, if_there)
+TASK_NAMES = {"repeats": "repeated random tokens", "chapter": "a chapter of Alice", "own": "your own text"}
+
+# name in LiveConfig -> label, what can be chosen (or how far a step of the number goes), help
+FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
+    "n_layers": ("Blocks", (1, 2, 3, 4), "How many blocks, one after the other."),
+    "n_heads": ("Heads", (1, 2, 4, 8), "How many heads in each block; they divide the width among them."),
+    "emb_dim": ("Width", (16, 32, 64, 128), "How many numbers stand for a token."),
+    "context_length": ("Context", (16, 32, 64, 128), "How many tokens it reads at once."),
+    "batch_size": ("Batch", (8, 16, 32, 64), "How many windows of text at each step."),
+    "learning_rate": (
+        "Learning rate",
+        (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0),
+        "How far each step goes. 0.003 is usual for a model of this size.",
+    ),
+    "steps": ("Steps", 100, "How often all numbers of the model are changed."),
+    "seed": ("Seed", 1, "The same seed gives the same first weights, the same batches, and the same curve."),
+}
+SWITCHED = ("LayerNorm", "Shortcuts", "Positions", "Feed-forward")
+NUMBERS: dict[str, Param[Any]] = {
+    name: Param(
+        f"tr_{name}",
+        type(getattr(USUAL, name)),
+        getattr(USUAL, name),
+        between if isinstance(values, int) else if_there,
+    )
+    for name, (_, values, _) in FIELDS.items()
+}
+SWITCH = {name: Param(f"tr_{name}", bool, True) for name in SWITCHES}
+PARAMS: tuple[Param[Any], ...] = (
+    RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, *NUMBERS.values(), *SWITCH.values(),
+)  # fmt: skip
+
+_SAID = "training_said"  # in the session: why nothing was started
+ALIVE = ("waiting", "starting", "training", "paused", "done")
+
+
+def presets(primary: bool) -> None:
+    """A button each; the first is the story that a class must see."""
+    with st.container(horizontal=True, gap="small", key="training_presets"):
+        for name, preset in PRESETS.items():
+            st.button(
+                preset.label,
+                key=f"training_preset_{name}",
+                type="primary" if primary and name == "birth" else "secondary",
+                help=preset.watch,
+                on_click=start,
+                args=(preset.runs,),
+            )
+
+
+def form() -> None:
+    """Everything by hand, with the parameters that the model will have."""
+    TASK.within(tuple(TASKS))
+    names = TASK_NAMES.__getitem__
+    task = TASK.widget(
+        st.segmented_control, "It learns", options=list(TASKS), format_func=names, required=True
+    )
+    prose(f"{TASKS[task].capitalize()}.")
+    if task == "own":
+        prompt.box()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_sizes"):
+        for name, (label, values, help) in FIELDS.items():
+            if isinstance(values, int):
+                least, most = (int(limit) for limit in LIMITS[name])
+                NUMBERS[name].within((least, most))
+                given = {"min_value": least, "max_value": most, "step": values, "width": 150}
+                NUMBERS[name].widget(st.number_input, label, help=help, **given)
+            else:
+                NUMBERS[name].within(values)
+                NUMBERS[name].widget(st.selectbox, label, options=values, width=130, help=help)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"):
+        for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
+            switch.widget(st.toggle, label)
+    chosen = LiveConfig(task=task, **{name: p.value for name, p in (NUMBERS | SWITCH).items()})
+    text = state.current().text if task == "own" else None
+    size = vocabulary(chosen, text or "")
+    tokens = chosen.steps * chosen.batch_size * chosen.context_length
+    prose(
+        f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
+        f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
+        f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens.",
+        "parameter",
+        "block",
+        "head",
+    )
+    key, icon = "training_start", ":material/play_arrow:"
+    st.button("Train it", key=key, type="primary", icon=icon, on_click=start, args=((chosen,), text))
+
+
+def vocabulary(config: LiveConfig, text: str) -> int:
+    """Return how many tokens a task has, without making its batches."""
+    return max(1, len(set({"repeats": SYMBOLS, "chapter": chapter(), "own": text}[config.task])))
+
+
+def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
+    """Callback: start these, or find them among the visitor's runs; look at the first, beside the second.
+
+    A run with the same choices is the same run to the bit: it is shown again instead.
+    """
+    say(None)
+    found: list[Training] = []
+    for config in configs:
+        same = [
+            training
+            for training in my_trainings()
+            if training.config == config and config.task != "own" and training.state in ALIVE
+            if training.run.origin is None
+        ]
+        try:
+            found.append(same[-1] if same else start_training(config, text))
+        except ValueError as error:
+            say(str(error))
+            break
+    if found:
+        look_at(found[0].number, found[1].number if len(found) > 1 else None)
+
+
+def look_at(number: str | None, beside: str | None = None) -> None:
+    """Callback: a run, and one beside it, at their newest snapshots."""
+    RUN.set(number)
+    BESIDE.set(beside)
+    STEP.set(None)
+
+
+def say(sentence: str | None) -> None:
+    """Say this above everything at the next run, and until something is started."""
+    st.session_state[_SAID] = sentence
+
+
+def said() -> None:
+    """Draw why nothing was started, where that was so."""
+    sentence = st.session_state.get(_SAID)
+    if sentence is not None:
+        st.warning(f"{sentence[:1].upper()}{sentence[1:]}.")

@@ -1,0 +1,252 @@
+"""A snapshot: what its heads look at and what it writes; fork it, open it elsewhere, take it home."""
+
+import html
+from functools import partial
+
+import streamlit as st
+
+from gptviz.digits import fixed
+from gptviz.figures.head_grid import thumbnails
+from gptviz.tokenizer import show_token
+from gptviz.training.live import LIMITS, LiveRun, Probe, archive, model_files
+from gptviz.training.live.seen import Seen
+from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.components.matrix import attention_panel, matrix
+from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
+from gptviz.ui.shell import state
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.scene import Frame
+from gptviz.ui.training import Heads, Training, find_training, fork_training, open_elsewhere
+from gptviz.ui.views.placed import moved, placed, touched
+
+MOST_STEPS = int(LIMITS["steps"][1])
+_HEAD, _LAST = "training_fork_head", "training_fork_steps"
+_OPENED = "training_opened"  # in the session: the name of the model that was opened
+
+# ---- its heads, on a fixed probe ----
+
+
+def probe_input(probes: tuple[Probe, ...]) -> int:
+    """Draw which text the heads are shown on; return its place."""
+    names = ["text" if probe.period is None else f"{probe.period} repeated" for probe in probes]
+    PROBE.within(len(probes))
+    options = {"options": range(len(probes)), "format_func": names.__getitem__, "required": True}
+    return int(PROBE.widget(st.segmented_control, "Every head on a fixed probe", **options))
+
+
+def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:
+    """Every head of a run at this step, small."""
+    picture, side = thumbnails(run.attention(step)[place], scene.mode)  # of (L, H, T, T)
+    measured, off = seen.at(step), seen.config.muted
+
+    def thumbnail(block: int, head: int) -> Thumbnail:
+        induction, previous = measured.induction[block][head], measured.previous_token[block][head]
+        says = f"Induction score {fixed(induction, 3)}, previous-token score {fixed(previous, 3)}."
+        if (block, head) in off:
+            says = f"Switched off in training: what it looks at reaches nobody. {says}"
+            return Thumbnail(kind="off", label="off", says=says, write=0.0)
+        name, score = ("induction", induction) if induction >= previous else ("previous", previous)
+        label = "–" if score < 0.15 else f"{name} {fixed(score, 2)}"
+        return Thumbnail(kind="head", label=label, says=says, write=0.0)
+
+    title = f"{seen.name}, all heads after step {step}"
+    head_grid(
+        picture,
+        side,
+        [[thumbnail(b, h) for h in range(seen.config.n_heads)] for b in range(seen.config.n_layers)],
+        chosen_head(seen, step),
+        scene.mode,
+        lambda block, head: HEAD.set(f"{block}.{head}"),
+        key=f"training_grid_{number}",
+        saved=scene.saved("training_heads", title, f"run{number}", f"step{step}"),
+    )
+
+
+def chosen_head(seen: Seen, step: int) -> tuple[int, int]:
+    """The head that somebody clicked, where this run has it; else the best induction head of this step."""
+    for block in range(seen.config.n_layers):
+        for head in range(seen.config.n_heads):
+            if HEAD.value == f"{block}.{head}":
+                return block, head
+    return seen.at(step).best_induction[1:]
+
+
+def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
+    """The chosen head, large."""
+    (block, head), probe, measured = chosen_head(seen, step), run.task.probes[PROBE.value], seen.at(step)
+    st.subheader(f"Block {block}, head {head}", anchor=False)
+    looks = "The probe is ordinary text."
+    if probe.period is not None:
+        looks = (
+            f"The probe's passage has {probe.period} tokens, again and again: an induction head draws a line "
+            f"{probe.period - 1} places left of the diagonal, a previous-token head one place left of it."
+        )
+    st.markdown(
+        f"After step {step:,}: induction {fixed(measured.induction[block][head], 2)}, previous token "
+        f"{fixed(measured.previous_token[block][head], 2)}. {looks}"
+    )
+    tokens = [show_token(character.encode()) for character in probe.text]
+    query = min(len(tokens) - 1, len(tokens) - 1 if QUERY.value is None else QUERY.value)
+    weights = run.attention(step)[PROBE.value, block, head]  # (T, T)
+    title = f"{seen.name}, block {block}, head {head}"
+    matrix(
+        "training_head",
+        [attention_panel()],
+        {"weights": weights},
+        tokens,
+        query,
+        int(weights[query].argmax()),
+        scene.mode,
+        lambda query, _: None if query is None else QUERY.set(query),
+        saved=scene.saved("training_head", title, f"step{step}", f"head{block}.{head}"),
+    )
+
+
+def repeated(probe: Probe) -> str:
+    """A probe's text as HTML, every second passage on a ground of its own."""
+    period, ground = (
+        probe.period or len(probe.text),
+        "background: rgba(128, 100, 200, 0.22); border-radius: 4px",
+    )
+    spans = (
+        f'<span style="{ground if i // period % 2 else ""}">{html.escape(probe.text[i : i + period])}</span>'
+        for i in range(0, len(probe.text), period)
+    )
+    return (
+        '<p data-testid="training-probe" style="font-family: monospace; font-size: 1.25rem; margin: 0; '
+        f'white-space: pre-wrap; overflow-wrap: anywhere">{"".join(spans)}</p>'
+    )
+
+
+def sample(run: LiveRun, seen: Seen, step: int) -> None:
+    """What the model writes after the task's prompt at this step, and how much of it is right."""
+    written, task = seen.at(step).sample, run.task
+    st.caption(f"{seen.name}, step {step:,}")
+    st.html(
+        '<p data-testid="training-sample" style="white-space: pre-wrap; font-family: monospace; margin: 0; '
+        f'overflow-wrap: anywhere">{html.escape(task.prompt)}<b>{html.escape(written)}</b></p>'
+    )
+    probe = task.probes[min(1, len(task.probes) - 1)]
+    if task.floor is not None and probe.period is not None:  # then there is one right answer
+        start = len(task.prompt)
+        right = sum(a == probe.text[(start + i) % probe.period] for i, a in enumerate(written))
+        st.caption(f"{right} of these {len(written)} tokens are the passage's.")
+
+
+# ---- fork it ----
+
+
+def fork(training: Training, seen: Seen, step: int) -> None:
+    st.subheader("Fork", anchor=False)
+    st.markdown(
+        f"Go back to the snapshot of step {step:,}, switch a head off, and go on with the very same batches. "
+        "Whatever differs then comes of that head being off."
+    )
+    induction = seen.at(step).induction
+    heads = [
+        (b, h) for b, row in enumerate(induction) for h in range(len(row)) if (b, h) not in seen.config.muted
+    ]
+    best = max(heads, key=lambda at: induction[at[0]][at[1]], default=None)
+    wanted, usual = touched(_HEAD, best), max(training.config.steps, step + 200)
+    wanted = wanted if wanted in (None, *heads) else best
+    last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
+    of_head, of_last = placed(_HEAD, wanted), placed(_LAST, last)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
+        head = st.selectbox(
+            "Switch off",
+            [None, *heads],
+            index=[None, *heads].index(wanted),
+            format_func=lambda at: "none" if at is None else f"block {at[0]}, head {at[1]}",
+            key=of_head,
+            on_change=moved,
+            args=(_HEAD, of_head),
+            width=330,
+        )
+        last = st.number_input(
+            "Go on to step",
+            min_value=step + 1,
+            max_value=MOST_STEPS,
+            value=last,
+            step=100,
+            key=of_last,
+            on_change=moved,
+            args=(_LAST, of_last),
+            width=140,
+        )
+        given = (training.number, step, () if head is None else (head,), int(last))
+        icon = ":material/fork_right:"
+        st.button("Fork", icon=icon, key="training_fork_go", on_click=fork_it, args=given)
+
+
+def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
+    """Callback: a run of its own from this snapshot, beside the one that it comes from."""
+    training = find_training(number)
+    if training is None:
+        return
+    try:
+        look_at(fork_training(training, step, mute, steps).number, number)
+        say(None)
+    except ValueError as error:
+        say(str(error))
+
+
+# ---- take it away ----
+
+
+def take(training: Training, step: int) -> None:
+    st.subheader("Take it with you", anchor=False)
+    why_not = training.config.why_not_elsewhere
+    if why_not is not None:
+        st.markdown(f"{why_not}.")
+        return
+    st.markdown(
+        "`model.pth` is what the book saves: `torch.save(model.state_dict(), ...)`. With `config.json` and "
+        "`meta.pkl` beside it the file picker (*More models*) opens it again, and so does `gptviz.load` of "
+        "the unpacked folder."
+    )
+    with st.container(horizontal=True, gap="small", key="training_take"):
+        opened = st.button(
+            "Open it in the other pages",
+            icon=":material/open_in_new:",
+            key="training_open",
+            on_click=_open,
+            args=(training.number, step, PROBE.value),
+        )
+        for name, label in (("model.pth", "model.pth"), ("zip", "All three files")):
+            st.download_button(
+                label,
+                data=partial(_content, training.run, step, name),
+                file_name=f"{training.config.task}-step-{step}.zip" if name == "zip" else name,
+                mime="application/zip" if name == "zip" else "application/octet-stream",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"training_download_{name}",
+            )
+    if opened:
+        st.rerun()  # the model belongs to the whole page
+    if st.session_state.get(_OPENED) == state.current().model.name:
+        st.success(
+            "All pages now show this model, and the probe is their prompt. It is among your models until "
+            "you leave; the sidebar leads back to the bundled one."
+        )
+        for page in ("attention", "overview"):
+            st.page_link(page_target(page), query_params=state.link())
+
+
+def _content(run: LiveRun, step: int, name: str) -> bytes:
+    """A file of a snapshot, made when it is asked for: in a thread that knows no visitor."""
+    files = model_files(run, step)
+    return archive(files) if name == "zip" else files[name]
+
+
+def _open(number: str, step: int, probe: int) -> None:
+    training = find_training(number)
+    if training is None:
+        return
+    try:
+        name = st.session_state[_OPENED] = open_elsewhere(training, step)
+    except ValueError as error:
+        say(str(error))
+        return
+    text = training.run.task.probes[probe].text
+    state.change(model=state.current().model.named(name), text=text, token=None)

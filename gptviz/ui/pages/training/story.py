@@ -1,0 +1,126 @@
+"""What a run has come to, in sentences."""
+
+from gptviz.analysis.birth import Birth
+from gptviz.digits import fixed, significant
+from gptviz.training.live import Status, Task
+from gptviz.training.live.seen import Seen
+
+WORDS = {
+    "training": "Training",
+    "paused": "Paused",
+    "stopped": "Stopped",
+    "done": "Done",
+    "failed": "Broken off",
+    "killed": "Ended from outside",
+}
+
+
+def progress(status: Status, state: str, place: int | None, at_once: int) -> str:
+    """Where the run stands, in a line."""
+    where = f"step {status.step:,} of {status.steps:,}"
+    if state == "waiting":
+        one = "one run trains" if at_once == 1 else f"{at_once} runs train"
+        waits = f"Waiting at {where}" if status.step else "Waiting"
+        return f"{waits}: place {place} in the queue. On this server {one} at a time; yours begins by itself."
+    if state == "starting":
+        return "Starting: a process of its own is being set up, which takes a few seconds."
+    speed = f", {status.seconds:.1f} s of training, {status.tokens_per_second:,.0f} tokens per second"
+    return f"{WORDS[state]}: {where}{speed if status.tokens_per_second else ''}."
+
+
+def repeats(seen: Seen, task: Task, over: bool) -> str:
+    """The story of an induction head, as far as this run has come."""
+    assert task.floor is not None
+    last, born, blind = seen.measures[-1], seen.birth, significant(task.ln_v, 3)
+    if born is None:
+        best, block, head = last.best_induction
+        start = f"No induction head came in {last.step:,} steps." if over else "No head has found it yet."
+        alone = " With one block no head can read what another head wrote."
+        return (
+            f"**{start}** The validation loss is {significant(last.validation, 3)} nats per token; a blind "
+            f"guess costs {blind}, and what nobody can foresee {significant(task.floor, 3)}. The best "
+            f"induction score is {fixed(best, 2)} (block {block}, head "
+            f"{head}).{alone * (over and seen.config.n_layers == 1)}"
+        )
+    before, there, told = seen.measures[born.before], seen.measures[born.there], born.previous
+    was = before.induction[born.head.block][born.head.head]
+    text = (
+        f"**An induction head was born between step {before.step:,} and step {there.step:,}**: block "
+        f"{born.head.block}, head {born.head.head}, from a score of {fixed(was, 2)} to "
+        f"{fixed(born.head.score, 2)}. In these steps the validation loss went from "
+        f"{significant(before.validation, 3)} to {significant(there.validation, 3)} nats; a blind guess "
+        f"costs {blind}."
+    )
+    if told is None:
+        return text
+    return text + (
+        f" At step {there.step:,} the head of an earlier block that looks most at the previous token is "
+        f"block {told.block}, head {told.head}: a score of {fixed(told.score, 2)}, and "
+        f"{fixed(told.score - born.rise, 2)} at step {seen.measures[0].step:,}."
+    )
+
+
+def characters(seen: Seen, task: Task) -> str:
+    """The story of a text's characters: what they cost, and since when less than a bigram's."""
+    last, best = seen.measures[-1], min(seen.measures, key=lambda m: m.validation)
+    text = (
+        f"After step {last.step:,} a character that it never trained on costs "
+        f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, the "
+        f"bigram {significant(task.bigram, 3)}."
+    )
+    passed = next((m for m in seen.measures if m.validation < task.bigram), None)
+    if passed is not None:
+        text += f" Since step {passed.step:,} it knows more than the last character."
+    if last.validation > best.validation + 0.05:
+        text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
+        if best.train is not None and last.train is not None:
+            text += (
+                f" What it does train on cost {significant(best.train, 3)} then, and costs "
+                f"{significant(last.train, 3)} now."
+            )
+    return text
+
+
+def beside(seen: Seen) -> str:
+    """The other run, in a sentence."""
+    last = seen.measures[-1]
+    score, block, head = last.best_induction
+    return (
+        f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
+        f"{significant(last.validation, 3)}, its best induction score {fixed(score, 2)} (block {block}, head "
+        f"{head})."
+    )
+
+
+def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
+    """What a fork is, above its story."""
+    if not heads:
+        return f"A fork: it goes on from step {step:,} of another run with nothing changed."
+    off = ", ".join(f"head {head} of block {block}" for block, head in heads)
+    return f"A fork: from step {step:,} on, {off} {'is' if len(heads) == 1 else 'are'} off."
+
+
+def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, over: bool) -> str:
+    """What came of a fork `off` that had a head off from a step before the `birth` in `on`."""
+    before, there, born = on.measures[birth.before].step, on.measures[birth.there].step, off.birth
+    text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
+    if born is None:
+        last = off.measures[-1].step if off.measures else step
+        text += (
+            f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between step "
+            f"{before:,} and step {there:,}."
+        )
+        if last < there:
+            return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
+        return f"{text} Up to here this training needs the head."
+    came = off.measures[born.there].step
+    text += (
+        f"An induction head came all the same: block {born.head.block}, head {born.head.head}, "
+        f"{fixed(born.head.score, 2)} at step {came:,}. "
+    )
+    if came == there:
+        text += f"That is the same step as with the head on ({on.name}, {fixed(birth.head.score, 2)})."
+    else:
+        when = "later" if came > there else "earlier"
+        text += f"That is {abs(came - there):,} steps {when} than with the head on ({on.name})."
+    return text + " The head is not shown to be needed here: others may stand in for it."
