@@ -1,16 +1,14 @@
-"""Bigrams as a heatmap, losses over the steps of a training, and models on one scale."""
+"""Bigrams as a heatmap, and losses over the steps of a training."""
 
 import html
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
 from gptviz.figures.heatmaps import Floats
-from gptviz.figures.marks import across, line, upright
+from gptviz.figures.marks import across, line
 from gptviz.figures.theme import Mode, figure, palette
 
 DEEPEST = 0.5  # the probability that has the last colour: few pairs have more
@@ -91,35 +89,3 @@ def two_losses(
         ],
     }
     return figure(traces, layout, mode, height=330)
-
-
-def on_one_scale(names: Sequence[str], bits: Sequence[float], chosen: int, mode: Mode) -> Figure:
-    """Bits a byte of the same text, a bar a model, the worst on top; the bar `chosen` has the accent."""
-    colors, rows = palette(mode), np.arange(len(names))
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": np.array(bits, dtype=np.float64),
-        "y": rows,
-        "marker": {"color": [colors.accent if i == chosen else colors.masked for i in range(len(names))]},
-        "text": [f"{fixed(value, 2)}" for value in bits],
-        "textposition": "outside",
-        "textfont": {"size": 16, "color": colors.ink},
-        "cliponaxis": False,
-        "customdata": [html.escape(name, quote=False) for name in names],
-        "hovertemplate": "%{customdata}: %{x:.3f} bits a byte<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"title": {"text": "bits for a byte of the held-out text"}, "fixedrange": True}
-        | {"range": [0, max([*bits, 1.0]) * 1.1]},
-        "yaxis": {"tickvals": rows, "ticktext": [html.escape(name, quote=False) for name in names]}
-        | {
-            "range": [len(names) - 0.5, -0.5],
-            "tickfont": {"size": 16},
-            "fixedrange": True,
-            "showgrid": False,
-        },
-        "bargap": 0.35,
-        "shapes": [upright(math.log2(256), line(colors.quiet, 1, "dot"))] if max(bits) > 7 else [],
-    }
-    return figure([bars], layout, mode, height=70 + 44 * len(names))

@@ -3,10 +3,10 @@
 Shapes: n points, L blocks, H heads.
 """
 
-import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -49,26 +49,48 @@ def training_curves(
 
     The first run has solid lines, and each of its heads a thin one; a second run has dashed lines.
     """
-    colors = palette(mode)
+    colors, below = palette(mode), {"xaxis": "x2", "yaxis": "y2"}
     traces: list[dict[str, Any]] = []
     for number, run in enumerate(runs):
-        traces += _losses(run, number, colors)
-        if number == 0:
-            traces += _each_head(run, role_colors(mode))
-        traces += _best(run, number, role_colors(mode))
-    low, high = _range(runs, levels)
+        dash, name = "dash" if number else None, escape(run.name, quote=False)
+        hidden = {"showlegend": number == 0}
+        dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}  # one line for all of it
+        for what, losses, color, width in (
+            ("training", run.train, colors.quiet, 1.5),
+            ("validation", run.validation, colors.accent, 3.0),
+        ):
+            says = {"hovertemplate": f"{name}, step %{{x}}: {what} loss %{{y:.3f}}<extra></extra>"}
+            shown = hidden | (dashed if what == "validation" else {})
+            traces.append(_curve(run, what, losses, line(color, width, dash)) | shown | says)
+        for role, what, scores in (
+            ("previous", "previous-token", run.previous),
+            ("induction", "induction", run.induction),
+        ):
+            color, heads = role_colors(mode)[role], scores.shape[2]
+            flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
+            thin = {"mode": "lines", "opacity": 0.35, "showlegend": False, "hoverinfo": "skip"}
+            for i in range(flat.shape[1] if number == 0 else 0):
+                traces.append(_curve(run, "", flat[:, i], line(color, 1)) | below | thin)
+            best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
+            told = [
+                f"{name}, step {at}: {what} {fixed(float(row[i]), 2)}, block {i // heads}, head {i % heads}"
+                for at, row, i in zip(run.steps, flat, best, strict=True)
+            ]
+            strong = _curve(run, f"best {what} head", flat.max(axis=1, initial=0.0), line(color, 3, dash))
+            hover = {"text": told, "hovertemplate": "%{text}<extra></extra>"}
+            traces.append(strong | below | hidden | hover)
     axis = {"range": [-0.01 * last, 1.01 * last], "fixedrange": True}
+    loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1], "fixedrange": True}
+    score = {"title": {"text": "score of a head"}, "domain": [0, 0.4], "fixedrange": True}
+    legend = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "itemclick": False}
     mark = line(colors.accent, 2, "dot")
     layout = {
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "itemclick": False}
-        | {"itemdoubleclick": False},
+        "legend": legend | {"itemdoubleclick": False},
         "xaxis": axis | {"anchor": "y", "showticklabels": False},
         "xaxis2": axis | {"anchor": "y2", "matches": "x", "title": {"text": "steps of training"}},
-        "yaxis": {"title": {"text": "loss, nats a token"}, "domain": [0.46, 1], "range": [low, high]}
-        | {"fixedrange": True},
-        "yaxis2": {"title": {"text": "score of a head"}, "domain": [0, 0.4], "range": [-0.03, 1.05]}
-        | {"fixedrange": True, "anchor": "x2"},
+        "yaxis": loss | {"range": list(_range(runs, levels))},
+        "yaxis2": score | {"range": [-0.03, 1.05], "anchor": "x2"},
         "shapes": [
             *(across(level.nats, line(colors.quiet, 1.5, "dash")) for level in levels),
             upright(step, mark, ("x", "y")),
@@ -79,61 +101,6 @@ def training_curves(
     return figure(traces, layout, mode, height=470, t=44)
 
 
-def _losses(run: Curves, number: int, colors: Palette) -> list[dict[str, Any]]:
-    found = []
-    for name, values, color, width in (
-        ("training", run.train, colors.quiet, 1.5),
-        ("validation", run.validation, colors.accent, 3),
-    ):
-        found.append(
-            _curve(run, name, values, line(color, width, "dash" if number else None))
-            | _in_legend(run, number, name == "validation")
-            | {"hovertemplate": f"{_safe(run.name)}, step %{{x}}: {name} loss %{{y:.3f}}<extra></extra>"}
-        )
-    return found
-
-
-def _best(run: Curves, number: int, roles: Mapping[str, str]) -> list[dict[str, Any]]:
-    found = []
-    for name, scores, color in (
-        ("previous-token", run.previous, roles["previous"]),
-        ("induction", run.induction, roles["induction"]),
-    ):
-        flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
-        best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
-        heads = scores.shape[2]
-        says = [
-            f"{_safe(run.name)}, step {step}: {name} {fixed(float(row[i]), 2)}, "
-            f"block {i // heads}, head {i % heads}"
-            for step, row, i in zip(run.steps, flat, best, strict=True)
-        ]
-        found.append(
-            _curve(
-                run,
-                f"best {name} head",
-                flat.max(axis=1, initial=0.0),
-                line(color, 3, "dash" if number else None),
-            )
-            | _in_legend(run, number, False)
-            | {"xaxis": "x2", "yaxis": "y2", "text": says, "hovertemplate": "%{text}<extra></extra>"}
-        )
-    return found
-
-
-def _each_head(run: Curves, roles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Thin lines, one a head, below the best ones."""
-    thin = []
-    for scores, color in ((run.previous, roles["previous"]), (run.induction, roles["induction"])):
-        for block in range(scores.shape[1]):
-            for head in range(scores.shape[2]):
-                thin.append(
-                    _curve(run, f"{block}.{head}", scores[:, block, head], line(color, 1))
-                    | {"xaxis": "x2", "yaxis": "y2", "mode": "lines", "opacity": 0.35, "showlegend": False}
-                    | {"hoverinfo": "skip"}
-                )
-    return thin
-
-
 def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> dict[str, Any]:
     values = np.asarray(values, dtype=np.float64)
     return {
@@ -141,7 +108,7 @@ def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> di
         "mode": "lines+markers",
         "x": run.steps.astype(np.int32),
         "y": [None if not math.isfinite(v) else v for v in values.tolist()],
-        "name": _safe(name),
+        "name": name,
         "line": stroke,
         "marker": {"size": 4 if stroke["width"] < 3 else 6},
     }
@@ -165,19 +132,8 @@ def _named(level: Level, place: int, levels: Sequence[Level], colors: Palette) -
         for i, other in enumerate(levels)
     )
     near = near or level.nats == min(other.nats for other in levels)
-    text = f"{_safe(level.name)}: {significant(level.nats, 3)}"
+    text = f"{escape(level.name, quote=False)}: {significant(level.nats, 3)}"
     return {"text": text, "x": 0.985, "xref": "paper", "xanchor": "right", "y": level.nats} | {
         "yanchor": "top" if near else "bottom",
         "font": {"size": 13, "color": colors.quiet},
     }
-
-
-def _in_legend(run: Curves, number: int, one: bool) -> dict[str, Any]:
-    """All lines of the first run; of another, `one` for all: its dashes, and its name."""
-    if number == 0:
-        return {"showlegend": True}
-    return {"showlegend": one} | ({"name": f"dashed: {_safe(run.name)}"} if one else {})
-
-
-def _safe(text: str) -> str:
-    return html.escape(text, quote=False)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from gptviz.figures.positions import by_distance, dials, position_rows, scores_along
-from gptviz.figures.windows import times_target
 from gptviz.lessons.positions import frequencies, products_by_distance, rotations, sinusoidal
 
 
@@ -37,7 +36,3 @@ def test_scores_begin_where_the_first_pair_has_room():
     fig = scores_along(scores, 6, "light")
     assert [list(trace.x) for trace in fig.data] == [[3, 4, 5, 6, 7]] * 4
     assert [trace.y[0] for trace in fig.data] == [0, 1, 2, 3]
-
-
-def test_times_a_target():
-    assert list(times_target(np.array([0, 1, 2]), "dark").data[0].y) == [0, 1, 2]

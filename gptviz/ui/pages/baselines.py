@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from gptviz import Run
 from gptviz.analysis.losses import losses
 from gptviz.analysis.tokens import chapter
+from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.figures.baselines import on_one_scale, pair_table, two_losses
+from gptviz.figures.baselines import pair_table, two_losses
 from gptviz.lessons import bigram, mlp
 from gptviz.lessons.bigram import Counts, NeuralBigram
 from gptviz.lessons.compared import Counted, Fit, counted, reading
@@ -217,13 +218,18 @@ if fit.step:
 cost, read = st.session_state.get(READ, {}).get(key), reading(scene.lm)
 if cost is not None:
     scale[lm_name] = cost
-scene.chart(
-    on_one_scale(list(scale), list(scale.values()), len(scale) - 1 if cost else 2, scene.mode),
-    key="baselines_scale",
-    alt="Bits for a byte of the same held-out text: " + ", ".join(scale),
+sheet.bars(
+    scene,
+    "baselines_scale",
+    Both(np.array([*scale.values()])),
+    [*scale],
+    "bits for a byte of the held-out text",
+    "Bits for a byte of the same held-out text: " + ", ".join(scale),
+    at=2 if cost is None else len(scale) - 1,
+    lying=True,
+    text=Both([fixed(value, 2) for value in scale.values()]),
+    height=70 + 44 * len(scale),
 )
-
-
 wanted, asked = False, st.session_state.get(ASKED, set())
 if read is None:
     st.markdown(

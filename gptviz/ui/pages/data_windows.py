@@ -13,7 +13,6 @@ from gptviz.both import Both
 from gptviz.digits import fixed
 from gptviz.engine.trace import tokens_of
 from gptviz.figures.next_token import loss_text, probability_text
-from gptviz.figures.windows import times_target
 from gptviz.lessons.windows import VERDICT, Windows, examples
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
@@ -269,8 +268,19 @@ def rest() -> None:
                 f"In one go through the text a token is a target {fixed(float(times[1:].mean()), 2)} times "
                 f"on average, at most {times.max()} times. The first never is: nothing stands before it."
             )
-            alt = f"How often each of {len(ids)} tokens is a target"
-            scene.chart(times_target(times, scene.mode), key="data_windows_times", alt=alt)
+            says = [f"position {i}: a target of {n} windows" for i, n in enumerate(times)]
+            axis = {"title": {"text": "position in the text"}, "showgrid": False}
+            sheet.bars(
+                scene,
+                "data_windows_times",
+                Both(times),
+                says,
+                "times a target",
+                f"How often each of {len(ids)} tokens is a target",
+                says=Both(says),
+                axis=axis,
+                height=190,
+            )
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
     in_numbers(windows.table, "windows", caption, "the windows")
     if count:

@@ -185,10 +185,7 @@ prose(
 )
 alt = f"The score of {scene.label} for {other_label}, {distance} before it, at every place of the text"
 scene.chart(figures.scores_along(scores, at, scene.mode), key="position_scores", alt=alt)
-lines = [
-    Row([row[0], *(number(significant(float(v))) for v in row[1:])]) for row in by.itertuples(index=False)
-]
-st.html(table("schemes", ["", *(f"#{name}" for name in by.columns[1:])], lines))
+sheet.table("schemes", Both(by), 3)
 st.caption(
     "Dot products of two rows by themselves, and the score of the pair of tokens above. *Changes* is the "
     "largest minus the smallest over all places at one distance: 0 where only the distance counts."

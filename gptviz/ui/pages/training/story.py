@@ -107,8 +107,8 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     if born is None:
         last = off.measures[-1].step if off.measures else step
         text += (
-            f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between step "
-            f"{before:,} and step {there:,}."
+            f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
+            f"step {before:,} and step {there:,}."
         )
         if last < there:
             return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
