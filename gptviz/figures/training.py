@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
@@ -18,20 +17,9 @@ from gptviz.figures.heatmaps import Floats
 from gptviz.figures.marks import across, line, upright
 from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Mode, Palette, figure, palette
+from gptviz.training.live.seen import Curves
 
 BEYOND = 1.6  # times the blind guess: a loss above that leaves the picture
-
-
-@dataclass(frozen=True)
-class Curves:
-    """One run: its steps (n,), losses in nats (n,) (NaN where there is none), scores (n, L, H) each."""
-
-    name: str
-    steps: NDArray[np.integer]
-    train: Floats
-    validation: Floats
-    induction: Floats
-    previous: Floats
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from gptviz.figures.training import Curves, Level, training_curves
+from gptviz.figures.training import Level, training_curves
+from gptviz.training.live.seen import Curves
 
 STEPS = np.array([0, 20, 40])
 SCORES = np.linspace(0, 0.9, 12).reshape(3, 2, 2)

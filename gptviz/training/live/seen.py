@@ -4,12 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gptviz.analysis.birth import Birth, birth
-from gptviz.figures.training import Curves
 from gptviz.training.live.config import LiveConfig
 from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.run import LiveRun, Status
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One run: its steps (n,), losses in nats (n,) (NaN where there is none), scores (n, L, H) each."""
+
+    name: str
+    steps: NDArray[np.integer]
+    train: NDArray[np.floating]
+    validation: NDArray[np.floating]
+    induction: NDArray[np.floating]
+    previous: NDArray[np.floating]
 
 
 @dataclass(frozen=True)
