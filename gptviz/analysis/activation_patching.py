@@ -25,8 +25,10 @@ patching.py does the same, a pass at a time.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
@@ -37,7 +39,7 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
 DIRECTIONS = ("denoising", "noising")
-COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect")
+COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect", "change")
 
 # a smaller difference of the two texts is no scale to measure a patch by
 LEAST = 0.01
@@ -100,9 +102,10 @@ def patching(
     Columns: site, block, head and position (<NA> where there is none), logit (the difference in the patched
     pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass without a
     patch, which is 0 for denoising and 1 for noising): shares, which say little where the two texts lie less
-    than `SHARES_FROM` logits apart. Site by site, block by block; positions up to the one
-    that is looked at, since nothing later reaches it. The rows are those of `lm.trace(text, edits=[patch])`,
-    within 1e-5 in float32; where the patch is what stood there, they are the unpatched pass to the bit.
+    than `SHARES_FROM` logits apart; and change, logit less that of the pass without a patch. Site by site,
+    block by block; positions up to the one that is looked at, since nothing later reaches it. The rows are
+    those of `lm.trace(text, edits=[patch])`, within 1e-5 in float32; where the patch is what stood there,
+    they are the unpatched pass to the bit.
 
     A model with edits of its own has them in both texts' passes and under every patch; the passes are then
     run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
@@ -144,6 +147,7 @@ def patching(
             "logit": [logit for _, logit, _ in found],
             "metric": [metric for _, _, metric in found],
             "effect": [metric - unpatched for _, _, metric in found],
+            "change": [logit - before for _, logit, _ in found],
         },
         columns=COLUMNS,
     )
@@ -171,6 +175,20 @@ def ends_of(
             raise ValueError(f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens")
     differences = [float(logits[token].double() - logits[against].double()) for logits in (clean, corrupt)]
     return Ends(token, against, *differences)
+
+
+def strongest(site: str, effects: NDArray[np.floating], differ: Sequence[int]) -> list[tuple[int, int]]:
+    """The two places (block, position) of (L, T) that move most; of the stream into block 1 and the last.
+
+    The stream into block 0 is the text itself: where the two texts `differ`, a patch there is the
+    difference itself, and is left out. A model of one block has one place then.
+    """
+    if site != "resid_pre":
+        order = np.argsort(-np.abs(effects).ravel(), kind="stable")[:2]
+        return [(int(i) // effects.shape[1], int(i) % effects.shape[1]) for i in order]
+    last, sizes = len(effects) - 1, np.abs(effects)
+    sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
+    return [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]
 
 
 def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:

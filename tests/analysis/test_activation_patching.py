@@ -10,11 +10,11 @@ import torch
 import gptviz
 from gptviz import Edit
 from gptviz.analysis import patches
-from gptviz.analysis.activation_patching import patching
+from gptviz.analysis.activation_patching import patching, strongest
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
-from gptviz.ui.views.patching.pairs import PAIRS
+from gptviz.ui.pages.patching.other import PAIRS
 from tests.conftest import random_lm
 from tests.test_model import to_hugging_face
 
@@ -284,7 +284,16 @@ def test_without_a_target_it_is_what_both_texts_say_first(mini):
     table = patching(mini, pair.text, pair.other, sites=["z"])
     assert table.equals(patching(mini, pair.text, pair.other, (" his", " her"), sites="z"))
     assert table.equals(patching(mini, mini.encode(pair.text), pair.other, (his, her), sites=("z", "z")))
-    assert table.columns.tolist() == ["site", "block", "head", "position", "logit", "metric", "effect"]
+    assert table.columns.tolist() == [
+        "site",
+        "block",
+        "head",
+        "position",
+        "logit",
+        "metric",
+        "effect",
+        "change",
+    ]
     assert len(table) == 48 == len(patches_of(mini.config, 4, ["z"]))
 
 
@@ -317,3 +326,9 @@ def test_bfloat16():
 def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
     with pytest.raises(ValueError, match=says):
         patching(lm, **{"clean": CLEAN, "corrupt": CORRUPT, **options})
+
+
+def test_a_model_of_one_block_has_the_difference_itself_alone():
+    cells = np.array([[0.0, 1.0, 0.0, 0.0]])
+    assert strongest("resid_pre", cells, [1]) == [(0, 0)] and cells[0, 1] == 1.0
+    assert strongest("attn_out", cells, [1]) == [(0, 1), (0, 0)]

@@ -7,15 +7,13 @@ import pytest
 import streamlit as st
 
 from gptviz import Edit
-from gptviz.analysis import patching
+from gptviz.analysis import activation_patching, patching
 from gptviz.analysis.activation_patching import SHARES_FROM
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.figures.patching import column_of
-from gptviz.ui.views.patching import passes
-from gptviz.ui.views.patching.pairs import PAIRS
-from gptviz.ui.views.patching.snippet import effects
-from gptviz.ui.views.patching.view import strongest
+from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
+from gptviz.ui.shell import state
 from tests.specs import charts
 
 BARN = PAIRS[0].other
@@ -88,9 +86,6 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     assert np.allclose(rows["change"][:-1], changes["own"], atol=1e-4)
     if edits:
         assert np.allclose(rows["unchanged change"][:-1], changes["unchanged"], atol=1e-4)
-    else:
-        python = effects(mini, *texts, target, way)
-        assert np.allclose(python, grid, atol=1e-4)
 
 
 @pytest.mark.parametrize("way", ["denoising", "noising"])
@@ -106,13 +101,6 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, way):
     for block, position in places:
         share = abs(grid[block, position])
         assert share == np.abs(grid[block]).max() and f"{significant(100 * share, 2)} %" in said
-
-
-def test_a_model_of_one_block_has_the_difference_itself_alone():
-    cells = np.array([[0.0, 1.0, 0.0, 0.0]])
-    first, second = strongest("resid_pre", cells, [1])
-    assert (first, second) == ((0, 0), None) and cells[0, 1] == 1.0
-    assert strongest("attn_out", cells, [1]) == ((0, 1), (0, 0))
 
 
 def test_the_switch_lets_the_texts_change_places(run_page, mini):
@@ -233,7 +221,7 @@ def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, 
     assert not at.get("plotly_chart")
     at.button(key="patching_resid_pre_go").click().run()
     assert at.query_params["patch_go"] == "on" and len(charts(at)) == 2
-    monkeypatch.setattr(passes, "patching", None)
+    monkeypatch.setattr(activation_patching, "patching", None)
     assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 2
 
 
@@ -245,27 +233,25 @@ def test_any_text_is_answered(run_page, text):
     )
 
 
-def test_in_numbers_and_in_code(run_page, mini, capsys):
-    at = run_page("patching", text=TEXT, other=OTHER, patch_site="attn_out")
+@pytest.mark.parametrize("edits", ["", "mlp_out.1=zero"])
+def test_in_numbers_and_in_code(run_page, mini, edits):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_site="attn_out", edits=edits)
     for name in ("numbers_patching", "numbers_patching-tokens", "in_code"):
         at.session_state[name] = True
     at.run()
     assert not at.exception
     rows, tokens = (frame.value for frame in at.dataframe)
-    table = patching(mini, OTHER, TEXT, sites=["attn_out", *HEAD_SITES])
-    assert np.allclose(rows["effect"], table["effect"], atol=1e-5) and len(rows) == len(table)
     assert tokens["other text"].tolist() == ["The", "·woman", "·took", "·off"]
-    assert any("sites=('attn_out'" in block.value for block in at.code)
-    picture = effects(mini, OTHER, TEXT, sites=["attn_out"])
-    assert np.allclose(picture, charts(at)[0]["data"][0]["z"], atol=1e-5)
-    printed = capsys.readouterr().out
-    assert "ids" + "+".join(map(str, mini.encode(OTHER))) in printed
+    named: dict = {}
+    exec(at.code[-1].value, named)
+    assert np.allclose(rows["effect"], named["picture"]["effect"], atol=1e-5) and len(rows) == 24 + 5 * 48
+    drawn = named["picture"]["effect"].to_numpy()[:24].reshape(6, 4)
+    assert np.allclose(drawn, charts(at)[0]["data"][0]["z"], atol=1e-5)
+    if edits:
+        assert np.allclose(rows["unchanged effect"], named["unchanged"]["effect"], atol=1e-4)
 
 
 def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
-    from gptviz.ui.shell import state
-    from gptviz.ui.views.patching.choice import Other, toggle
-
     monkeypatch.setattr(st, "session_state", {})
     edit = Edit("resid_pre", 2, "ids5+17", positions=[1])
     toggle(edit, Other("a b", (5, 17)))

@@ -1,0 +1,482 @@
+"""Patching: one value of another text's pass put into this one's, for every place in turn."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.activation_patching import SHARES_FROM, Ends, ends_of, patching, strongest
+from gptviz.analysis.alignment import differing
+from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
+from gptviz.analysis.reach import unseen
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import percent, significant
+from gptviz.figures import patching as figures
+from gptviz.model import TransformerBlock
+from gptviz.ui import runs, sheet
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.pages.patching.other import (
+    DENOISING,
+    MADE,
+    OTHER,
+    WAY,
+    Other,
+    choose,
+    lengths_differ,
+    pairs_row,
+    toggle,
+    turn,
+)
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.views import target
+from gptviz.ui.views.sideways import sideways
+from gptviz.ui.views.slow import is_asked_for, watched
+from gptviz.ui.words import as_code, show_id
+
+SITE = Param("patch_site", str, "resid_pre", if_there)
+GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
+
+WAYS = {DENOISING: "Denoising: enough?", "noising": "Noising: needed?"}
+SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Feed-forward"}
+PLACES = {
+    "resid_pre": "the residual stream into",
+    "attn_out": "what attention adds in",
+    "mlp_out": "what the feed-forward adds in",
+}
+WATCH = {
+    "resid_pre": "The colour stands where the answer is carried. In the first row that is the token that "
+    "differs: a "
+    "patch there puts in the other token itself. Where it jumps to another position, an attention has moved "
+    "the "
+    "answer.",
+    "attn_out": "A coloured cell is an attention that fetched something for this position: look for the "
+    "block that "
+    "hands the answer to the last one.",
+    "mlp_out": "A coloured cell is a feed-forward that worked on what its token had by then.",
+}
+# what a head has: its name, and its colour
+PARTS = {
+    "z": ("output z", "output"),
+    "q": ("queries", "query"),
+    "k": ("keys", "key"),
+    "v": ("values", "value"),
+    "attn": ("pattern", "accent"),
+}
+LEAST = 0.02  # of an effect that a sentence speaks of: a share, or logits
+NEXT = 3  # heads that are named after the strongest
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`own` is the prompt's run without the patches that were made here, `other` the other text's."""
+
+    own: Run
+    other: Run
+
+    @property
+    def clean_and_corrupt(self) -> tuple[Run, Run]:
+        return (self.other, self.own) if WAY.value == DENOISING else (self.own, self.other)
+
+
+scene = page("Patching", params=(OTHER, WAY, SITE, MADE, GO, *target.PARAMS))
+lm, config, at = scene.lm, scene.lm.config, scene.position
+WAY.within(WAYS)
+SITE.within(SITES)
+other = choose(scene)
+
+
+def both_texts() -> None:
+    """*In numbers*: the tokens of both texts."""
+    texts = scene.labels, [] if other is None else [show_id(lm, i) for i in other.ids]
+    count = max(map(len, texts))
+    columns = [[own[i] if i < len(own) else None for i in range(count)] for own in texts]
+    frame = pd.DataFrame({"position": range(count), "prompt": columns[0], "other text": columns[1]})
+    caption = "Both texts, position by position; – where one has no token."
+    sheet.numbers_of("patching-tokens", lambda: Both(frame), caption, what="both texts", missing="–")
+
+
+def guide(other: Other) -> None:
+    """How to read the map, and pairs to try."""
+    prose(
+        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt for the whole app, on every "
+        "page, "
+        "until it is undone; the tinted cells are all that it can reach: later blocks, at this position and "
+        "after it.",
+        "block",
+        "attention",
+        "feed-forward",
+    )
+    prose(
+        "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the "
+        "answer "
+        "back (a share of 1: all of it)? **Noising** puts corrupt values into the clean text: is this one "
+        "place "
+        "*needed* (a share of −1: without it all is lost)? The switch lets the two texts change places."
+    )
+    pairs_row(scene, other, bool(pair.own.edits))
+
+
+if other is None or lengths_differ(scene, other):
+    pairs_row(scene, other, bool(scene.run.edits))
+    both_texts()
+    st.stop()
+
+patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
+unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
+pair = Pair(unpatched, replace(unpatched, ids=other.ids))
+pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
+sentence = st.container()
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    way = WAY.widget(
+        st.segmented_control,
+        "Direction",
+        label_visibility="collapsed",
+        help="The two texts change places: the clean one stays the clean one.",
+        options=list(WAYS),
+        format_func=WAYS.__getitem__,
+        required=True,
+        on_change=turn,
+        args=(scene, other),
+    )
+    site = SITE.widget(
+        st.segmented_control,
+        "What is patched, at one position of one block",
+        label_visibility="collapsed",
+        options=list(SITES),
+        format_func=SITES.__getitem__,
+        required=True,
+    )
+picture = st.container()
+
+# ---- the scale: two words, and how far apart they are in the two texts ----
+
+says = pair.clean_and_corrupt
+firsts = [target.top(run, at)[0] for run in says]
+chosen = target.pair_input(
+    scene,
+    ("Clean answer", "Corrupt answer"),
+    (f"the clean text's: {firsts[0].shown}", f"the corrupt text's: {firsts[1].shown}"),
+)
+words = [first.id if one is None else one for one, first in zip(chosen, firsts, strict=True)]
+
+
+def scale_of(pair: Pair) -> Ends:
+    clean, corrupt = pair.clean_and_corrupt
+    logits = target.logits_at(clean, at), target.logits_at(corrupt, at)
+    return ends_of(runs.model(clean), *logits, (words[0], words[1]))
+
+
+ends: Both[Ends] | None = None
+problem = ""
+if chosen == (None, None) and words[0] == words[1]:
+    problem = f"The model says {as_code(firsts[0].shown)} after both texts. Choose above which two words to "
+    problem += "compare, or change the other text until it makes the model say something else."
+else:
+    try:
+        ends = pairs.map(scale_of)
+    except ValueError as error:
+        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
+shown = [as_code(show_id(lm, word)) for word in words]
+if ends is not None:
+    clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
+    if not ends.now.is_scale:
+        problem = f"The two texts do not differ in this: {shown[0]} minus {shown[1]} is {clean:.3} in the "
+        problem += "clean text "
+        problem += f"and {corrupt:.3} in the corrupt one, so there is nothing that a patch could bring "
+        problem += "back. Choose "
+        problem += "two other words, or change a text."
+if problem or ends is None:
+    st.warning(problem)
+    guide(other)
+    both_texts()
+    st.stop()
+in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
+size, unit = ("change", " logits") if in_logits else ("effect", "")
+text = f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
+text += f"{corrupt:.2} in "
+text += "the corrupt one. "
+if in_logits:
+    text += f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
+    text += f"{SHARES_FROM:g} logit "
+    text += "apart: the odds between the two words differ by less than e = 2.72 times. Percents of so "
+    text += "little would "
+    text += "mislead. So a cell is in logits: the difference with the patch minus the one without"
+else:
+    text += "A cell is (patched − corrupt) / (clean − "
+    text += f"corrupt){'' if way == DENOISING else ' − 1: what is lost'}"
+st.caption(f"{text}. Colours end at −1 and 1.")
+
+
+# ---- the passes ----
+
+
+def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.DataFrame | None:
+    """`patching` of these sites for the selected position; None where it waits for a click."""
+    different = differing(pair.own.ids[: at + 1], pair.other.ids[: at + 1])
+    places = config.n_heads if sites[0] in HEAD_SITES else at + 1 - different[0] if different else 0
+    passes = len(sites) * config.n_layers * places  # that change anything, about
+    slow = is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)  # half starts half way up
+    if slow and not GO.value:
+        st.markdown(f"Each place takes a pass of the model: {passes:,} of them for this text.")
+        st.button("Patch every place", key=f"{key}_go", type="primary", on_click=GO.set, args=(True,))
+        return None
+    clean, corrupt = pair.clean_and_corrupt
+    table = watched(
+        ("patching", pair.other.ids, at, ends, way, sites),
+        pair.own,
+        lambda progress: patching(
+            runs.model(pair.own), clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at, progress
+        ),
+        lambda done, of: f"{done} of {of} places patched",
+        f"{key}_stop",
+        (lambda: GO.set(False)) if slow else None,
+    )
+    return table.drop(columns=["metric", "effect"] if in_logits else "change")
+
+
+def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.DataFrame] | None:
+    """The same of both models; of the unchanged one where it has a scale."""
+    now, was = patched(pair, ends.now, sites, key), None
+    if now is not None and pairs.was is not None and ends.was is not None and ends.was.is_scale:
+        was = patched(pairs.was, ends.was, sites, f"{key}_unchanged")
+    return None if now is None else Both(now, was)
+
+
+def grids(tables: Both[pd.DataFrame], count: int) -> Both[np.ndarray]:
+    """Their effects, a map a site: (S, L, T) or (S, L, H)."""
+    return tables.map(lambda t: t[size].to_numpy(float).reshape(count, config.n_layers, -1))
+
+
+def cells_of(site: str) -> list[tuple[int, int]]:
+    """(block, position) or, for what a head has, (block, head) of the patches of a site that are made."""
+    places = "heads" if site in HEAD_SITES else "positions"
+    return [
+        (edit.block, place)
+        for edit in patches
+        if edit.site == site and isinstance(edit.block, int)
+        for place in getattr(edit, places) or ()
+    ]
+
+
+# ---- what an effect is, in words ----
+
+
+def in_short(effect: float) -> str:
+    """Of a place that is named after another: "93 %"."""
+    if abs(effect) < 0.005:
+        return "nothing"
+    if in_logits:
+        return f"{'+' if effect > 0 else ''}{significant(effect, 2)} logits"
+    wanted = (effect > 0) == (way == DENOISING)
+    return percent(abs(effect)) + (" the other way" if not wanted else "")
+
+
+def does(effect: float) -> str:
+    """As a sentence goes on: "brings back **93 %** of the answer"."""
+    share = f"**{percent(abs(effect))}**"
+    if in_logits:
+        return f"moves the difference by **{in_short(effect)}**"
+    if way == DENOISING:
+        return f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
+    return f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
+
+
+# ---- every block and position ----
+
+tables = []
+with picture:
+    found = measured(ends, (site,), f"patching_{site}")
+if found is not None:
+    tables.append(found)
+    n = at + 1
+    effects = grids(found, 1).map(lambda e: e[0])
+    others = [show_id(lm, i) for i in other.ids]
+    reached = np.zeros((config.n_layers, n), dtype=bool)  # what the patches can change beside their own cells
+    for block, position in np.ndindex(reached.shape):
+        reached[block, position] = any(
+            ((edit.site, edit.block) != (site, block) or position not in (edit.positions or ()))
+            and unseen(edit, site, block, config.n_layers, n, position=position) is None
+            for edit in patches
+        )
+
+    def pick_position(block: int, position: int, source: Other = other) -> None:
+        toggle(Patch(site, block, position=position).edit(source.ids), source)
+
+    with picture:
+        if n > 12:
+            sideways("patching_map", 560)
+        scene.chart(
+            figures.position_map(
+                effects,
+                list(zip(scene.labels, others, strict=True))[:n],
+                PLACES[site][:1].upper() + PLACES[site][1:],
+                [(block, position) for block, position in cells_of(site) if position < n],
+                reached,
+                scene.mode,
+                unit,
+            ),
+            key="patching_map",
+            alt=f"{SITES[site]} patched at each block and position ({way})",
+            which=(way, site),
+        )
+        cell_clicks("patching_map", config.n_layers, n, pick_position, scene.mode)
+    mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
+    text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "
+    text += f"({significant(mine.probability)}) to "
+    text += "your prompt, "
+    if mine.id == theirs.id:
+        text += "and the same to the other."
+    else:
+        text += f"{as_code(theirs.shown)} ({significant(theirs.probability)}) to the other."
+    places = strongest(site, effects.now, differing(scene.run.ids, other.ids))
+    sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
+    named = [as_code(scene.labels[p]) for _, p in places]
+    named = [
+        f"block {b} at {own if scene.labels[p] == others[p] else f'{own} | {as_code(others[p])}'} (position "
+        f"{p})"
+        for own, (b, p) in zip(named, places, strict=True)
+    ]
+    if abs(sizes[0].now) < LEAST:
+        least = f"{LEAST} logits" if in_logits else percent(LEAST)
+        what = (
+            "the residual stream, but for the difference itself,"
+            if site == "resid_pre"
+            else SITES[site].lower()
+        )
+        text += f" No single place of {what} moves the answer: each is below {least}."
+    else:
+        text += f" {PLACES[site][:1].upper()}{PLACES[site][1:]} {named[0]} {sizes[0].map(does)}"
+        if len(places) > 1 and abs(sizes[1].now) >= LEAST:
+            text += f", that {'into' if site == 'resid_pre' else 'in'} {named[1]} {sizes[1].map(in_short)}"
+        text += "."
+    with sentence:
+        prose(text, "block", "residual stream")
+made: dict[str, float] = {}
+if found is not None and patches:  # all that were clicked, at once
+    logit = target.whole(scene.run, at, words[0], words[1])[0]
+    before = ends.now.corrupt if way == DENOISING else ends.now.clean
+    change, metric = logit - before, ends.now.metric(logit)
+    made = {"logit": logit, "metric": metric, "effect": metric - ends.now.metric(before)}
+    made = {"logit": logit, "change": change} if in_logits else made
+    count = len(patches)
+    data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
+    st.html(f'<div data-testid="patches_made" {data}></div>')
+    what, them = ("This patch is", "it") if count == 1 else (f"These {count} patches are", "them")
+    if in_logits:
+        text = f"moves the difference by {in_short(change)}"
+    elif way == DENOISING:
+        text = f"brings back {percent(made[size])} of the answer"
+    else:
+        text = f"takes away {percent(-made[size])} of the answer"
+    prose(
+        f"{what} made in the whole app: {'' if count == 1 else 'together, '}that {text}. The maps and the "
+        "sentence "
+        f"above them are of your prompt without {them}."
+    )
+guide(other)
+
+# ---- one head at a time ----
+
+st.subheader("Which head, and what of it", anchor=False)
+prose(
+    "The same for one head at a time, at all positions: its **output** z, its **queries**, its **keys**, its "
+    "**values**, or its **pattern** (where it looks). Where the values matter and the pattern does not, the "
+    "head "
+    "looks at the same places in both texts, and finds something else there.",
+    "head",
+    "query",
+    "key",
+    "value",
+)
+found = measured(ends, HEAD_SITES, "patching_heads")
+if found is not None:
+    tables.append(found)
+    by_part = grids(found, len(HEAD_SITES))
+    outputs = by_part.now[HEAD_SITES.index("z")]
+    order = np.argsort(-np.abs(outputs).ravel(), kind="stable")[: 1 + NEXT]
+    (block, head), *after = [divmod(int(i), config.n_heads) for i in order]
+    of_head = by_part.map(lambda e: dict(zip(HEAD_SITES, e[:, block, head].tolist(), strict=True)))
+    inside = {part: effect for part, effect in of_head.now.items() if part != "z"}
+    names = {part: "attention pattern" if part == "attn" else PARTS[part][0] for part in inside}
+    most = max(inside, key=lambda part: abs(inside[part]))
+    rest = [f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most]
+    text = f"Block {block} · head {head} moves most: its output {of_head.map(lambda e: does(e['z']))}, its "
+    text += f"{names[most]} alone {in_short(inside[most])}, {', '.join(rest[:-1])} and {rest[-1]}."
+    coming = [
+        f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
+    ]
+    prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
+    sideways("patching_head_map", 760)
+    scene.chart(
+        figures.head_map(
+            by_part,
+            dict(PARTS[part] for part in HEAD_SITES),
+            [
+                (b, figures.column_of(group, h, config.n_heads))
+                for group, part in enumerate(HEAD_SITES)
+                for b, h in cells_of(part)
+            ],
+            scene.mode,
+            unit,
+        ),
+        key="patching_head_map",
+        alt=f"Each head's output, queries, keys, values and pattern patched ({way})",
+        which=(way, "heads"),
+    )
+
+    def pick_head(block: int, column: int, source: Other = other) -> None:
+        part = figures.group_and_head(column, config.n_heads)
+        if part is not None:
+            toggle(Patch(HEAD_SITES[part[0]], block, head=part[1]).edit(source.ids), source)
+
+    cell_clicks(
+        "patching_head_map",
+        config.n_layers,
+        len(HEAD_SITES) * (config.n_heads + 1) - 1,
+        pick_head,
+        scene.mode,
+    )
+
+# ---- in numbers, in code ----
+
+
+def all_patches() -> Both[pd.DataFrame]:
+    """A row a patch; the last one is all that are made."""
+    was = [table.was for table in tables if table.was is not None]
+    rows = Both(
+        pd.concat([table.now for table in tables], ignore_index=True),
+        pd.concat(was, ignore_index=True) if len(was) == len(tables) else None,
+    )
+    last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
+    return Both(pd.concat([sheet.joined(rows), *last], ignore_index=True))
+
+
+if tables:
+    text = "Every patch: logit is the difference of the two logits in the patched pass, "
+    if in_logits:
+        text += "change that minus the one without a patch."
+    else:
+        text += "metric (patched − corrupt) / (clean − corrupt), effect the metric minus that of the pass "
+        text += "without a "
+        text += "patch."
+    sheet.numbers_of("patching", all_patches, text, what="every patch", missing="–")
+both_texts()
+as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
+texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]
+without = ends.was is None or not ends.was.is_scale
+sheet.code_of(
+    replace(scene, run=pair.own, other=None if without else pair.own.plain),
+    [TransformerBlock.forward],
+    patching,
+    *(texts if way == DENOISING else texts[::-1]),
+    (words[0], words[1]),
+    (site, *HEAD_SITES),
+    way,
+    at,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)

@@ -1,0 +1,312 @@
+"""The other text of "Patching": typed, one of a known pair, or made from the prompt; and the clicks on it."""
+
+import html
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from gptviz import Edit, Run
+from gptviz.analysis import counterpart as counterparts
+from gptviz.analysis.activation_patching import DIRECTIONS
+from gptviz.analysis.alignment import filled, missing, side_by_side
+from gptviz.analysis.counterpart import MOST, Counterpart
+from gptviz.analysis.patches import value_of
+from gptviz.figures.theme import palette
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell import changes, state
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prompt import read
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.views.slow import is_asked_for
+from gptviz.ui.words import as_code, show_id
+
+DENOISING = DIRECTIONS[0]
+OTHER: Param[str | None] = Param("other", str, None)
+WAY = Param("patch_way", str, DENOISING, if_there)
+MADE = Param("patch_made", bool, False)  # the other text is to be made from the prompt, however long it takes
+
+_BOX = "other_box"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A prompt and its other text; `watch` is what there is to see, with the bundled model as it is."""
+
+    label: str
+    text: str
+    other: str
+    watch: str
+
+
+PAIRS = (
+    Known(
+        "A copied word",
+        DEFAULT_TEXT,
+        DEFAULT_TEXT.replace("mill", "barn"),
+        "The word stays at its own place until the last block, whose attention hands it to the end.",
+    ),
+    Known(
+        "She and he",
+        "The king loved his daughter, but she did not love",
+        "The king loved his daughter, but he did not love",
+        "Up to block 3 the answer stands at ·she | ·he; there one head, block 3 · head 7, hands it to ·love.",
+    ),
+    Known(
+        "His and her",
+        "The man took off",
+        "The woman took off",
+        "A short one: the answer moves from the second token to the last on its way through the blocks.",
+    ),
+    Known(
+        "A word more",
+        "The man took off",
+        "The old woman took off",
+        "One text has a token more: the page says which one to add, and where.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Other:
+    """The other text and its ids."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+@per_run
+def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
+    """The other text that is made from the prompt."""
+    return counterparts.counterpart(runs.model(run), run.ids, position, special)
+
+
+def choose(scene: Scene) -> Other | None:
+    """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
+    is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
+    known = None if MADE.value else next((pair.other for pair in PAIRS if pair.text == scene.text), None)
+    text, note = known if OTHER.value is None else OTHER.value, ""
+    if text is None and (MADE.value or not is_long):
+        made = made_from(scene.run.plain, scene.position, scene.special)
+        if made is not None:
+            text = made.text
+            own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
+            note = f"Made from your prompt: {own} (position {made.position}) became {new}. Of all changes "
+            note += "of one "
+            note += "token that were tried this one moves the prediction most."
+    st.session_state[_BOX] = (text or "").replace("\n", "⏎")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="gv_other"):
+        st.text_input(
+            "Other text",
+            key=_BOX,
+            placeholder="Other text: nearly the same, as many tokens, one word another. Enter takes it.",
+            label_visibility="collapsed",
+            on_change=_typed,
+        )
+        st.button(
+            "Make one",
+            icon=":material/auto_fix_high:",
+            key="other_make",
+            help="From your prompt: of all changes of one token the one that moves the prediction most.",
+            on_click=_make,
+        )
+    nothing = (
+        "Patching takes values from a second text that is nearly the same. Type one above, as many tokens, "
+        "one "
+        "word another; or have one made, which takes a while for a text of this length."
+    )
+    if text is None:
+        none = "No other text was found that differs in one token and makes the model say something else."
+        asked = MADE.value or not is_long
+        st.info(f"{none} Type one above: as many tokens, one word another." if asked else nothing)
+        return None
+    reading = read(scene.lm, text, scene.special)
+    if reading.refusal or not reading.ids:
+        st.warning(reading.refusal or nothing)
+        return None
+    other = Other(text, tuple(reading.ids))
+    _rows(scene, other)
+    if scene.run.ids == other.ids:
+        st.warning("The two texts are the same: a patch puts back what stood there, and changes nothing.")
+    elif note:
+        st.caption(note)
+    return other
+
+
+def lengths_differ(scene: Scene, other: Other) -> bool:
+    """Whether they do: then it says which token to add, and offers to."""
+    ids = scene.run.ids
+    if len(ids) == len(other.ids):
+        return False
+    prompt_is_shorter = len(ids) < len(other.ids)
+    shorter, longer = sorted((ids, other.ids), key=len)
+    names = ("Your prompt", "the other text") if prompt_is_shorter else ("The other text", "your prompt")
+    where = []
+    for one in missing(shorter, longer)[:3]:
+        place = "at the end"
+        if one.before < len(shorter):
+            place = f"before {as_code(show_id(scene.lm, shorter[one.before]))} (position {one.before})"
+        where.append(f"{as_code(show_id(scene.lm, longer[one.position]))} {place}")
+    count = len(longer) - len(shorter)
+    st.warning(
+        f"Values are patched position by position, so both texts need the same number of tokens. {names[0]} "
+        "has "
+        f"{len(shorter)}, {names[1]} {len(longer)}: add {count} token{'s' * (count > 1)} to it, for example "
+        f"{', '.join(where)}{f', and {count - 3} more' * (count > 3)}."
+    )
+    longer_now = filled(shorter, longer)
+    text = scene.lm.decode(longer_now)
+    if scene.lm.encode(text, special_tokens=scene.special) == longer_now:
+        st.button(
+            "Add it" if count == 1 else "Add them",
+            key="other_fill",
+            type="primary",
+            on_click=_take_prompt if prompt_is_shorter else OTHER.set,
+            args=(text,),
+        )
+    return True
+
+
+def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
+    """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
+    bundled = state.current().model.name == state.DEFAULT_MODEL.name and not changed
+    shown = None if other is None else (scene.text, other.text)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
+        st.caption("Try:", width="content")
+        for number, pair in enumerate(PAIRS):
+            st.button(
+                pair.label,
+                key=f"pair_{number}",
+                type="primary" if shown == (pair.text, pair.other) else "secondary",
+                help=pair.watch if bundled else None,
+                on_click=_take_pair,
+                args=(pair,),
+            )
+    for pair in PAIRS:
+        if bundled and shown == (pair.text, pair.other):
+            st.markdown(f"**What to watch:** {pair.watch}")
+
+
+# ---- both texts, one above the other ----
+
+WHOLE = 90  # columns that are all drawn; of more only those near a difference
+NEAR = 6
+
+STYLE = """<style>
+.gv-pair { display: flex; flex-wrap: wrap; row-gap: 6px; font-size: 0.9rem; align-items: stretch; }
+.gv-pair div { display: grid; grid-template-rows: 1fr 1fr; gap: 2px; margin-right: 2px; }
+.gv-pair span {
+  padding: 0 5px; border-radius: 4px; background: PANEL; white-space: pre; min-width: 1ch; min-height: 1.5em;
+}
+.gv-pair .differs span { background: ACCENT; color: PAPER; font-weight: 650; }
+.gv-pair .gap span:empty { background: transparent; border: 1.5px dashed ACCENT; }
+.gv-pair b { font-weight: 600; opacity: 0.75; padding-right: 6px; white-space: nowrap; }
+.gv-pair .equal span { background: transparent; opacity: 0.7; }
+</style>"""
+
+
+def _rows(scene: Scene, other: Other) -> None:
+    """A column a position: where the texts differ is marked, a missing token is a gap."""
+    ids = (scene.run.ids, other.ids)
+    labels = (scene.labels, [show_id(scene.lm, i) for i in other.ids])
+    columns = side_by_side(*ids)
+    kinds = np.array(
+        [
+            "differs gap"
+            if None in (here, there)
+            else ""
+            if ids[0][here or 0] == ids[1][there or 0]
+            else "differs"
+            for here, there in columns
+        ]
+    )
+    near = (
+        np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
+        if len(kinds) > WHOLE
+        else None
+    )
+    roles = ("corrupt", "clean") if WAY.value == DENOISING else ("clean", "corrupt")
+    cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
+    left_out = 0
+    for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        if near is not None and not near[number]:
+            left_out += 1
+            continue
+        cells += _skipped(left_out)
+        left_out = 0
+        texts = ["" if i is None else html.escape(own[i]) for own, i in zip(labels, column, strict=True)]
+        cells.append(
+            f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
+            f'title="position {column[0] if column[1] is None else column[1]}">'
+            f"<span>{texts[0]}</span><span>{texts[1]}</span></div>"
+        )
+    colors, style = palette(scene.mode), STYLE
+    for name in ("accent", "paper", "panel"):
+        style = style.replace(name.upper(), getattr(colors, name))
+    st.html(f'{style}<div class="gv-pair" data-testid="pair">{"".join([*cells, *_skipped(left_out)])}</div>')
+
+
+def _skipped(count: int) -> list[str]:
+    said = f"<span>… {count} alike</span>"
+    return [f'<div class="equal">{said}{said}</div>'] if count else []
+
+
+# ---- callbacks ----
+
+
+def _typed() -> None:
+    MADE.set(False)
+    OTHER.set(st.session_state[_BOX].replace("⏎", "\n") or None)
+
+
+def _make() -> None:
+    OTHER.set(None)
+    MADE.set(True)
+
+
+def _take_prompt(text: str) -> None:
+    state.change(text=text)
+
+
+def _take_pair(pair: Known) -> None:
+    state.change(text=pair.text, token=None)
+    OTHER.set(pair.other)
+    MADE.set(False)
+    WAY.set(None)
+
+
+def turn(scene: Scene, other: Other) -> None:
+    """Callback of the switch of directions: the texts change places, the clean one stays the clean one.
+
+    Patches that are made go the other way then: from the text that was the prompt.
+    """
+    before, after = value_of(other.ids), value_of(scene.run.ids)
+    ours = [
+        (i, edit) for i, edit in enumerate(map(_read, changes.written())) if edit and edit.value == before
+    ]
+    for number, _ in reversed(ours):
+        changes.remove(number)
+    changes.add(*(replace(edit, value=after) for _, edit in ours))
+    MADE.set(False)
+    OTHER.set(scene.text)
+    state.change(text=other.text)
+
+
+def toggle(edit: Edit, other: Other) -> None:
+    """Callback of a click on a cell: make the patch for the whole app, or undo it."""
+    OTHER.set(other.text)
+    MADE.set(False)
+    texts = changes.written()
+    if str(edit) in texts:
+        changes.remove(texts.index(str(edit)))
+    else:
+        changes.add(edit)
+
+
+def _read(text: str) -> Edit | None:
+    try:
+        return Edit.parse(text)
+    except ValueError:
+        return None  # it is kept as it is, and the strip says why it is not made
