@@ -236,7 +236,7 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         f"{key}_stop",
         (lambda: GO.set(False)) if slow else None,
     )
-    return table.drop(columns=["metric", "effect"] if in_logits else "change")
+    return table.drop(columns=["metric", "effect"]) if in_logits else table
 
 
 def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.DataFrame] | None:
@@ -361,8 +361,8 @@ if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, words[0], words[1])[0]
     before = ends.now.corrupt if way == DENOISING else ends.now.clean
     change, metric = logit - before, ends.now.metric(logit)
-    made = {"logit": logit, "metric": metric, "effect": metric - ends.now.metric(before)}
-    made = {"logit": logit, "change": change} if in_logits else made
+    shares = {} if in_logits else {"metric": metric, "effect": metric - ends.now.metric(before)}
+    made = {"logit": logit, **shares, "change": change}
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
     st.html(f'<div data-testid="patches_made" {data}></div>')
@@ -457,13 +457,13 @@ def all_patches() -> Both[pd.DataFrame]:
 
 
 if tables:
-    text = "Every patch: logit is the difference of the two logits in the patched pass, "
-    if in_logits:
-        text += "change that minus the one without a patch."
-    else:
-        text += "metric (patched − corrupt) / (clean − corrupt), effect the metric minus that of the pass "
-        text += "without a "
-        text += "patch."
+    text = "Every patch: logit is the difference of the two logits in the patched pass, change that minus "
+    text += "the one "
+    text += "without a patch"
+    if not in_logits:
+        text += ", metric (patched − corrupt) / (clean − corrupt), effect the metric minus that without a "
+        text += "patch"
+    text += "."
     sheet.numbers_of("patching", all_patches, text, what="every patch", missing="–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
