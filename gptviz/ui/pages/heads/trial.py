@@ -190,7 +190,16 @@ def _table(trial: Trial) -> str:
             found = found[~found["same_label"]] if repeats else found  # the verdict is by these
             others = significant(found[trial.missed_by].mean()) if len(found) else "–"
             said = REASONS[trial.reasons[change]]
-        rows.append(tables.Row([tables.Cell(CHANGES[change], "word"), *cells, tables.number(others), said]))
+        rows.append(
+            tables.Row(
+                [
+                    tables.Cell(CHANGES[change], "word"),
+                    *cells,
+                    tables.number(others),
+                    tables.Cell(said, "word"),
+                ]
+            )
+        )
     what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
     return tables.table(
         "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
