@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import fixed, many, percent, significant
+from gptviz.digits import fixed, many, memory, percent, significant
 
 
 def test_a_minus_is_a_minus_and_zero_has_none():
@@ -75,3 +75,11 @@ def test_a_share_has_two_digits_and_is_all_only_where_it_is(share, text):
 )
 def test_large_numbers_can_be_compared_at_a_glance(number, text):
     assert many(number) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "written"),
+    [(0, "0"), (999, "999 bytes"), (999_499, "999 kB"), (999_500, "1.00 MB"), (497_759_232, "498 MB")],
+)
+def test_bytes_as_disks_are_sold(size, written):
+    assert memory(size) == written

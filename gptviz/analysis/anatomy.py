@@ -127,42 +127,37 @@ def _value(symbol: str, config: GPTConfig) -> int:
 # ---- tables ----
 
 
-def tensor_table(found: Anatomy) -> pd.DataFrame:
-    """One row per tensor of the state_dict; `parameters` adds up to the whole model."""
-    total = found.parameters
-    return pd.DataFrame(
+def tensor_table(config: GPTConfig) -> pd.DataFrame:
+    """Return a row per tensor of the state_dict; `parameters` adds up to the whole model."""
+    tensors = anatomy(config).tensors  # of a real GPTModel on torch's meta device: every shape, no memory
+    table = pd.DataFrame(
         {
-            "tensor": [t.name for t in found.tensors],
-            "part": [t.where for t in found.tensors],
-            "shape": [" × ".join(str(n) for n in t.shape) for t in found.tensors],
-            "formula": [" × ".join(t.symbols) for t in found.tensors],
-            "parameters": [t.parameters for t in found.tensors],
-            "share": [t.parameters / total for t in found.tensors],
-            **{
-                f"{dtype}_bytes": [t.parameters * size for t in found.tensors]
-                for dtype, size in BYTES.items()
-            },
-            "shared_with": [t.shared_with or "" for t in found.tensors],
+            "tensor": [t.name for t in tensors],
+            "part": [t.where for t in tensors],
+            "shape": [" × ".join(str(n) for n in t.shape) for t in tensors],
+            "formula": [" × ".join(t.symbols) for t in tensors],
+            "parameters": [t.parameters for t in tensors],
         }
     )
+    _add_share_and_bytes(table)
+    table["shared_with"] = [t.shared_with or "" for t in tensors]
+    return table
 
 
-def part_table(found: Anatomy) -> pd.DataFrame:
-    """One row per part, in the order of PARTS, all blocks together: parameters, share, bytes."""
-    total = found.parameters
+def part_table(config: GPTConfig) -> pd.DataFrame:
+    """Return a row per part, in the order of PARTS, all blocks together: parameters, share, bytes."""
     counts = dict.fromkeys(PARTS, 0)
-    for tensor in found.tensors:
+    for tensor in anatomy(config).tensors:
         counts[tensor.part] += tensor.parameters
-    return pd.DataFrame(
-        {
-            "part": list(counts),
-            "parameters": list(counts.values()),
-            "share": [count / total for count in counts.values()],
-            **{
-                f"{dtype}_bytes": [count * size for count in counts.values()] for dtype, size in BYTES.items()
-            },
-        }
-    )
+    table = pd.DataFrame({"part": list(counts), "parameters": list(counts.values())})
+    _add_share_and_bytes(table)
+    return table
+
+
+def _add_share_and_bytes(table: pd.DataFrame) -> None:
+    table["share"] = table["parameters"] / table["parameters"].sum()
+    for dtype, size in BYTES.items():
+        table[f"{dtype}_bytes"] = table["parameters"] * size
 
 
 # ---- the sum, line by line ----

@@ -11,11 +11,12 @@ from pathlib import Path
 import pandas as pd
 import tiktoken
 
+from gptviz.engine.language_model import LanguageModel
 from gptviz.tokenizer import END_OF_TEXT, encode, show_token, token_bytes, well_formed
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.regex import GPT2_RULES, alternatives
 from gptviz.tokenizer.simple import UNK, CharacterTokenizer, WordTokenizer, split_words
-from gptviz.tokenizer.steps import Piece
+from gptviz.tokenizer.steps import Piece, own_piece, show_work, stages
 
 # For a text whose every character lies in one token: three bytes that no English text makes one.
 EXAMPLE = "你"
@@ -233,3 +234,13 @@ def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:
             return index, at
         at -= len(piece.ids)
     raise ValueError(f"there is no token at position {position}; the text has {position - at}")
+
+
+def merge_rows(
+    lm: LanguageModel, text: str, position: int, special_tokens: bool = False, whole_piece: bool = True
+) -> list[tuple[bytes, ...]]:
+    """Return the rows of the merges, from bytes to tokens: of the token at `position`, or of its piece."""
+    pieces = show_work(lm.tokenizer, text, special_tokens)
+    index, part = place_of(pieces, position)
+    piece = pieces[index] if whole_piece else own_piece(pieces[index], part)
+    return [stage.parts for stage in stages(lm.tokenizer, piece)]

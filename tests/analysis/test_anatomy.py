@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from gptviz.analysis.anatomy import Anatomy, anatomy, part_table, sum_lines, tensor_table
+from gptviz.analysis.anatomy import anatomy, part_table, sum_lines, tensor_table
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
@@ -108,8 +108,7 @@ def test_every_line_of_the_sum_is_what_its_formula_says(config):
 @settings(max_examples=60, deadline=None)
 @given(configs())
 def test_the_parts_and_the_tensors_add_up(config):
-    found = anatomy(config)
-    for table in (part_table(found), tensor_table(found)):
+    for table in (part_table(config), tensor_table(config)):
         assert table["parameters"].sum() == config.parameters
         assert table["share"].sum() == pytest.approx(1)
         assert (table["float32_bytes"] == 4 * table["parameters"]).all()
@@ -223,7 +222,7 @@ def test_a_shape_that_is_not_as_written_is_named(monkeypatch):
 
 
 def test_the_tables_say_where_a_tensor_is():
-    tied: Anatomy = anatomy(replace(BOOK, tie_embeddings=True))
+    tied = replace(BOOK, tie_embeddings=True)
     table = tensor_table(tied).set_index("tensor")
     row = table.loc["trf_blocks.3.ff.layers.0.weight"]
     assert (row["part"], row["shape"], row["formula"]) == (

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from gptviz.analysis.tokens import (
     chapter,
     compare,
+    end_of_text,
+    merge_rows,
     place_of,
     spellings,
     spread_characters,
@@ -16,7 +18,7 @@ from gptviz.analysis.tokens import (
     word_near,
 )
 from gptviz.tokenizer import encode, get_encoding, well_formed
-from gptviz.tokenizer.steps import show_work
+from gptviz.tokenizer.steps import show_work, stages
 
 MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
 MIXED = st.text(st.sampled_from([*"ab .'\n\té你好😀\u200d\x00"]), max_size=40)
@@ -133,3 +135,35 @@ def test_the_place_of_a_token_is_in_its_piece(text):
         assert pieces[piece].ids[part] == id
     with pytest.raises(ValueError, match=rf"no token at position {len(ids)}; the text has {len(ids)}"):
         place_of(pieces, len(ids))
+
+
+def test_what_becomes_of_the_end_of_text():
+    found = end_of_text(GPT2, "a<|endoftext|>b")
+    assert found is not None and found.lengths == (9, 3) and found.id == 50256
+    assert "".join(found.typed) == "<|endoftext|>"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "position", "special", "whole"),
+    [
+        ("Unbelievably so", 2, False, True),
+        ('"""\\ {x} \' 你', 1, False, True),
+        ("a<|endoftext|>b", 1, True, True),
+        ("z" * 300, 4, False, False),
+    ],
+)
+def test_merges_lead_from_bytes_to_tokens(mini, prompt, position, special, whole):
+    rows = merge_rows(mini, prompt, position, special, whole)
+    ids = encode(MINI, prompt, special)
+    raw = MINI.decode_single_token_bytes(ids[position])
+    assert raw in rows[-1]
+    assert len({b"".join(row) for row in rows}) == 1
+    assert [len(row) for row in rows] == list(range(len(rows[0]), len(rows[-1]) - 1, -1))
+    pieces = show_work(MINI, prompt, special)
+    (piece,) = {p for p in pieces if sum(len(q.ids) for q in pieces[: pieces.index(p)]) <= position} - {
+        p for p in pieces if sum(len(q.ids) for q in pieces[: pieces.index(p) + 1]) <= position
+    }
+    if whole:
+        assert rows == [stage.parts for stage in stages(MINI, piece)]
+    else:
+        assert rows[-1] == (raw,)

@@ -167,7 +167,7 @@ def test_too_many_heads_are_not_parted():
 
 
 def test_shares_fill_the_bar():
-    tables = {"a <b>": part_table(anatomy(GPT2)), "small": part_table(anatomy(SMALL))}
+    tables = {"a <b>": part_table(GPT2), "small": part_table(SMALL)}
     fig = share_bars(tables, "light")
     assert np.allclose(sum(bar.x for bar in fig.data), [100, 100])
     by_part = {bar.name: bar for bar in fig.data}

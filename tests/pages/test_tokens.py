@@ -6,8 +6,7 @@ from html import unescape
 import pytest
 
 from gptviz.tokenizer import encode, get_encoding
-from gptviz.tokenizer.steps import show_work, stages
-from gptviz.ui.views.tokens.snippet import merge_rows
+from gptviz.tokenizer.steps import show_work
 
 MINI = get_encoding("mini")
 PROMPTS = {
@@ -106,29 +105,3 @@ def test_in_numbers_is_the_table_of_tokens(run_page):
     (found,) = [e.value for e in at.dataframe if "part_of" in e.value.columns]
     assert list(found["id"]) == encode(MINI, "The café")
     assert bytes.fromhex("".join(found["bytes"]).replace(" ", "")).decode() == "The café"
-
-
-@pytest.mark.parametrize(
-    ("prompt", "position", "special", "whole"),
-    [
-        ("Unbelievably so", 2, False, True),
-        ('"""\\ {x} \' 你', 1, False, True),
-        ("a<|endoftext|>b", 1, True, True),
-        ("z" * 300, 4, False, False),
-    ],
-)
-def test_in_code_is_the_same_picture(mini, prompt, position, special, whole, capsys):
-    rows = merge_rows(mini, prompt, position, special, whole)
-    ids = encode(MINI, prompt, special)
-    raw = MINI.decode_single_token_bytes(ids[position])
-    assert raw in rows[-1]
-    assert len({b"".join(row) for row in rows}) == 1
-    assert [len(row) for row in rows] == list(range(len(rows[0]), len(rows[-1]) - 1, -1))
-    pieces = show_work(MINI, prompt, special)
-    (piece,) = {p for p in pieces if sum(len(q.ids) for q in pieces[: pieces.index(p)]) <= position} - {
-        p for p in pieces if sum(len(q.ids) for q in pieces[: pieces.index(p) + 1]) <= position
-    }
-    if whole:
-        assert rows == [stage.parts for stage in stages(MINI, piece)]
-    else:
-        assert rows[-1] == (raw,)

@@ -1,8 +1,226 @@
 """How the prompt became numbers: pieces, bytes, merges, ids. And how other tokenizers cut it."""
 
-from gptviz.ui.shell.page import page
-from gptviz.ui.views.tokens import view
-from gptviz.ui.views.tokens.comparison import PARAMS
+import streamlit as st
 
-scene = page("Tokens", params=PARAMS, strip=False)
-view.draw(scene)
+from gptviz.analysis import tokens as numbers
+from gptviz.tokenizer import END_OF_TEXT, encoding_names, get_encoding, show_token
+from gptviz.tokenizer.steps import bpe, merges_of_part, show_work
+from gptviz.ui import sheet
+from gptviz.ui.components.merges import WIDEST, merges
+from gptviz.ui.components.token_cards import token_cards
+from gptviz.ui.components.tokenizer_rows import tokenizer_rows
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prompt import READ_CHARACTERS
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.tables import STYLE, Row, number, table
+from gptviz.ui.words import as_code
+
+OFFLINE = ("mini", "gpt2")
+SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"
+FIT = Param("tok_fit", str, ALICE, if_there)
+MORE: Param[str | None] = Param("tok_more", str, None, if_there)
+
+
+def ids_of(ids: list[int]) -> str:
+    """ "id 5" or "ids 5, 6"."""
+    return f"id {ids[0]}" if len(ids) == 1 else f"ids {', '.join(map(str, ids))}"
+
+
+scene = page("Tokens", params=(FIT, MORE), strip=False)
+encoding, text, token = scene.lm.tokenizer, scene.text[:READ_CHARACTERS], scene.tokens[scene.position]
+pieces = show_work(encoding, text, scene.special, limit=len(scene.tokens))
+place, part = numbers.place_of(pieces, scene.position)
+piece, shown = pieces[place], as_code(show_token(token.raw))
+st.html(STYLE)
+
+# ---- the cards ----
+
+prose(
+    "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a ⏎ for a "
+    "line break.",
+    "token",
+    "position",
+    "·",
+    "⏎",
+)
+if scene.other is not None:
+    st.markdown(
+        "What is changed in the model **changes nothing here**: the text is cut into tokens before the model "
+        "reads it."
+    )
+scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
+token_cards(
+    pieces,
+    scene.tokens,
+    scene.position,
+    scene.mode,
+    scene.select,
+    saved=scene.saved("tokens", "The tokens of a text, with their ids and bytes"),
+)
+
+# ---- the merges ----
+
+st.markdown(f"#### How {shown} was built")
+own = [] if piece.special else merges_of_part(piece, part)
+among = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
+cut = (
+    "A regular expression first cuts the text; the line under the cards shows each piece. "
+    f"{shown} is {'a whole piece' if len(piece.parts) == 1 else among}. "
+)
+if piece.special:
+    prose(f"{shown} is id {token.id}, a special token: it has no spelling, no merge leads to it.")
+elif own:
+    ranks = ", ".join(str(merge.rank) for merge in own[:12]) + (", …" if len(own) > 12 else "")
+    prose(
+        f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "
+        "Frequent pairs were learned first: they have low ranks and join first. The last rank is the "
+        f"token's id, {token.id}.",
+        "vocabulary",
+    )
+else:
+    one = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
+    prose(f"{cut}It is {one}: no merge was needed.")
+saved = scene.saved("merges", f"How {show_token(token.raw)} was built from its bytes")
+merges(encoding, piece, part, scene.position, scene.mode, saved=saved)
+with st.expander("What the regex cut", icon=":material/content_cut:"):
+    st.markdown(
+        "Before any merge, a regular expression cuts the text from left to right: at each place the first of "
+        "these rules that matches takes its piece. No token reaches across a cut, so `cat.`, `cat!` and "
+        "`cat?` take no room in the vocabulary."
+    )
+    st.dataframe(
+        numbers.rules_table(encoding, pieces),
+        hide_index=True,
+        key="tok_rules",
+        column_config={"rule": {"width": 170}, "takes": {"width": 390}, "pieces": {"width": 60}},
+    )
+
+# ---- other tokenizers ----
+
+st.subheader("The same text, other tokenizers", anchor=False)
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner="Fetching the tokenizer …")
+def problem(name: str) -> str | None:
+    """Why the encoding cannot be had, or None; asked again after a minute, not at every click."""
+    try:
+        get_encoding(name)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@st.fragment
+def comparison() -> None:
+    """Draws mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
+    with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
+        FIT.within(SOURCES)
+        source = FIT.widget(
+            st.segmented_control, "Words and characters are learnt from", options=SOURCES, required=True
+        )
+        others = [name for name in encoding_names() if name not in OFFLINE]
+        MORE.within(others)
+        more = MORE.widget(
+            st.selectbox,
+            "One more, from OpenAI's server",
+            options=others,
+            index=None,
+            placeholder="none",
+            width=230,
+        )
+    known = [encoding]
+    for name in dict.fromkeys([*OFFLINE, *([more] if more else [])]):
+        if name != encoding.name and (wrong := problem(name)):
+            st.warning(wrong)
+        elif name != encoding.name:
+            known.append(get_encoding(name))
+    known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
+    learnt_from = text if source == PROMPT else numbers.chapter()
+    tokenizer_rows(
+        numbers.compare(text, known, learnt_from, scene.special),
+        scene.mode,
+        saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"),
+    )
+    st.caption(
+        "Few tokens, or a small vocabulary: never both. A word that a word tokenizer has not seen is lost in "
+        "`[UNK]`, and a character tokenizer has no id for a new character. Byte pair encoding starts from "
+        "all 256 bytes, so it can write anything, and gives what is frequent a token of its own."
+    )
+
+
+comparison()
+
+# ---- a space, a character, the end of a text ----
+
+space, byte = st.columns(2, gap="large")
+with space:
+    st.subheader("What a space changes", anchor=False)
+    found = numbers.spellings(encoding, numbers.word_near(scene.text, piece.text))
+    (plain, ids), (spaced, others) = (
+        (as_code(row["written"]), list(row["ids"])) for row in found.iloc[:2].to_dict("records")
+    )
+    both = f"{plain} is {ids_of(ids)}, and {spaced} is "
+    if others[-len(ids) :] == ids:
+        both += f"the same after {ids_of(others[: -len(ids)])}: no merge joins the space to what follows."
+    else:
+        both = (
+            f"The space belongs to the word after it. {both}{ids_of(others)}: to the model as different as "
+            "any two tokens, until training has taught it what they share."
+        )
+    st.markdown(both + (" Capitals make other tokens, too." if len(found) > 2 else ""))
+    rows = [
+        Row([way.written, number(str(way.tokens)), ", ".join(map(str, way.ids)), " | ".join(way.cut)])
+        for way in found.itertuples()
+    ]
+    st.html(table("spellings", ["written", "#tokens", "ids", "cut"], rows))
+with byte:
+    st.subheader("A character in pieces", anchor=False)
+    spread, of_prompt = numbers.broken_character(encoding, scene.run.ids)
+    if spread is None:
+        st.markdown("To this tokenizer every character of your prompt is one token: none comes apart.")
+    else:
+        whose = "In your prompt, " if of_prompt else "Your prompt has none that comes apart; as an example, "
+        st.markdown(
+            "Tokens are made of bytes, and a character is one to four of them. "
+            f"{whose}{as_code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
+            f"{len(spread.ids)} tokens. One of them alone is no character: decoded, it prints as "
+            "`\\ufffd`, �; this app shows its bytes, "
+            f"{as_code(show_token(spread.raws[0]))}."
+        )
+        pairs = [(str(i), raw) for i, raw in zip(spread.ids, spread.raws, strict=True)]
+        pairs.append((", ".join(map(str, spread.ids)), b"".join(spread.raws)))
+        rows = [Row([ids, raw.hex(" "), raw.decode("utf-8", "replace")]) for ids, raw in pairs]
+        st.html(table("pieces of a character", ["tokens", "bytes", "decoded"], rows))
+
+st.subheader("Special tokens", anchor=False)
+end, name = numbers.end_of_text(encoding, text), as_code(END_OF_TEXT)
+if end is None:
+    prose(f"This model's tokenizer, {encoding.name}, has no {name}: all that you type is text.")
+else:
+    prose(
+        f"{name} stood between any two texts in training. Typed into a prompt it is plain text, "
+        f"{len(end.typed)} tokens: {' '.join(map(as_code, end.typed))}. With *Special tokens* on, in the "
+        f"sidebar, it is one token, id {end.id}. The switch is **{'on' if scene.special else 'off'}**. "
+        + (
+            "Your prompt does not hold it, so the switch changes nothing."
+            if end.lengths is None
+            else f"Your prompt is {end.lengths[0]} tokens with the switch off, {end.lengths[1]} with it on."
+        )
+    )
+
+in_numbers(
+    lambda: numbers.token_table(encoding, scene.run.ids),
+    "tokens.csv",
+    "Every token of the prompt. `part_of` names the character that a token holds only some bytes of.",
+)
+sheet.code_of(
+    scene,
+    [show_work, bpe],
+    numbers.merge_rows,
+    text=text,
+    position=scene.position,
+    special_tokens=scene.special,
+    whole_piece=len(piece.raw) <= WIDEST,
+)

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.anatomy import anatomy, tensor_table
+from gptviz.analysis.anatomy import tensor_table
 from gptviz.figures.training import Level, training_curves
 from gptviz.training.live import LiveRun, task_for, train
 from gptviz.training.live.one import train_one
@@ -279,7 +279,7 @@ def details(training: Training | None, seen: Seen | None) -> None:
             "the dashed lines",
         )
     in_numbers(
-        lambda: tensor_table(anatomy(config.gpt_config(size))),
+        lambda: tensor_table(config.gpt_config(size)),
         "training_tensors",
         "What will be trained: every tensor of the model, with its shape.",
         "the model",

@@ -53,20 +53,20 @@ _SHOWN = "anatomy_shown"  # the last config that was possible
 _PRESET = "anatomy_preset"
 
 
-def typed(base: GPTConfig) -> dict[str, Any]:
-    """What the form holds: the session's choices, and the model's own config where there are none."""
-    values: dict[str, Any] = {}
-    for name in (*SIZES, *SWITCHES):
-        choice = CHOICES[name].value
-        values[name] = getattr(base, name) if choice is None else choice
-    return values
+def parts_of(config: GPTConfig) -> dict[str, Any]:
+    """What the form has of a config: all that the sum depends on, and n_heads."""
+    return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
+
+
+def preset_name(config: GPTConfig) -> str | None:
+    """What this config is called in the row of presets."""
+    return next((name for name, one in PRESETS.items() if parts_of(one) == parts_of(config)), None)
 
 
 def write(values: dict[str, Any], base: GPTConfig) -> None:
     """Keep what the form holds: all of it, or nothing if it is the model's own config. For callbacks."""
-    own = all(value == getattr(base, name) for name, value in values.items())
     for name, value in values.items():
-        CHOICES[name].set(None if own else value)
+        CHOICES[name].set(None if values == parts_of(base) else value)
 
 
 def problem(values: dict[str, Any]) -> str | None:
@@ -77,22 +77,15 @@ def problem(values: dict[str, Any]) -> str | None:
         if values[name] > MOST.get(name, values[name]):
             return f"{name} is {values[name]:,}; this page goes up to {MOST[name]:,}."
     width, heads = values["emb_dim"], values["n_heads"]
-    if width % heads:
-        widths = [n for n in (width // heads * heads, (width // heads + 1) * heads) if n]
-        return (
-            f"emb_dim {width:,} cannot be divided among {heads:,} heads: each must get the same whole number "
-            f"of dimensions. {_or(_around(divisors(width), heads))} heads would do, or emb_dim {_or(widths)}."
-        )
-    return None
-
-
-def _around(numbers: list[int], number: int) -> list[int]:
-    """The last of them below `number` and the first above it, as far as there are such."""
-    return [n for n in numbers if n < number][-1:] + [n for n in numbers if n > number][:1]
-
-
-def _or(numbers: list[int]) -> str:
-    return " or ".join(f"{n:,}" for n in numbers)
+    if width % heads == 0:
+        return None
+    near = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]
+    widths = [n for n in (width // heads * heads, (width // heads + 1) * heads) if n]
+    either, or_else = (" or ".join(f"{n:,}" for n in numbers) for numbers in (near, widths))
+    return (
+        f"emb_dim {width:,} cannot be divided among {heads:,} heads: each must get the same whole number "
+        f"of dimensions. {either} heads would do, or emb_dim {or_else}."
+    )
 
 
 def form(base: GPTConfig, model: str) -> GPTConfig:
@@ -101,43 +94,41 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
     An impossible one stays in the form as it was typed, with a sentence; the page keeps the last that was
     possible, which is `base`, the config of `model`, at first.
     """
-    values = typed(base)
+    values = parts_of(base)
+    values |= {name: one.value for name, one in CHOICES.items() if one.value is not None}
     _draw(values, base, model)
     params.store(PARAMS)  # a rerun of a fragment alone draws no frame
-    wrong = None if values == _parts(base) else problem(values)
+    wrong = None if values == parts_of(base) else problem(values)
     if wrong is None:
         st.session_state[_SHOWN] = replace(base, **values)
-        return st.session_state[_SHOWN]
     shown: GPTConfig = st.session_state.get(_SHOWN, base)
-    st.error(f"{wrong} Until then the page shows {_sizes(shown)}.")
+    if wrong is not None:
+        st.error(
+            f"{wrong} Until then the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
+            f"{shown.n_layers:,} blocks."
+        )
     return shown
-
-
-def preset_name(config: GPTConfig) -> str | None:
-    """What this config is called in the row of presets."""
-    return next((name for name, preset in PRESETS.items() if _parts(preset) == _parts(config)), None)
-
-
-def _sizes(config: GPTConfig) -> str:
-    return f"emb_dim {config.emb_dim:,} with {config.n_heads:,} heads and {config.n_layers:,} blocks"
-
-
-def _parts(config: GPTConfig) -> dict[str, Any]:
-    """What the form has of a config: all that the sum depends on, and n_heads."""
-    return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
 
 
 def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
     """The widgets always show `values`; a change of any of them is written by a callback."""
-    st.session_state[_PRESET] = next((n for n, c in PRESETS.items() if _parts(c) == values), None)
+
+    def typed() -> None:
+        write({name: st.session_state[f"anatomy_{name}"] for name in values}, base)
+
+    def preset() -> None:
+        name = st.session_state[_PRESET]
+        if name is not None:  # a click on the chosen one takes the choice back: it stays
+            write(parts_of(PRESETS[name]), base)
+
+    st.session_state[_PRESET] = next((n for n, c in PRESETS.items() if parts_of(c) == values), None)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="anatomy_presets"):
         st.markdown("**Change the config**", width="content")
         st.pills(
             "Take the config of",
             list(PRESETS),
             key=_PRESET,
-            on_change=_preset,
-            args=(base,),
+            on_change=preset,
             label_visibility="collapsed",
             width="content",
         )
@@ -146,33 +137,17 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             icon=":material/undo:",
             key="anatomy_back",
             type="tertiary",
-            disabled=values == _parts(base),
+            disabled=values == parts_of(base),
             on_click=write,
-            args=(_parts(base), base),
+            args=(parts_of(base), base),
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_form"):
-        for name in SIZES:
-            st.session_state[f"anatomy_{name}"] = values[name]
-            st.number_input(
-                name,
-                min_value=0,
-                step=1,
-                key=f"anatomy_{name}",
-                width=160,
-                help=HELP[name],
-                on_change=_typed,
-                args=(base,),
-            )
-        for name in SWITCHES:
-            st.session_state[f"anatomy_{name}"] = values[name]
-            st.toggle(name, key=f"anatomy_{name}", help=HELP[name], on_change=_typed, args=(base,))
-
-
-def _typed(base: GPTConfig) -> None:
-    write({name: st.session_state[f"anatomy_{name}"] for name in (*SIZES, *SWITCHES)}, base)
-
-
-def _preset(base: GPTConfig) -> None:
-    name = st.session_state[_PRESET]
-    if name is not None:  # a click on the chosen one takes the choice back: it stays
-        write(_parts(PRESETS[name]), base)
+        for name, value in values.items():
+            key = f"anatomy_{name}"
+            st.session_state[key] = value
+            if name in SIZES:
+                st.number_input(
+                    name, min_value=0, step=1, key=key, width=160, help=HELP[name], on_change=typed
+                )
+            else:
+                st.toggle(name, key=key, help=HELP[name], on_change=typed)

@@ -1,0 +1,178 @@
+"""What the model is made of: every tensor to scale, and the sum of its parameters, line by line."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from gptviz.analysis.anatomy import (
+    ATTENTION,
+    BYTES,
+    FEED_FORWARD,
+    HEAD,
+    NORM,
+    TOKEN,
+    anatomy,
+    part_table,
+    sum_lines,
+    tensor_table,
+)
+from gptviz.digits import memory, significant
+from gptviz.figures.anatomy import model_map, part_color, percent
+from gptviz.figures.anatomy_block import block_map, enlargement
+from gptviz.figures.anatomy_shares import share_bars
+from gptviz.figures.theme import palette
+from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
+from gptviz.ui import sheet
+from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, preset_name
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.tables import STYLE, Cell, Row, number, table
+
+CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
+
+scene = frame("Anatomy", PARAMS)
+
+
+def signed(difference: int) -> str:
+    return f"{'+' if difference > 0 else '−'}{abs(difference):,}"
+
+
+@st.fragment
+def everything() -> None:
+    """Draws the page: whatever is typed into the form, the model is not run again."""
+    st.html(f"{STYLE}<style>{CSS}</style>")
+    own_config, name = scene.lm.config, scene.lm.name
+    config = form(own_config, name)
+    shown, own, parts = anatomy(config), anatomy(own_config), part_table(config)
+    count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
+    width, blocks, length = config.emb_dim, config.n_layers, config.context_length
+
+    # ---- the whole model ----
+
+    plain_name = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>$~:" else sign for sign in name)
+    size = " · ".join(f"{memory(count * each)} in {dtype}" for dtype, each in BYTES.items())
+    more, ratio = count - own.parameters, count / own.parameters
+    if config == own_config:
+        against = f"{plain_name} as it is"
+    elif not more:
+        against = f"as many as {plain_name}"
+    elif ratio < 1:
+        against = f"**{signed(more)}** against {plain_name}: {percent(ratio)} of it"
+    else:
+        times = significant(ratio) if ratio < 1000 else f"{ratio:,.0f}"
+        against = f"**{signed(more)}** against {plain_name}: {times} times as many"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"):
+        st.markdown(f"#### {count:,} parameters", width="content")
+        st.markdown(f"{size} · {against}", width="content")
+    vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
+    prose(
+        "Every tensor is a rectangle to one scale: its sides are its dimensions, its area is its parameters. "
+        f"`tok_emb`, a row for each of {config.vocab_size:,} tokens, is {percent(share[TOKEN])} of the "
+        f"model; the {'one block is' if blocks == 1 else f'{blocks} blocks are'} "
+        f"{percent(share[ATTENTION] + share[FEED_FORWARD] + share[NORM])}. The feed-forward (orange) is "
+        "twice as large as the attention: 8 × emb_dim² against 4 × emb_dim². Biases and LayerNorms, the line "
+        f"below each block, are {percent(vectors / count)} together.",
+        "dimension",
+        "parameter",
+        "token",
+        "block",
+        "feed-forward",
+        "LayerNorm",
+    )
+    scene.chart(
+        model_map(shown, scene.mode),
+        key="anatomy_model",
+        alt="Every tensor of the model as a rectangle to one scale: the token and position tables, "
+        f"{blocks:,} block{'s' * (blocks > 1)}, the final LayerNorm and the output head; {count:,} "
+        "parameters in all",
+    )
+    xl = PRESETS["XL"]
+    prose(
+        (
+            "`out_head` is hatched: it has no numbers of its own, it makes the logits with the rows of "
+            "`tok_emb`. Untied, as many would be added. "
+            if config.tie_embeddings
+            else f"`out_head` is {percent(share[HEAD])} once more: tied, it would use the numbers of "
+            "`tok_emb` and add nothing. "
+        )
+        + "Double emb_dim: the tables double, and the blocks become four times as large. In GPT-2 XL "
+        f"`tok_emb` is only {percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
+        "logit",
+    )
+
+    # ---- the sum ----
+
+    st.subheader("The sum, line by line", anchor=False)
+    compared = config != own_config
+    rows = []
+    for line, before in zip(sum_lines(shown), sum_lines(own), strict=True):
+        result, change = f"{line.parameters:,}", line.parameters - before.parameters
+        cells = [
+            Cell(line.label, "label", indent=line.level * 0.9),
+            Cell(line.formula, "formula"),
+            Cell("" if line.worked == result else line.worked, "worked"),
+            number(result),
+            *([number(signed(change) if change else "")] if compared else []),
+        ]
+        rows.append(Row(cells, "total" if line.level == 0 else "sum" if line.is_sum else "line"))
+    head = ["", "in the config's words", "with its numbers", "#parameters"]
+    head += [f"#against {name}"] if compared else []
+    st.html(table("anatomy-sum", head, rows, "gv-sum"))
+
+    # ---- shares and memory ----
+
+    st.subheader("Shares and memory", anchor=False)
+    of_models = {name: part_table(own_config)}
+    if compared:
+        of_models = {preset_name(config) or "this config": parts} | of_models
+    scene.chart(
+        share_bars(of_models, scene.mode), key="anatomy_shares", alt="The share of each part of the model"
+    )
+    rows = []
+    for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:
+        tied = part == HEAD and config.tie_embeddings
+        color = part_color(part, palette(scene.mode)) if part in share else None
+        label = Cell(f"{part}, tied: counted above" if tied else part, "label", color=color)
+        numbers = [f"{n:,}", percent(n / count), *(memory(n * each) for each in BYTES.values())]
+        rows.append(Row([label, *map(number, numbers)], "line" if part in share else "total"))
+    heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in BYTES)]
+    st.html(table("anatomy-parts", heads, rows, "gv-sum"))
+    mask = memory(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
+    prose(
+        "These are the weights alone. To run the model takes activations, which grow with the text, and a "
+        f"causal mask of {length:,} × {length:,} truth values a block ({mask}); it is not learned and so no "
+        "parameter. Training with AdamW takes three times the weights more: the gradients and two averages "
+        "of them. This page allocated nothing: on torch's meta device tensors have shapes and no numbers.",
+        "causal mask",
+    )
+
+    # ---- one block ----
+
+    longer = significant(enlargement(shown), 2)
+    st.subheader(f"One block, its sides {longer} times as long as above", anchor=False)
+    heads_have = (
+        f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
+        if config.n_heads == 1
+        else f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
+        f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
+    )
+    prose(
+        f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the sum is the "
+        "same.",
+        "head",
+    )
+    scene.chart(
+        block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors, each with its shape"
+    )
+    in_numbers(
+        lambda: tensor_table(config),
+        "anatomy.csv",
+        "A row for each tensor, by its name in the state_dict. The parameters add up to the whole model: a "
+        "tensor whose numbers are another's is there with 0.",
+    )
+    built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
+    sheet.code_of(scene, built, tensor_table, config=config)
+
+
+everything()
