@@ -15,7 +15,6 @@ import torch.nn.functional as F
 
 from gptviz.analysis.loss import loss_steps
 from gptviz.analysis.reads import reads
-from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
 from gptviz.engine.trace import Trace
@@ -156,10 +155,16 @@ def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk
 
 
 @reads("final")
-def prompt_surprises(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """Return `surprises` of a text: the output head at every position."""
-    with forward.alone():  # with GPT-2's vocabulary as much work as several forward passes
-        return surprises(t["final"], lm.model.out_head.weight.detach(), [token.id for token in t.tokens])
+def next_table(
+    lm: LanguageModel,
+    t: Trace,
+    position: int,
+    sampling: Sampling = AS_IT_IS,
+    k: int = 10,
+    also: Sequence[int] = (),
+) -> pd.DataFrame:
+    """Return the table of `candidates` for what follows a position: from the logit to the probability."""
+    return candidates(t.logits(position), k, sampling, also).table
 
 
 def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:

@@ -113,29 +113,21 @@ def test_write_on_goes_to_generate_with_all_its_settings(open_page, settled, min
     assert address(page).items() >= {"text": TEXT, "token": "6", "temperature": "0.8", "seed": "0"}.items()
 
 
-def test_a_surprising_token_shows_what_was_expected(open_page, settled, mini):
-    page = open_page("next_token", text=TEXT)
-    chip = page.get_by_test_id("surprise-chip").nth(5)
-    chip.hover()
-    said = page.get_by_test_id("surprise-sentence").inner_text()
-    assert f"{int(chip.get_attribute('data-rank')):,}" in said
-    chip.click()
-    settled(page)
-    assert address(page)["token"] == "4"
+def test_what_came_is_marked_and_going_on_in_the_middle_cuts_the_text_there(open_page, settled, mini):
+    page = open_page("next_token", text=TEXT, token=4)
     check(page, mini, TEXT, 4)
     came = next(row for row in bars(page) if row["came"] == "true")
     assert int(came["id"]) == mini.encode(TEXT)[5]
     first = int(bars(page)[0]["id"])
-    page.get_by_test_id("append").first.click()  # to go on in the middle cuts the text there
+    page.get_by_test_id("append").first.click()
     settled(page)
     assert prompt_of(page) == mini.decode([*mini.encode(TEXT)[:5], first])
 
 
 def test_a_changed_bar_stands_in_the_outline_of_the_unchanged_one(open_page, mini):
-    """And so does each token's surprise; one visit for both."""
     text = "The little birds sang beside the red mill. The little birds sang beside the red"
     page = open_page("next_token", text=text, edits="z.4.3=zero")
-    page.get_by_test_id("surprise-chip").last.wait_for()
+    page.get_by_test_id("candidate").first.wait_for()
     page.wait_for_function("() => !document.getAnimations().length")
     first, row = page.get_by_test_id("candidate").first, bars(page)[0]
     assert [f"{float(row[name]):.3f}" for name in ("ghost", "probability")] == ["0.952", "0.183"]
@@ -144,6 +136,3 @@ def test_a_changed_bar_stands_in_the_outline_of_the_unchanged_one(open_page, min
         share = first.locator(part).bounding_box()["width"] / whole
         assert share == pytest.approx(float(row[name]), abs=0.02)
     assert first.locator(".before").inner_text() == "0.952" and first.locator(".p").inner_text() == "0.183"
-    chips = page.get_by_test_id("surprise-chip").evaluate_all("chips => chips.map(c => ({...c.dataset}))")
-    assert "ghost" not in chips[0]
-    assert any(abs(float(chip["ghost"]) - float(chip["bits"])) > 1 for chip in chips[1:])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz.analysis.next_token import next_table
 from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling, distribution, draw
+from gptviz.figures.next_token import probability_text
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.sampling import SEEDS
-from gptviz.ui.views.next_token import words
-from gptviz.ui.views.next_token.snippet import bars
-from gptviz.ui.words import show_id
+from gptviz.ui.words import as_code, show_id
 from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -37,6 +37,11 @@ def elements(block):
 
 def prose(at):
     return "\n".join(element.value for element in at.markdown)
+
+
+def drew(seed, lm, token, chances):
+    p = probability_text(float(chances.probabilities[token]))
+    return f"Seed {seed} drew {as_code(show_id(lm, token))}, which had probability {p}."
 
 
 def settings_of(query):
@@ -83,16 +88,6 @@ def test_what_came_next_is_marked_at_its_real_rank(run_page, mini):
     assert last["action"] == "Append"
 
 
-def test_the_surprise_of_every_token(run_page, mini):
-    drawn = given(run_page("next_token", text=TEXT, token=3, temperature=0.3, top_k=2), "surprise")
-    trace = mini.trace(TEXT, keep=[])
-    assert drawn["expected"] == 4
-    assert drawn["chips"][0]["bits"] is None
-    for position, chip in enumerate(drawn["chips"][1:]):
-        log_p = torch.log_softmax(trace.logits(position).double(), 0)[trace.tokens[position + 1].id].item()
-        assert chip["bits"] == pytest.approx(-log_p / math.log(2), abs=1e-4)
-
-
 def test_a_slider_does_not_run_the_model(run_page):
     at = run_page("next_token", text=TEXT)
     passes = []
@@ -118,7 +113,7 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     trace = given(at, "chips")["tokens"]
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
     assert at.number_input(key="seed").value == 42
-    assert words.drew(41, show_id(mini, drawn), float(chances.probabilities[drawn])) in prose(at)
+    assert drew(41, mini, drawn, chances) in prose(at)
 
 
 def test_the_advanced_seed_stands_in_the_address(run_page, mini):
@@ -150,7 +145,7 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
     assert not at.exception
     chances = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits())
     drawn = draw(chances, Sampling(seed=0).points(1)[0])
-    said = prose(at).split(words.drew(0, show_id(mini, drawn), float(chances.probabilities[drawn])))
+    said = prose(at).split(drew(0, mini, drawn, chances))
     assert len(said) == 2 and "256" in said[1].splitlines()[0]
     assert at.session_state["text"] == text
 
@@ -179,7 +174,6 @@ def test_any_text_is_shown(run_page, text):
     assert not at.exception
     drawn = given(at, "candidates")
     assert len(drawn["rows"]) == 10
-    assert len(given(at, "surprise")["chips"]) == len(given(at, "chips")["tokens"])
 
 
 def test_the_headline_shows_whole_characters(run_page):
@@ -197,18 +191,16 @@ def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
 
 def test_in_numbers_and_in_code(run_page, mini):
     at = run_page("next_token", text=TEXT, temperature=0.9)
-    for name in ("numbers_next_token", "numbers_surprise", "numbers_entropy", "in_code"):
+    for name in ("numbers_next_token", "numbers_entropy", "in_code"):
         at.session_state[name] = True
     at.run()
     assert not at.exception
-    surprises, table, unsure = (frame.value for frame in at.dataframe)
+    table, unsure = (frame.value for frame in at.dataframe)
     expected = mini.trace(TEXT, keep=[]).next_tokens(10, temperature=0.9)
     assert table["id"][:10].tolist() == expected["id"].tolist()
     assert np.allclose(table["probability"][:10], expected["probability"])
     assert table["token"].iloc[-1] == "8,182 others"
     assert table["probability"].sum() == pytest.approx(1)
-    assert len(surprises) == len(mini.encode(TEXT)) + 1
-    assert surprises["bits"].iloc[-1] == pytest.approx(surprises["bits"].iloc[:-1].mean())
     for row, temperature in zip(unsure.itertuples(), (1, 0.9), strict=True):
         p = mini.trace(TEXT, keep=[]).logits().double().div(temperature).softmax(0)
         assert row.nats == pytest.approx(float(-(p * p.log()).sum()))
@@ -217,23 +209,20 @@ def test_in_numbers_and_in_code(run_page, mini):
     assert any("picture" in block.value for block in at.code)
 
 
-@pytest.mark.parametrize("position", [-1, 4])
-def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, position):
+def test_the_bars_are_those_of_the_plain_forward_written_out(run_page, mini):
     query = {"temperature": 0.8, "top_k": 100, "top_p": 0.95}
-    position %= len(mini.encode(TEXT))
-    drawn = given(run_page("next_token", text=TEXT, token=position, **query), "candidates")
-    also = [row["id"] for row in drawn["rows"][10:]]
-    picture = bars(mini, TEXT, position, 0.8, 100, 0.95, also=also)
-    shown = [row["probability"] for row in [*drawn["rows"], drawn["rest"]]]
-    assert np.allclose(picture, shown, atol=1e-9)
-    # and against the plain forward, written out
+    drawn = given(run_page("next_token", text=TEXT, token=4, **query), "candidates")
     with torch.no_grad():
-        logits = mini.model(torch.tensor([mini.encode(TEXT)]))[0, position].double() / 0.8
+        logits = mini.model(torch.tensor([mini.encode(TEXT)]))[0, 4].double() / 0.8
     p = torch.where(logits >= logits.topk(100).values[-1], logits, -torch.inf).softmax(0)
     ordered, order = p.sort(descending=True)
     p[order[(ordered.cumsum(0) - ordered) >= 0.95]] = 0
-    assert np.allclose(picture[:10], (p / p.sum()).sort(descending=True).values[:10], atol=1e-5)
-    assert "bits" in capsys.readouterr().out
+    ids = [row["id"] for row in drawn["rows"]]
+    assert np.allclose([row["probability"] for row in drawn["rows"]], (p / p.sum())[ids], atol=1e-5)
+    also = [row["id"] for row in drawn["rows"][10:]]
+    t = mini.trace(TEXT, keep=("final",))
+    table = next_table(mini, t, 4, Sampling(**query), 10, also)
+    assert table["id"].tolist() == ids and np.allclose(table["probability"], (p / p.sum())[ids], atol=1e-5)
 
 
 EDITS = ("z.4.3=zero", "z.5.0+3+4+5+7=zero", "attn.0=uniform,mlp_out.2=mean")
@@ -246,7 +235,7 @@ STORY = "The little birds sang beside the red mill. The little birds sang beside
 )
 def test_a_changed_models_numbers_have_the_unchanged_beside_them(run_page, mini, edits, query):
     at = run_page("next_token", text=STORY, edits=edits, **query)
-    drawn, chips = given(at, "candidates"), given(at, "surprise")
+    drawn = given(at, "candidates")
     position = query.get("token", len(mini.encode(STORY)) - 1)
     changed = mini.trace(STORY, keep=["final"], edits=[Edit.parse(edit) for edit in edits.split(",")])
     plain = mini.trace(STORY, keep=["final"])
@@ -258,12 +247,6 @@ def test_a_changed_models_numbers_have_the_unchanged_beside_them(run_page, mini,
         p = expected.probabilities
         assert np.allclose([row[column] for row in drawn["rows"]], p[ids], atol=1e-6)
         assert drawn["rest"][column] == pytest.approx(float(1 - p[ids].sum()), abs=1e-6)
-    head = mini.model.out_head.weight.detach()
-    log_p = [torch.log_softmax(t["final"] @ head.T, -1) for t in (changed, plain)]
-    came = list(enumerate(mini.encode(STORY)))[1:]
-    for column, one in zip((lambda c: c["bits"], lambda c: c["ghost"]["bits"]), log_p, strict=True):
-        bits = [float(-one[i - 1, token]) / math.log(2) for i, token in came]
-        assert [column(chip) for chip in chips["chips"][1:]] == pytest.approx(bits, abs=1e-3)
     (curve,) = charts(at)
     assert [line["name"] for line in curve["data"]] == ["unchanged", "changed"]
     assert [line["y"][0] for line in curve["data"]] == pytest.approx(
@@ -274,27 +257,11 @@ def test_a_changed_models_numbers_have_the_unchanged_beside_them(run_page, mini,
 
 def test_the_tables_of_a_changed_model_have_both_columns(run_page, mini):
     at = run_page("next_token", text=STORY, edits=EDITS[0])
-    for name in ("numbers_next_token", "numbers_entropy", "numbers_surprise"):
+    for name in ("numbers_next_token", "numbers_entropy"):
         at.session_state[name] = True
     at.run()
-    tables = {tuple(frame.value.columns[:2]): frame.value for frame in at.dataframe}
-    candidates, unsure, surprise = (
-        tables[key] for key in (("rank", "token"), ("", "unchanged bits"), ("position", "token"))
-    )
+    candidates, unsure = (frame.value for frame in at.dataframe)
     row = candidates.iloc[0]
     assert [f"{row[c]:.3f}" for c in ("unchanged probability", "probability")] == ["0.952", "0.183"]
     assert candidates[["unchanged probability", "probability"]].sum().tolist() == pytest.approx([1, 1])
     assert [f"{unsure[c][0]:.2f}" for c in ("unchanged bits", "bits")] == ["0.63", "7.55"]
-    assert surprise["unchanged bits"].iloc[-1] == pytest.approx(surprise["unchanged bits"].iloc[1:-1].mean())
-    assert surprise["bits"].iloc[-1] > surprise["unchanged bits"].iloc[-1]
-
-
-def test_the_program_of_a_changed_model_gives_both(mini, capsys):
-    picture = bars(mini.edited(EDITS[0]), STORY, 15, also=(300,))
-    assert picture.shape == (2, 12)
-    assert [f"{p:.3f}" for p in picture[:, 0]] == ["0.183", "0.952"]
-    shown = mini.trace(STORY, keep=[], edits=EDITS[:1]).logits().topk(10).indices
-    assert np.allclose(picture[1, :10], mini.trace(STORY, keep=[]).logits().softmax(0)[shown], atol=1e-6)
-    said = capsys.readouterr().out
-    assert "changed: 8192 of 8192 tokens kept, entropy 7.55 bits" in said
-    assert "unchanged: 8192 of 8192 tokens kept, entropy 0.63 bits" in said

@@ -277,7 +277,7 @@ ARGUMENTS |= {
     "how": "drawn",
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
-ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2}
+ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, "also": (42,)}
 ARGUMENTS |= {"asked": Asked(2, 300, 17, "mean", True), "heads": ((0, 1), (4, 3)), "special": False}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42)), "right": Run("mini", (300, 17, 42))}

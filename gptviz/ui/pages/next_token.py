@@ -1,7 +1,288 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
-from gptviz.ui.shell.page import page
-from gptviz.ui.views.next_token import view
+from dataclasses import replace
+from html import escape
 
-scene = page("Next token", keep=("final",), params=view.PARAMS)
-view.draw(scene)
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz import Run
+from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, next_table, rest_of
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import fixed, percent, significant
+from gptviz.engine.sampling import AS_IT_IS, Sampling, distribution, draw
+from gptviz.figures.candidates import candidate_rows, column_heads
+from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.next_token import probability_text, vocabulary_curve
+from gptviz.figures.theme import palette
+from gptviz.model import GPTModel
+from gptviz.tokenizer import show_token
+from gptviz.ui import sheet
+from gptviz.ui.components.candidates import candidate_bars
+from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
+from gptviz.ui.views.target import candidates_at, logits_at
+from gptviz.ui.words import as_code, is_whole, show_id
+
+ROWS = (10, 20, 50, 100)  # how many bars
+COUNT = Param("next_rows", int, ROWS[0], if_there)
+MANY = 20  # tokens that "Write on" writes
+SAID = "next_said"  # in the session: a sentence, and the text it is about
+TAIL = 36  # characters of the prompt before the predicted token
+
+scene = page("Next token", keep=("final",), params=(*PARAMS, COUNT))
+last = scene.position == len(scene.tokens) - 1
+came = None if last else scene.tokens[scene.position + 1].id
+runs_of = Both(scene.run, scene.other)
+
+
+def first(found: Candidates) -> int:
+    return int(found.table["id"].iloc[0])
+
+
+def found_for(sampling: Sampling, count: int) -> Both[Candidates]:
+    """The bars of each model: the first `count`, the token that came, and the unchanged one's first."""
+    also = () if came is None else (came,)
+    if scene.other is not None:
+        also = (*also, first(candidates_at(scene.other, scene.position, AS_IT_IS, ROWS[0], also)))
+    return runs_of.map(lambda run: candidates_at(run, scene.position, sampling, count, also))
+
+
+def chance(run: Run, token: int) -> float:
+    """What the model by itself gives a token."""
+    return float(torch.softmax(logits_at(run, scene.position).double(), dim=0)[token])
+
+
+def sentence() -> str:
+    """What the model by itself expects, and what became of it; the settings change nothing in it."""
+    lm, found = scene.lm, found_for(AS_IT_IS, ROWS[0])
+    best = first(found.now)
+    given, unsure = runs_of.map(lambda run: chance(run, best)), found.map(lambda one: one.entropy.perplexity)
+    who = "the model" if scene.other is None else "the **changed** model"
+    said = (
+        f"After {as_code(scene.label)} (position {scene.position}) {who} gives {as_code(show_id(lm, best))} "
+    )
+    said += f"{given:%}. It is as unsure as between {unsure:3} equally likely tokens."
+    if scene.other is not None and found.was is not None and (old := first(found.was)) != best:
+        before, now = percent(chance(scene.other, old)), percent(chance(scene.run, old))
+        said += f" The unchanged model expects {as_code(show_id(lm, old))}, {before}, which now has {now}."
+    if came is not None:
+        token = came
+        p = runs_of.map(lambda run: chance(run, token))
+        rank = found.map(lambda one: f"{int(one.chosen.rank[token]) + 1:,}")
+        after = as_code(show_token(scene.tokens[scene.position + 1].raw))
+        said += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
+    return said
+
+
+prose(sentence(), "perplexity")
+
+
+@st.fragment
+def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
+    lm = scene.lm
+    top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
+    # not columns: on a phone they would fill the screen before the picture
+    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+    sampling = sampling_controls(row, lm.config.vocab_size)
+    COUNT.within(ROWS)
+    count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
+    found = found_for(sampling, count)
+    headline(top, found)
+    rows, rest = candidate_rows(
+        found.now,
+        sampling,
+        lambda i: show_id(lm, i),
+        lambda i: is_whole(lm, i),
+        came,
+        found.was,
+    )
+    # what tells the picture from the one of the model as it is, for the file's name
+    set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
+    which = [f"{name}{value:g}" for name, value in set_to.items() if value not in (None, 1.0)]
+    candidate_bars(
+        rows,
+        rest,
+        column_heads(sampling, compared=scene.other is not None),
+        scene.mode,
+        lambda i: say(append(i)),
+        action="Append" if last else "Go on with it",
+        saved=scene.saved("next_token", "The most probable next tokens", *which),
+    )
+    go_on(sampling)
+    look_for(sampling, found)
+    show_vocabulary(found)
+    details(sampling, count, found)
+
+
+def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) -> None:
+    """The end of the text with the most probable next token after it, and the entropy of the bars."""
+    colors, quiet = palette(scene.mode), "font-size: 0.9rem; margin-left: 0.7em"
+    text = show_token(b"".join(token.raw for token in scene.tokens[: scene.position + 1])).replace("·", " ")
+    tail = ("…" if len(text) > TAIL else "") + text[-TAIL:]
+
+    def token(one: Candidates, test_id: str, style: str) -> str:
+        p = float(one.table["probability"].iloc[0])
+        return (
+            f'<b data-testid="{test_id}" data-id="{first(one)}" data-probability="{p}" '
+            f'style="{style}; white-space: pre">{escape(show_id(scene.lm, first(one)))}</b> '
+            f'<span style="color: {colors.quiet}; {quiet}">'
+            f"{probability_text(p)}</span>"
+        )
+
+    best = token(found.now, "predicted", f"color: {colors.accent}; border-bottom: 2px solid {colors.accent}")
+    if found.was is not None:
+        was = token(found.was, "predicted-unchanged", f"border-bottom: 2px dashed {colors.ghost}")
+        best += f'<span style="color: {colors.quiet}; {quiet}">{UNCHANGED} {was}</span>'
+    place.html(
+        '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
+        f'<span style="color: {colors.quiet}">{escape(tail)}</span>{best}</div>'
+    )
+    bits, kept = found.map(lambda one: fixed(one.entropy.bits, 2)), f"{found.now.kept:,} tokens kept"
+    now, ghost = found.now.entropy, ""
+    said = (
+        f"entropy {bits} bits = {fixed(now.nats, 2)} nats · perplexity {significant(now.perplexity)} · {kept}"
+    )
+    if found.was is not None:  # beside a longer headline
+        said, ghost = f"entropy {bits} bits · {kept}", f' data-unchanged-nats="{found.was.entropy.nats}"'
+    place.html(
+        f'<div data-testid="entropy" data-nats="{now.nats}"{ghost} style="font-size: 0.92rem">{said}</div>'
+    )
+
+
+def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
+    own, bits = (
+        found.map(lambda one: fixed(one.model_entropy.bits, 2)),
+        found.map(lambda one: fixed(one.entropy.bits, 2)),
+    )
+    said = (
+        "**What to look for.** The model ends in one logit per token of its vocabulary, "
+        f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an entropy of {own} "
+        "bits."
+    )
+    if sampling.changes_nothing:
+        said += " Lower the temperature, and the largest logits pull away from the others."
+    else:
+        said += (
+            f" With your settings it is {bits} bits: what is cut has 0, and the others grow to a sum of 1."
+        )
+    if scene.other is not None:
+        said += (
+            " A grey outline is the unchanged model: a bar that ends inside lost, one that runs past gained."
+        )
+    elif not sampling.changes_nothing:
+        said += " A dashed outline is what the model gives by itself."
+    prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
+
+
+def show_vocabulary(found: Both[Candidates]) -> None:
+    lm, own = scene.lm, found.now
+    pairs = zip(runs_of.all, found.all, strict=True)
+    lines = [curve(logits_at(run, scene.position), one) for run, one in pairs]
+    *old, (now, names) = [(line, [show_id(lm, i) for i in line["id"]]) for line in lines]
+    arrived = None if came is None else (int(own.chosen.rank[came]) + 1, show_id(lm, came))
+    st.markdown("#### The whole vocabulary")
+    fig = vocabulary_curve(now, names, own.kept, scene.mode, arrived, old[0] if old else None)
+    scene.chart(fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank")
+    said = "Grey is what the model gives, purple what your settings make of it."
+    if old:
+        said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
+    tilts = "Temperature tilts the line, top-k and top-p cut it off."
+    st.markdown(
+        f"Every token from the most probable to the least, both axes in powers of ten. {said} {tilts}"
+    )
+
+
+# ---- going on: one token that a person picks or a seed draws; many are written on Generate ----
+
+
+def say(sentence: str) -> None:
+    """Under the buttons, as long as the text is the same. A toast would be lost: the bars are a fragment."""
+    st.session_state[SAID] = (sentence, state.current().text)
+
+
+def append(token: int) -> str:
+    """Callback: the text up to the selected token, and then this one; or a sentence why that cannot be."""
+    return prompt.append(scene.lm, list(scene.tokens[: scene.position + 1]), token) or ""
+
+
+def sample_one(sampling: Sampling) -> None:
+    chances, number = distribution(logits_at(scene.run, scene.position), sampling), sampling.seed or 0
+    token = draw(chances, sampling.points(1)[0])
+    refusal, p = append(token), probability_text(float(chances.probabilities[token]))
+    say(f"Seed {number} drew {as_code(show_id(scene.lm, token))}, which had probability {p}. {refusal}")
+    SEED.set((number + 1) % SEEDS)
+
+
+def write_on(seed: int) -> None:
+    SEED.set(seed)  # as it stands here, also where nobody chose it
+    WRITTEN.set(written(MANY, scene.run.ids[: scene.position + 1]))
+
+
+def go_on(sampling: Sampling) -> None:
+    """Seed, "Sample one" and "Write on", with what the one gave."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on")
+    seed = seed_input(row, "The same seed draws the same tokens from the same text and settings.")
+    told = "Draw one token from these probabilities, append it, and take the next seed."
+    how = replace(sampling, seed=seed)
+    sampled = row.button("Sample one", key="next_sample", on_click=sample_one, args=(how,), help=told)
+    label = f"Write on, {MANY} tokens"
+    told = "On the page Generate: token after token with these settings, each from its own forward pass."
+    writing = row.button(label, key="next_write", on_click=write_on, args=(seed,), help=told)
+    if sampled:
+        st.rerun()
+    said, about = st.session_state.get(SAID, ("", None))
+    if said and about == scene.text:
+        st.markdown(said)
+    if writing:
+        st.switch_page(page_target("generate"), query_params=state.link())
+
+
+def details(sampling: Sampling, count: int, found: Both[Candidates]) -> None:
+    lm, shown = scene.lm, found.now.table
+    ids = torch.tensor(shown["id"].tolist())
+
+    def rows() -> Both[pd.DataFrame]:
+        def table(one: Candidates) -> pd.DataFrame:  # of the same tokens in each model
+            p, others = one.chosen.probabilities, found.now
+            frame = shown.assign(rank=(one.chosen.rank[ids] + 1).numpy(), probability=p[ids].numpy())
+            frame.insert(1, "token", [show_id(lm, int(i)) for i in ids])
+            rest = {"token": f"{others.rest:,} others", "probability": rest_of(p, ids)}
+            rest["model_probability"] = others.rest_model_probability
+            frame = frame.astype({"rank": "Int64", "id": "Int64"})
+            return pd.concat([frame, pd.DataFrame([rest])], ignore_index=True) if others.rest else frame
+
+        return found.map(table)
+
+    def unsure(one: Candidates) -> pd.DataFrame:
+        def row(name: str, entropy: Entropy) -> dict[str, object]:
+            return {"": name, "bits": entropy.bits, "nats": entropy.nats, "perplexity": entropy.perplexity}
+
+        return pd.DataFrame([row("the model", one.model_entropy), row("with your settings", one.entropy)])
+
+    told = (
+        "From logit to probability, for the bars above. `filter` says which filter cut a token; "
+        "`model_probability` is without any settings. The last row is the sum over all other tokens."
+    )
+    sheet.numbers_of("next_token", rows, told, what="the next token")
+    told = "How unsure the model is by itself, and with your settings."
+    sheet.numbers_of("entropy", lambda: found.map(unsure), told, what="how unsure")
+
+    def run() -> None:  # what is shown, once, so that its shapes can be taken down
+        run_first_block(scene.lm, scene.run.ids)
+        distribution(logits_at(scene.run, scene.position), sampling)
+
+    sources = (GPTModel.forward, GPTModel.final_hidden, distribution, candidates)
+    also = tuple(int(i) for i in ids[count:])
+    sheet.code_of(scene, sources, next_table, scene.position, sampling, count, also, run=run)
+
+
+stage()
+asked = "How surprising was each token of this text? Loss"
+st.page_link(page_target("loss"), label=asked, icon=":material/trending_down:", query_params=state.link())

@@ -14,7 +14,9 @@ import torch
 from gptviz import LanguageModel, Run
 from gptviz.analysis.against import difference
 from gptviz.analysis.lens import top_ids
+from gptviz.analysis.next_token import Candidates, candidates
 from gptviz.digits import significant
+from gptviz.engine.sampling import Sampling
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
@@ -59,6 +61,14 @@ class Candidate:
 def logits_at(run: Run, position: int) -> torch.Tensor:
     """(V,): the model's logits at a position, from whatever pass of the run there is."""
     return runs.get(run, ()).logits(position)
+
+
+@per_run
+def candidates_at(
+    run: Run, position: int, sampling: Sampling, count: int, also: tuple[int, ...] = ()
+) -> Candidates:
+    """Return the first `count` tokens after a position with these settings, and those `also` at any rank."""
+    return candidates(logits_at(run, position), count, sampling, also)
 
 
 def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:

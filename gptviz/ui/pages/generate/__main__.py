@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.next_token import prompt_surprises
+from gptviz.analysis.losses import losses
 from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -204,7 +204,7 @@ def given_in_all(written: Written) -> float | None:
     """ln of what the unchanged model gives all that was written; None where it is longer than a context."""
     if scene.other is None or len(written.ids) > written.context:
         return None
-    nats = sheet.once(Run(written.model, written.ids), prompt_surprises)["nats"]
+    nats = sheet.once(Run(written.model, written.ids), losses)["nats"]
     return -float(nats.iloc[len(written.prompt) :].sum())
 
 
