@@ -29,10 +29,10 @@ def towards(position: int) -> Reduction:
     return Reduction(f"attention to position {position}", "attn", _Column(position))
 
 
-@reads("attn")
-def last_rows(lm: LanguageModel, t: Trace) -> torch.Tensor:
-    """Return where every head looks from the last position: (L, H, T), each row softmax(K q / sqrt(d))."""
-    return torch.stack([t["attn", block][:, -1] for block in range(lm.config.n_layers)])
+@reads(lambda block, head: (("attn", block),))
+def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
+    """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d))."""
+    return t["attn", block][head, -1]
 
 
 def taken(trace: Trace, wanted: Reduction) -> torch.Tensor:

@@ -82,19 +82,8 @@ def candidates(
     model = probabilities if plain else torch.softmax(logits.double(), dim=0)  # (V,)
     spread = entropy(probabilities)
     largest = chosen.order[0]
-    table = pd.DataFrame(
-        {
-            "rank": (rank[ids] + 1).numpy(),
-            "id": ids.numpy(),
-            "logit": logits[ids].float().numpy(),
-            "scaled": chosen.scaled[ids].numpy(),
-            "filter": filters(chosen, ids),
-            "probability": chosen.probabilities[ids].numpy(),
-            "model_probability": model[ids].numpy(),
-        }
-    )
     return Candidates(
-        table=table,
+        table=_table(logits, chosen, model, ids),
         chosen=chosen,
         kept=int(chosen.kept.sum()),
         rest=len(logits) - len(ids),
@@ -104,6 +93,22 @@ def candidates(
         log_sum=float(chosen.scaled[largest] - probabilities[largest].log()),
         entropy=spread,
         model_entropy=spread if plain else entropy(model),
+    )
+
+
+def _table(
+    logits: torch.Tensor, chosen: Distribution, model: torch.Tensor, ids: torch.Tensor
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "rank": (chosen.rank[ids] + 1).numpy(),
+            "id": ids.numpy(),
+            "logit": logits[ids].float().numpy(),
+            "scaled": chosen.scaled[ids].numpy(),
+            "filter": filters(chosen, ids),
+            "probability": chosen.probabilities[ids].numpy(),
+            "model_probability": model[ids].numpy(),
+        }
     )
 
 
@@ -156,15 +161,15 @@ def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk
 
 @reads("final")
 def next_table(
-    lm: LanguageModel,
-    t: Trace,
-    position: int,
-    sampling: Sampling = AS_IT_IS,
-    k: int = 10,
-    also: Sequence[int] = (),
+    lm: LanguageModel, t: Trace, position: int, sampling: Sampling, ids: Sequence[int]
 ) -> pd.DataFrame:
-    """Return the table of `candidates` for what follows a position: from the logit to the probability."""
-    return candidates(t.logits(position), k, sampling, also).table
+    """Return how these tokens come by their probability of following a position: `Candidates.table`.
+
+    From the logit through temperature (`scaled`) and filters to softmax; a row per id.
+    """
+    logits = t.logits(position)  # (V,)
+    model = torch.softmax(logits.double(), dim=0)  # at temperature 1, nothing filtered
+    return _table(logits, distribution(logits, sampling), model, torch.tensor(ids))
 
 
 def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:

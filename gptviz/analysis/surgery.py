@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import pandas as pd
 import torch
 
 from gptviz.analysis.moved import kl_bits
@@ -77,6 +78,18 @@ class Surgery:
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
         return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
 
+    def table(self, ids: Sequence[int]) -> pd.DataFrame:
+        """Return a row per id: its probability and logit before and after, and its logit in a whole pass."""
+        before, after = (logits.double().softmax(0) for logits in (self.cached, self.after))
+        columns = {
+            "id": torch.tensor(ids),
+            "probability_before": before[ids],
+            "probability_after": after[ids],
+        }
+        columns |= {"logit_whole_pass": self.uncached[ids], "logit_before": self.cached[ids]}
+        columns |= {"logit_after": self.after[ids]}
+        return pd.DataFrame({name: values.numpy() for name, values in columns.items()})
+
     @property
     def kl_bits(self) -> float:
         """KL divergence in bits, from before to after: what it costs to expect `after` for `cached`."""
@@ -107,6 +120,13 @@ def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) 
         after=_after(lm, ids[-1:], changed(lm, ids, before, operation)),
         unfrozen=unfrozen,
     )
+
+
+def operated(
+    lm: LanguageModel, text: str | Sequence[int], operation: Operation, ids: Sequence[int]
+) -> pd.DataFrame:
+    """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
+    return surgery(lm, text, operation).table(ids)
 
 
 def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:

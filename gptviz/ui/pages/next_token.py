@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Candidates, Entropy, candidates, curve, next_table, rest_of
+from gptviz.analysis.next_token import Candidates, Entropy, curve, next_table, rest_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
@@ -118,7 +118,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     go_on(sampling)
     look_for(sampling, found)
     show_vocabulary(found)
-    details(sampling, count, found)
+    details(sampling, found)
 
 
 def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) -> None:
@@ -244,21 +244,25 @@ def go_on(sampling: Sampling) -> None:
         st.switch_page(page_target("generate"), query_params=state.link())
 
 
-def details(sampling: Sampling, count: int, found: Both[Candidates]) -> None:
-    lm, shown = scene.lm, found.now.table
-    ids = torch.tensor(shown["id"].tolist())
+def details(sampling: Sampling, found: Both[Candidates]) -> None:
+    lm, ids = scene.lm, tuple(int(i) for i in found.now.table["id"])
 
     def rows() -> Both[pd.DataFrame]:
-        def table(one: Candidates) -> pd.DataFrame:  # of the same tokens in each model
-            p, others = one.chosen.probabilities, found.now
-            frame = shown.assign(rank=(one.chosen.rank[ids] + 1).numpy(), probability=p[ids].numpy())
-            frame.insert(1, "token", [show_id(lm, int(i)) for i in ids])
-            rest = {"token": f"{others.rest:,} others", "probability": rest_of(p, ids)}
-            rest["model_probability"] = others.rest_model_probability
+        def table(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
+            logits, shown = logits_at(run, scene.position), torch.tensor(ids)
             frame = frame.astype({"rank": "Int64", "id": "Int64"})
-            return pd.concat([frame, pd.DataFrame([rest])], ignore_index=True) if others.rest else frame
+            frame.insert(1, "token", [show_id(lm, i) for i in ids])
+            settings = {"probability": sampling, "model_probability": AS_IT_IS}
+            others = {
+                name: rest_of(distribution(logits, how).probabilities, shown)
+                for name, how in settings.items()
+            }
+            rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
+            return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
 
-        return found.map(table)
+        own = sheet.of(scene, next_table, scene.position, sampling, ids)
+        *was, now = [table(run, frame) for run, frame in zip(runs_of.all, own.all, strict=True)]
+        return Both(now, was[0] if was else None)
 
     def unsure(one: Candidates) -> pd.DataFrame:
         def row(name: str, entropy: Entropy) -> dict[str, object]:
@@ -278,9 +282,8 @@ def details(sampling: Sampling, count: int, found: Both[Candidates]) -> None:
         run_first_block(scene.lm, scene.run.ids)
         distribution(logits_at(scene.run, scene.position), sampling)
 
-    sources = (GPTModel.forward, GPTModel.final_hidden, distribution, candidates)
-    also = tuple(int(i) for i in ids[count:])
-    sheet.code_of(scene, sources, next_table, scene.position, sampling, count, also, run=run)
+    sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
+    sheet.code_of(scene, sources, next_table, scene.position, sampling, ids, run=run)
 
 
 stage()

@@ -89,12 +89,11 @@ def draw(scene: Scene, written: Written) -> None:
     in_numbers(pd.DataFrame(own), f"generate-looked-block{block}-head{head}", told, "where the head looked")
     told = "A row per head and step: what it gave to this token when that step was written."
     in_numbers(table, "generate-heads", told, "who looked at the token")
-    # what the model read, as a text of its own
-    read = replace(
-        scene, run=run, text=lm.decode(run.ids), tokens=tuple(tokens), position=query, truncated=False
-    )
+    # what the model read, as a text of its own; of a changed one the unchanged model wrote another
+    read = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
+    read = replace(read, tokens=tuple(tokens), position=query)
     lines, again = [MultiHeadAttention.forward], lambda: run_first_block(lm, run.ids)
-    sheet.code_of(read, lines, looked.last_rows, key="in_code_looked", run=again)
+    sheet.code_of(read, lines, looked.last_row, block, head, key="in_code_looked", run=again)
 
 
 def head_of(scene: Scene) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import streamlit as st
 import torch
 
 from gptviz import Run
-from gptviz.analysis.surgery import Kind, Operation, Surgery, changed, surgery
+from gptviz.analysis.surgery import Kind, Operation, Surgery, changed, operated, surgery
 from gptviz.both import Both
 from gptviz.digits import significant, weight
 from gptviz.figures.before_after import before_after
@@ -40,7 +40,7 @@ ROWS = 6  # first choices of before, and of after
 
 
 @per_run
-def operated(run: Run, operation: Operation) -> Surgery:
+def surgery_of(run: Run, operation: Operation) -> Surgery:
     """Return `surgery`. Raises ValueError, a sentence, for a change of the model that a cache cannot have."""
     return surgery(runs.model(run), run.ids, operation)
 
@@ -54,7 +54,7 @@ def draw(scene: Scene, written: Written) -> None:
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
     operation = choose(scene, written, received)
     try:
-        found = Both(operated(run, operation), operated(run.plain, operation) if run.edits else None)
+        found = Both(surgery_of(run, operation), surgery_of(run.plain, operation) if run.edits else None)
     except ValueError as error:
         st.info(f"This cannot be done with the model as it is changed now: {error}.")
         return
@@ -101,19 +101,14 @@ def draw(scene: Scene, written: Written) -> None:
         st.markdown(f"With nothing frozen, the changed text gives {', and '.join(dict.fromkeys(given))}.")
 
     def table(one: Surgery) -> pd.DataFrame:
-        columns = {
-            "probability_before": one.cached.double().softmax(0),
-            "probability_after": one.after.double().softmax(0),
-        }
-        columns |= {"logit_whole_pass": one.uncached, "logit_before": one.cached, "logit_after": one.after}
-        return pd.DataFrame(
-            {"id": ids, "token": tokens} | {name: row[ids].numpy() for name, row in columns.items()}
-        )
+        frame = one.table(ids)
+        frame.insert(1, "token", tokens)
+        return frame
 
     told = "The first choices before and after, with their logits."
     sheet.numbers_of("generate-surgery", lambda: found.map(table), told, what="before and after")
     text, again = as_text(lm, run.ids), lambda: surgery(lm, run.ids, operation)
-    sheet.code_of(scene, [changed], surgery, text, operation, key="in_code_surgery", run=again)
+    sheet.code_of(scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again)
 
 
 def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
