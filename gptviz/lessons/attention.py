@@ -20,6 +20,9 @@ SLIDE_EXPONENTIALS = (4.2757, 1.4177, 0.4095, 1.2302, 0.6708)
 SLIDE_WEIGHTS = (0.5342, 0.1771, 0.0512, 0.1537, 0.0838)
 
 
+Matrix = Sequence[Sequence[float]]
+
+
 @dataclass(frozen=True)
 class Attention:
     """All that attention computes, in the order in which it does. Rows are queries, columns keys.
@@ -57,7 +60,7 @@ class Heads:
     context: torch.Tensor
 
 
-def simple_attention(x: torch.Tensor | Sequence[Sequence[float]], causal: bool = False) -> Attention:
+def simple_attention(x: torch.Tensor | Matrix, causal: bool = False) -> Attention:
     """Attention without weights: every token's vector is its query, its key and its value; nothing is scaled.
 
     `x` (T, d_in), or rows of numbers. Raises ValueError where it is not a matrix of finite numbers.
@@ -69,9 +72,7 @@ def simple_attention(x: torch.Tensor | Sequence[Sequence[float]], causal: bool =
     return _attention(x, x, x, 1.0, causal)
 
 
-def self_attention(
-    x: torch.Tensor | Sequence[Sequence[float]], weights: HeadWeights, causal: bool = False
-) -> Attention:
+def self_attention(x: torch.Tensor | Matrix, weights: HeadWeights, causal: bool = False) -> Attention:
     """Attention with queries, keys and values of their own, scores divided by sqrt(d).
 
     `x` (T, d_in). Raises ValueError where `x` is no matrix, or a weight matrix does not have d_in rows.
@@ -89,7 +90,7 @@ def self_attention(
 
 
 def multi_head_attention(
-    x: torch.Tensor | Sequence[Sequence[float]], heads: Sequence[HeadWeights], causal: bool = True
+    x: torch.Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True
 ) -> Heads:
     """Every head by itself, and what they give side by side: the book's MultiHeadAttentionWrapper.
 
@@ -99,6 +100,20 @@ def multi_head_attention(
         raise ValueError("there is no head; give the weights of one at least")
     found = tuple(self_attention(x, weights, causal) for weights in heads)
     return Heads(found, torch.cat([head.context for head in found], dim=1))  # H of (T, d) -> (T, H d)
+
+
+def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = False) -> Heads:
+    """The whole calculation from plain numbers, in float64: what the Attention by hand page shows.
+
+    `x` (T, d_in) are the words' vectors; `heads` has W_query, W_key and W_value of each, (d_in, d). Without
+    any, the vectors are queries, keys and values themselves, and nothing is scaled.
+    """
+    vectors = torch.tensor(x, dtype=torch.float64)
+    if not heads:
+        simple = simple_attention(vectors, causal)
+        return Heads((simple,), simple.context)
+    weights = [HeadWeights(*(torch.tensor(one, dtype=torch.float64) for one in head)) for head in heads]
+    return multi_head_attention(vectors, weights, causal)
 
 
 @dataclass(frozen=True)
@@ -146,7 +161,7 @@ def _attention(
     return Attention(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values)
 
 
-def _vectors(x: torch.Tensor | Sequence[Sequence[float]]) -> torch.Tensor:
+def _vectors(x: torch.Tensor | Matrix) -> torch.Tensor:
     found = torch.as_tensor(x)
     found = found if found.is_floating_point() else found.float()
     if found.dim() != 2 or not found.numel():

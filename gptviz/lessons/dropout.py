@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 from gptviz.lessons.attention import self_attention
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 
@@ -41,6 +44,19 @@ def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
     draw = torch.Generator().manual_seed(seed)
     mask = torch.empty_like(weights).bernoulli_(1 - p, generator=draw)
     return Dropped(weights, mask, weights * mask.div(1 - p), p)
+
+
+def dropped(of: str, p: float, seed: int) -> Dropped:
+    """Dropout on one of the book's squares, "ones" or "journey"."""
+    return drop({"ones": ones, "journey": journey}[of](), p, seed)
+
+
+@reads(lambda block, *_: (("attn", block),))
+def dropped_attention(
+    lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int, most: int = 24
+) -> Dropped:
+    """Dropout on one head's attention weights, of the first `most` tokens: (T, T) at most (24, 24)."""
+    return drop(t["attn", block][head][:most, :most], p, seed)
 
 
 def ones() -> torch.Tensor:

@@ -10,6 +10,10 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
+
 Floats = NDArray[np.float64]
 
 SIZES = tuple(2**power for power in range(11))  # of d, 1 to 1,024
@@ -110,3 +114,9 @@ def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
             row[f"largest{ending}"] = float(weights[1:].max(axis=-1).mean()) if len(weights) > 1 else np.nan
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+@reads(lambda block: (("q", block), ("k", block)))
+def own_heads(lm: LanguageModel, t: Trace, block: int) -> pd.DataFrame:
+    """One block's own heads with and without the division: see `undivided`."""
+    return undivided(t["q", block], t["k", block])

@@ -1,5 +1,10 @@
 """The Attention by hand page in Chromium: a typed number moves what comes after it, and is in the link."""
 
+import numpy as np
+
+from gptviz.lessons import scaling as lesson
+from tests.browser.plots import values
+
 
 def cell(page, sheet, row, column):
     return page.locator(
@@ -37,3 +42,25 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
     page.get_by_role("button", name="As printed").click()
     settled(page)
     cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
+
+
+def test_the_old_address_of_scaling_opens_why_it_divides_and_d_slides(open_page, settled):
+    page = open_page("scaling", viewport=(390, 844), text="Sam and the dog", sc_d=64)
+    assert page.get_by_role("heading", level=1).inner_text() == "Attention by hand"
+    assert np.allclose(values(page, "scaling_variance", 0, "y"), lesson.by_size()["variance"])
+    page.get_by_role("slider", name="d, the numbers").press("ArrowRight")
+    settled(page)
+    assert "sc_d=128" in page.url
+
+    # a click on a picture that is not drawn yet is kept until it is
+    hide = "(layers, [now, then]) => layers.forEach((layer) => layer.classList.replace(now, then))"
+    layers = page.locator(".st-key-scaling_variance .main-svg")
+    count = layers.count()
+    layers.evaluate_all(hide, ["main-svg", "not-yet"])
+    buttons = page.locator(".st-key-scaling_variance_save")
+    with page.expect_download() as saving:
+        buttons.get_by_test_id("save-svg").click()
+        page.locator(".st-key-scaling_variance .not-yet").evaluate_all(hide, ["not-yet", "main-svg"])
+    assert count and saving.value.suggested_filename.endswith(".svg")
+    page = open_page("scaling", sc_p=0.2)
+    page.locator(".st-key-scaling_drop_after").wait_for()

@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.lessons.attention import SLIDE_EXPONENTIALS, SLIDE_WEIGHTS
+from gptviz.lessons.attention import SLIDE_EXPONENTIALS, SLIDE_WEIGHTS, by_hand
 from gptviz.lessons.averaging import NOTEBOOK, NOTEBOOK_AVERAGES
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.components import worksheet
-from gptviz.ui.views.attention_by_hand import changes, state, words
-from gptviz.ui.views.attention_by_hand.changes import Changes
-from gptviz.ui.views.attention_by_hand.snippet import attention
+from gptviz.ui.pages.attention_by_hand import given as hand
+from gptviz.ui.pages.attention_by_hand.given import Changes
+from gptviz.ui.pages.attention_by_hand.sheets import four, vector
 from tests.lessons.test_attention import CONTEXT, LINEAR_789, MASKED_789, TWO_HEADS_123, WEIGHTS
 
 
@@ -37,7 +37,7 @@ def texts(drawn, sheet, of="by_hand"):
 
 
 def as_printed(rows):
-    return [[words.four(value) for value in row] for row in rows]
+    return [[four(value) for value in row] for row in rows]
 
 
 def test_the_journey_without_weights_as_the_book_prints_it(run_page, drawn):
@@ -67,12 +67,24 @@ def test_with_weights_and_a_mask_and_two_heads_as_the_book_prints_them(run_page,
     assert texts(drawn, "both") == as_printed(TWO_HEADS_123)
 
 
-@pytest.mark.parametrize(("example", "way", "drawing"), words.PRINTED)
-def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing):
+WAYS = ("simple", "weights", "causal", "heads")
+# what the seeds' texts print for the word that they work out
+PRINTED = [
+    ("hello", "simple", None, (0.3992, 0.3858, 0.8610)),
+    ("journey", "simple", None, (0.4419, 0.6515, 0.5683)),
+    ("journey", "weights", "rand-123", (0.3061, 0.8210)),
+    ("journey", "weights", "linear-789", (-0.0748, 0.0703)),
+    ("journey", "causal", "linear-123", (-0.5874, 0.0058)),
+    ("journey", "heads", "linear-123", (-0.5874, 0.0058, 0.5891, 0.3257)),
+]
+
+
+@pytest.mark.parametrize(("example", "way", "drawing", "printed"), PRINTED)
+def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing, printed):
     at = run_page(
         "attention_by_hand", hand=example, hand_way=way, **({"hand_weights": drawing} if drawing else {})
     )
-    assert any(words.vector(words.PRINTED[example, way, drawing]) in m.value for m in at.markdown)
+    assert any(vector(printed) in m.value for m in at.markdown)
     assert any("book prints the same" in m.value for m in at.markdown) == (example == "journey")
 
 
@@ -88,16 +100,15 @@ def test_a_number_of_a_link_moves_all_that_comes_after_it(run_page, drawn):
     )
     assert not any("prints" in m.value for m in at.markdown if "mixes" in m.value)
     (table,) = [e.proto.body for e in at.get("html") if 'data-testid="worked row"' in e.proto.body]
-    assert words.vector((weights @ x)[1].tolist()) in re.sub("<[^>]*>", "", table)
+    assert vector((weights @ x)[1].tolist()) in re.sub("<[^>]*>", "", table)
 
 
 def test_what_is_typed_is_kept_or_refused_with_a_sentence(run_page, drawn):
     at = run_page("attention_by_hand", hand_way="heads")
     for typed in ("nan", "inf", "red <b>", "", "1e9", "٣x"):
         at.session_state["hand_changed"] = ""
-        assert changes.number(typed) is None, typed
-    assert changes.number("0,5") == 0.5 and changes.number("−2") == -2.0
-    assert "`red`" in words.not_a_number("red", "0.34", 100) and "0.34" in words.not_a_number("", "0.34", 100)
+        assert hand.number(typed) is None, typed
+    assert hand.number("0,5") == 0.5 and hand.number("−2") == -2.0
     at.button(key="word_more").click().run()
     assert at.session_state["hand_changed"] == "n4"
     assert drawn["by_hand"]["sheets"]["x"]["rows"][3] == "?" and texts(drawn, "x")[3] == ["0", "0", "0"]
@@ -105,7 +116,7 @@ def test_what_is_typed_is_kept_or_refused_with_a_sentence(run_page, drawn):
     assert at.session_state["hand_changed"] == "" and len(drawn["by_hand"]["sheets"]["x"]["rows"]) == 3
 
 
-@pytest.mark.parametrize("way", words.WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_one_word_gives_itself_everything(run_page, drawn, way):
     run_page("attention_by_hand", hand_way=way, hand_changed="n1", hand_query=5)
     assert texts(drawn, "weights0") == [["1.0000"]]
@@ -144,59 +155,50 @@ def test_softmax_in_two_steps_as_the_slides_print_it(run_page):
     at = run_page("attention_by_hand")
     (table,) = [e.proto.body for e in at.get("html") if 'data-testid="softmax"' in e.proto.body]
     shown = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", table)]
-    assert [row[2] for row in shown[:-1]] == [words.four(weight) for weight in SLIDE_WEIGHTS]
-    said = next(m.value for m in at.markdown if "lecture" in m.value)
+    assert [row[2] for row in shown[:-1]] == [four(weight) for weight in SLIDE_WEIGHTS]
+    said = next(m.value for m in at.markdown if "slides" in m.value)
     for row, printed in zip(shown, SLIDE_EXPONENTIALS, strict=False):  # what is another, is said
-        assert row[1] == words.four(printed) or f"{words.four(printed)} where this is {row[1]}" in said
+        assert row[1] == four(printed) or f"{four(printed)} where this is {row[1]}" in said
 
 
-@pytest.mark.parametrize("way", words.WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_in_code_and_in_numbers_are_the_picture(run_page, drawn, way):
     at = run_page("attention_by_hand", hand_way=way)
     for key in ("numbers_by_hand_pairs", "in_code"):
         at.session_state[key] = True
     at.run()
     weights = at.dataframe[0].value["weight"]
-    shown = [words.four(w) if w == w else None for w in weights]
+    shown = [four(w) if w == w else None for w in weights]
     heads = 2 if way == "heads" else 1
     assert shown == [cell for n in range(heads) for row in texts(drawn, f"weights{n}") for cell in row]
     program = at.code[-1].value
     scope = {}
     exec(program, scope)  # what the page prints for a notebook
     expected = texts(drawn, "both" if way == "heads" else "context0")
-    assert as_printed(scope["picture"].tolist()) == expected
-
-
-def test_the_program_is_the_lesson():
-    x = SENTENCES["Hello shiny sun!"].vectors
-    heads = [[getattr(h, n).tolist() for n in ("query", "key", "value")] for h in linear_weights(123, 2)]
-    start = changes.apply(Changes(), SENTENCES["Hello shiny sun!"], linear_weights(123, 2))
-    expected = torch.cat([one.context for one in state.worked(start, "heads")], dim=1)
-    torch.testing.assert_close(attention(x, heads, causal=True), expected)
+    assert as_printed(scope["picture"].context.tolist()) == expected
 
 
 # ---- what stands in the address ----
 
 places = st.tuples(st.sampled_from(["x", "q0", "k1", "v0"]), st.integers(0, 7), st.integers(0, 2))
-values = st.floats(-100, 100).map(lambda v: changes.number(repr(v)))
+values = st.floats(-100, 100).map(lambda v: hand.number(repr(v)))
 
 
 @settings(max_examples=50)
 @given(
     st.none() | st.integers(1, 8),
     st.dictionaries(places, values, max_size=5),
-    st.dictionaries(st.integers(0, 7), st.text(max_size=40).map(changes.word), max_size=4),
+    st.dictionaries(st.integers(0, 7), st.text(max_size=40).map(hand.word), max_size=4),
 )
 def test_changes_survive_the_address(count, numbers, named):
     made = Changes(count, numbers, named)
-    assert changes.read(changes.written(made)) == made
+    assert hand.read(hand.written(made)) == made
 
 
 @settings(max_examples=50)
 @given(st.text(max_size=60) | st.from_regex(r"([nxqt][0-9]{1,3}_[-+.0-9e]{1,9},?){1,4}", fullmatch=True))
 def test_any_address_gives_a_calculation(text):
-    given_ = changes.apply(changes.read(text), SENTENCES["Hello shiny sun!"], linear_weights(123, 2))
-    assert 1 <= len(given_.words) <= changes.MOST_WORDS
-    for way in words.WAYS:
-        for one in state.worked(given_, way):
-            assert torch.isfinite(one.context).all()
+    start = hand.apply(hand.read(text), SENTENCES["Hello shiny sun!"], linear_weights(123, 2))
+    assert 1 <= len(start.words) <= hand.MOST_WORDS and len(start.heads) == 2
+    for heads in ((), start.heads[:1], start.heads):
+        assert torch.isfinite(by_hand(start.x, heads, causal=True).context).all()

@@ -1,43 +1,32 @@
-"""The Scaling page through AppTest: printed softmax and dropout, this model's heads, a measurement."""
+"""The last steps of Attention by hand: why √d, and dropout, as printed and in this model."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
 
 from gptviz.digits import significant
-from gptviz.lessons import cost as cost_lesson
 from gptviz.lessons import scaling as lesson
-from gptviz.ui.views.scaling.snippet import sizes
 from tests.lessons.test_dropout import JOURNEY, ONES
 from tests.specs import charts
 
 TEXT = "Sam and the dog and the cat"
 
 
+def root(run_page, **query):
+    return run_page("attention_by_hand", text=TEXT, hand_way="root", **query)
+
+
 def drawn(at):
-    """The page's charts by what they are: three over d, two of a query, heads, softmax, three squares."""
-    names = (
-        "variance",
-        "largest",
-        "gradient",
-        "scores",
-        "weights",
-        "heads",
-        "sharper",
-        "before",
-        "mask",
-        "after",
-    )
-    found = charts(at)
-    return dict(zip(names, found, strict=False)), found[len(names) :]
+    """The charts of why √d by what they are: three over d, two of a query, softmax, this model's heads."""
+    names = ("variance", "largest", "gradient", "scores", "weights", "sharper", "heads")
+    return dict(zip(names, charts(at), strict=True))
 
 
 def test_the_charts_over_d_and_one_query(run_page):
-    at = run_page("scaling", text=TEXT, sc_d=256, sc_query=7)
-    found, _ = drawn(at)
+    at = root(run_page, sc_d=256, sc_query=7)
+    found = drawn(at)
     table = lesson.by_size()
     for name in ("variance", "largest", "gradient"):
         raw, scaled = found[name]["data"]
@@ -48,7 +37,7 @@ def test_the_charts_over_d_and_one_query(run_page):
 
 
 def test_this_models_heads(run_page, mini):
-    found, _ = drawn(run_page("scaling", text=TEXT, block=3))
+    found = drawn(root(run_page, block=3))
     attn = mini.trace(TEXT)["attn", 3]
     assert np.allclose(found["heads"]["data"][1]["y"], attn[:, 1:].max(-1).values.mean(-1), atol=1e-5)
 
@@ -56,8 +45,8 @@ def test_this_models_heads(run_page, mini):
 def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini):
     """Both from their own scores: softmax of q · k, divided and not; and where nothing can differ, why."""
     edits = ["mlp_out.0=zero", "attn.3.2=uniform"]
-    at = run_page("scaling", text=TEXT, block=3, edits=",".join(edits))
-    found, _ = drawn(at)
+    at = root(run_page, block=3, edits=",".join(edits))
+    found = drawn(at)
     bars = found["heads"]["data"]
     assert [bar["name"] for bar in bars[2:]] == ["unchanged"] * 2
     places = [bar["offsetgroup"] for bar in bars]
@@ -81,9 +70,8 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
     table = at.dataframe[0].value
     for name, bar in (("largest_scaled", bars[1]), ("unchanged largest_scaled", bars[3])):
         assert np.allclose(table[name], bar["y"])
-    at = run_page("scaling", text=TEXT, block=3, edits="z.3.2=zero", sc_weights="text")
+    at = root(run_page, block=3, edits="z.3.2=zero")
     assert any("cannot matter for the scores of block 3" in m.value for m in at.markdown)
-    assert any("of the changed model" in caption.value for caption in at.caption)
 
 
 @pytest.mark.parametrize(
@@ -92,56 +80,43 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
      (10, "tensor([1.7128e-02, 8.5274e-04, 3.1371e-04, 4.6558e-02, 9.3515e-01])")],
 )  # fmt: skip
 def test_the_softmax_that_the_slide_prints(run_page, factor, printed):
-    at = run_page("scaling", text=TEXT, sc_factor=factor)
+    at = root(run_page, sc_factor=factor)
     assert printed in at.code[0].value
+
+
+def dropout(run_page, **query):
+    """The page, and what its three squares hold."""
+    at = run_page("attention_by_hand", text=TEXT, hand_way="dropout", **query)
+    return at, [chart["data"][0]["z"] for chart in charts(at)]
 
 
 @pytest.mark.parametrize(("weights", "printed"), [("ones", ONES), ("journey", JOURNEY)])
 def test_the_dropout_that_the_book_prints(run_page, weights, printed):
-    found, _ = drawn(run_page("scaling", text=TEXT, sc_weights=weights))
-    assert np.allclose(found["after"]["data"][0]["z"], printed, atol=5e-5)
+    at, (_, _, after) = dropout(run_page, sc_weights=weights)
+    assert np.allclose(after, printed, atol=5e-5)
+    assert any("The book prints them" in caption.value for caption in at.caption)
 
 
 def test_dropout_on_this_texts_attention(run_page, mini):
-    at = run_page("scaling", text=TEXT, sc_weights="text", sc_p=0.2, sc_seed=5, block=2, head=6)
-    found, _ = drawn(at)
+    at, (before, _, after) = dropout(run_page, sc_weights="text", sc_p=0.2, sc_seed=5, block=2, head=6)
     attn = mini.trace(TEXT)["attn", 2][6]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         expected = torch.nn.functional.dropout(attn, 0.2)
-    assert np.allclose(found["after"]["data"][0]["z"], expected, atol=1e-5)
-    assert np.allclose(found["before"]["data"][0]["z"], attn, atol=1e-5)
-
-
-def test_the_cost_is_measured_when_somebody_asks_and_can_be_stopped(run_page, monkeypatch):
-    monkeypatch.setattr(cost_lesson, "SIZES", (8, 16))
-    real = cost_lesson.measure
-    monkeypatch.setattr(cost_lesson, "measure", lambda heads, d: real(heads, d, sizes=(8, 16), repeats=1))
-    at = run_page("scaling", text=TEXT)
-    assert not drawn(at)[1]
-    at.button(key="cost_start").click().run()
-    (seconds, size) = drawn(at)[1]
-    assert list(size["data"][1]["y"]) == [2 * 4 * 8 * n * n for n in (8, 16)]
-    assert all(y > 0 for y in seconds["data"][1]["y"])
-    assert at.button(key="cost_start") and "cost" not in " ".join(at.query_params)
-    at.session_state["numbers_attention_cost"] = True
+    assert np.allclose(after, expected, atol=1e-5) and np.allclose(before, attn, atol=1e-5)
+    at.session_state["in_code"] = True
     at.run()
-    assert at.dataframe[0].value["tokens"].tolist() == [8, 16]
+    scope = {}
+    exec(at.code[-1].value, scope)  # what the page prints for a notebook
+    assert np.allclose(scope["picture"].after, expected, atol=1e-5)
+    at, _ = dropout(run_page, sc_weights="text", block=2, edits="z.1.2=zero")
+    assert any("of the changed model" in caption.value for caption in at.caption)
 
 
-@pytest.mark.parametrize("text", ["a", "once upon a time " * 100])
-def test_one_token_and_a_full_context(run_page, text):
-    at = run_page("scaling", text=text, sc_weights="text", block=5)
-    assert len(drawn(at)[0]) == 10
-    at.session_state["numbers_scaling_heads"] = True
-    at.run()
-    assert not at.exception
-
-
-def test_in_code_is_the_same_picture(mini, capsys):
-    picture = sizes(mini, TEXT, block=1, factor=10, p=0.5, seed=123)
-    assert picture.equals(lesson.by_size())
-    out = capsys.readouterr().out
-    assert "9.3515e-01" in out and "[2., 2., 0., 2., 2., 0.]" in out
-    largest = re.search(r"^0 .*?(\d\.\d+)\s*$", out, re.MULTILINE)
-    assert largest is not None and math.isfinite(float(largest[1]))
+@pytest.mark.parametrize("text", ["a", "once upon a time " * 100, ""])
+def test_one_token_a_full_context_and_no_text(run_page, text):
+    at = run_page("attention_by_hand", hand_way="root", text=text, block=5)
+    assert len(charts(at)) == 7 if text else at.info
+    if text:
+        at.session_state["numbers_scaling_heads"] = True
+        assert not at.run().exception

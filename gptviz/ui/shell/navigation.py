@@ -187,13 +187,6 @@ SECTIONS = {
 }
 # pages that the list does not have: a button or another page leads there
 BESIDE = {
-    "scaling": Door(
-        "Scaling",
-        "square_foot",
-        "Why divide by √d, why drop weights at random, and what does attention cost?",
-        "anatomy",
-        "a GPT is attention many times over.",
-    ),
     "circuit": Door(
         "Circuit",
         "schema",
@@ -212,8 +205,10 @@ BESIDE = {
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
 COMPARE = "compare"
 HALVES = ("knock_out", "circuit")  # two pages behind one door
-# what was a page, and where that is now, with the choices that open it there
-MOVED: dict[str, tuple[str, dict[str, str]]] = {}
+# what was a page: where that is now, and which choice opens it there, by what else the address says
+MOVED = {
+    "scaling": ("attention_by_hand", "hand_way", {"sc_weights": "dropout", "sc_p": "dropout", "": "root"}),
+}
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
 _TARGETS = "gptviz_targets"  # and its pages
@@ -237,16 +232,17 @@ def navigate() -> st.Page:
     pages = {name: _page(name, url_path=name) for name in PAGES}
     pages[first] = _page(first, url_path="start", default=True)
     # other addresses: the first page is at "/" and at its own name
-    others = {old: _page(new, url_path=old) for old, (new, _) in MOVED.items()}
+    others = {old: _page(new, url_path=old) for old, (new, *_) in MOVED.items()}
     others[first] = _page(first, url_path=first)
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
     page: st.Page = st.navigation([*pages.values(), *others.values()], position="hidden")
-    for old, other in others.items():
-        if other is page:
-            name, choices = MOVED.get(old, (old, {}))
-            pages[name] = page  # its link is marked, whatever it is called
-            for choice, value in choices.items():
-                st.session_state.setdefault(choice, value)
+    old = next((old for old, other in others.items() if other is page), "")
+    if old in MOVED:
+        _, choice, values = MOVED[old]
+        said = next((key for key in values if key in st.query_params), "")
+        st.session_state.setdefault(choice, values[said])
+    if old:
+        pages[MOVED[old][0] if old in MOVED else old] = page  # its link is marked, whatever it is called
     st.session_state[_NAVIGATED] = pages
     return page
 

@@ -1,4 +1,4 @@
-"""What somebody has changed of an example, as a short text for the address: "n4,x12_0.9,q001_-1,t0_moon".
+"""What the calculation starts from, and what somebody has changed of it: "n4,x12_0.9,q001_-1,t0_moon".
 
 `n4`: four words. `x12_0.9`: number 2 of word 1's vector. `q001_-1`: head 0's W_query, row 0, column 1;
 `k`, `v` likewise. `t0_moon`: word 0. What makes no sense in an address is as if it were not there.
@@ -7,12 +7,10 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-import torch
-
-from gptviz.lessons.attention import HeadWeights
+from gptviz.lessons.attention import HeadWeights, Matrix
 from gptviz.lessons.sentences import D_IN, Sentence
 
 MOST_WORDS = 8  # that a projector can still show with all their numbers
@@ -37,23 +35,28 @@ class Changes:
 
 @dataclass(frozen=True)
 class Given:
-    """What the calculation starts from: words, their vectors (T, 3), float64, and each head's matrices."""
+    """The words, and every matrix by the name that `Place` has for it: "x" (T, 3), "q0" (3, 2), ..."""
 
     words: tuple[str, ...]
-    x: torch.Tensor
-    heads: tuple[HeadWeights, ...]
+    matrices: dict[str, list[list[float]]]
 
     @property
-    def matrices(self) -> dict[str, torch.Tensor]:
-        """The matrices that may be changed, by the names that `Place` has for them."""
-        found = {"x": self.x}
-        for number, head in enumerate(self.heads):
-            found |= {f"q{number}": head.query, f"k{number}": head.key, f"v{number}": head.value}
-        return found
+    def x(self) -> Matrix:
+        """The words' vectors, (T, 3)."""
+        return tuple(map(tuple, self.matrices["x"]))
+
+    @property
+    def heads(self) -> tuple[tuple[Matrix, ...], ...]:
+        """W_query, W_key and W_value of each head, (3, 2)."""
+        count = (len(self.matrices) - 1) // 3
+        return tuple(
+            tuple(tuple(map(tuple, self.matrices[f"{letter}{head}"])) for letter in "qkv")
+            for head in range(count)
+        )
 
 
 def read(text: str) -> Changes:
-    """The changes of an address."""
+    """Return the changes of an address."""
     count, numbers, words = None, {}, {}
     for part in text.split(","):
         if found := _COUNT.fullmatch(part):
@@ -68,7 +71,7 @@ def read(text: str) -> Changes:
 
 
 def written(changes: Changes) -> str:
-    """The text that `read` reads back."""
+    """Return the text that `read` reads back."""
     parts = [] if changes.count is None else [f"n{changes.count}"]
     parts += [
         f"{name}{row}{column}_{value:g}" for (name, row, column), value in sorted(changes.numbers.items())
@@ -78,7 +81,7 @@ def written(changes: Changes) -> str:
 
 
 def number(text: str) -> float | None:
-    """What was typed, to six digits and six decimals; None where it is no number, or beyond `LARGEST`.
+    """Return what was typed, to six digits and decimals; None where it is no number or beyond `LARGEST`.
 
     >>> [number(text) for text in ("0,5", "−2", "nan", "1e9", "red")]
     [0.5, -2.0, None, None, None]
@@ -92,45 +95,29 @@ def number(text: str) -> float | None:
 
 
 def word(text: str) -> str:
-    """A word as it stands at its row: one line, not too long; "?" where nothing is left."""
+    """Return a word as it stands at its row: one line, not too long; "?" where nothing is left."""
     seen = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(seen.split())[:LONGEST_WORD].strip() or "?"
 
 
 def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) -> Given:
-    """The example with these changes; a word more than it has starts as "?" with zeros."""
+    """Return the example with these changes; a word more than it has starts as "?" with zeros."""
     count = changes.count or len(sentence.words)
     words = [*sentence.words, *["?"] * count][:count]
-    rows = [*sentence.vectors, *[(0.0,) * D_IN] * count][:count]
+    rows = [*map(list, sentence.vectors), *([0.0] * D_IN for _ in range(count))][:count]
     for row, text in changes.words.items():
         if row < count:
             words[row] = text
-    own = [[getattr(head, name).double().clone() for name in ("query", "key", "value")] for head in heads]
-    x = torch.tensor(rows, dtype=torch.float64)
-    found = Given(tuple(words), x, tuple(HeadWeights(*matrices) for matrices in own))
-    matrices = found.matrices
+    matrices = {"x": rows}
+    for number, head in enumerate(heads):
+        for letter, matrix in zip("qkv", (head.query, head.key, head.value), strict=True):
+            matrices[f"{letter}{number}"] = matrix.tolist()
     for (name, row, column), value in changes.numbers.items():
-        matrix = matrices.get(name)
-        if matrix is not None and row < matrix.shape[0] and column < matrix.shape[1]:
-            matrix[row, column] = value
-    return found
+        if is_there(matrices, name, row, column):
+            matrices[name][row][column] = value
+    return Given(tuple(words), matrices)
 
 
-def with_number(changes: Changes, place: Place, value: float) -> Changes:
-    """One number changed."""
-    return replace(changes, numbers=changes.numbers | {place: value})
-
-
-def with_word(changes: Changes, row: int, text: str) -> Changes:
-    """One word changed."""
-    return replace(changes, words=changes.words | {row: word(text)})
-
-
-def with_count(changes: Changes, count: int) -> Changes:
-    """So many words; what was changed of those that go is forgotten."""
-    count = min(max(1, count), MOST_WORDS)
-    return Changes(
-        count,
-        {place: value for place, value in changes.numbers.items() if place[0] != "x" or place[1] < count},
-        {row: text for row, text in changes.words.items() if row < count},
-    )
+def is_there(matrices: dict[str, list[list[float]]], name: str, row: int, column: int) -> bool:
+    """Whether there is such a number."""
+    return name in matrices and row < len(matrices[name]) and column < len(matrices[name][0])

@@ -1,0 +1,505 @@
+"""Attention on vectors small enough for a pencil: all numbers in sight, the given ones to be changed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+import torch
+
+from gptviz.lessons.attention import (
+    SLIDE_EXPONENTIALS,
+    SLIDE_SCORES,
+    SLIDE_WEIGHTS,
+    Attention,
+    by_hand,
+    self_attention,
+    simple_attention,
+    worked_row,
+)
+from gptviz.lessons.averaging import (
+    NOTEBOOK,
+    NOTEBOOK_AVERAGES,
+    averages_by_loop,
+    averages_by_matrix,
+    averages_by_softmax,
+)
+from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
+from gptviz.model import MultiHeadAttention
+from gptviz.ui import sheet, tables
+from gptviz.ui.components.worksheet import worksheet
+from gptviz.ui.pages.attention_by_hand import dropout, given, sheets, why_root
+from gptviz.ui.pages.attention_by_hand.given import Changes, Given
+from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
+from gptviz.ui.shell import params
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.tables import Cell, Row, number
+from gptviz.ui.words import as_code, unlike_printed
+
+# ---- what can be chosen ----
+
+WAYS = {
+    "simple": "without weights",
+    "weights": "query, key, value",
+    "causal": "causal mask",
+    "dropout": "dropout",
+    "heads": "two heads",
+    "root": "why √d",
+}
+STEPS = {
+    "vectors": "vectors",
+    "queries": "queries, keys, values",
+    "scores": "scores",
+    "scaled": "scaled",
+    "weights": "weights",
+    "context": "context",
+}
+EXAMPLES = dict(zip(("hello", "journey"), SENTENCES.values(), strict=True))
+TEXTS = dict(zip(EXAMPLES, SENTENCES, strict=True))
+MATRICES = {
+    "linear-789": ("nn.Linear, seed 789", lambda heads: linear_weights(789, heads)),
+    "linear-123": ("nn.Linear, seed 123", lambda heads: linear_weights(123, heads)),
+    "rand-123": ("torch.rand, seed 123", lambda heads: rand_weights(123, heads)),
+}
+FIRST = {"weights": "linear-789", "causal": "linear-123", "heads": "linear-123"}
+# what the seeds' texts print for the word that they work out, where nothing is changed
+PRINTED = {
+    ("hello", "simple", None): (0.3992, 0.3858, 0.8610),
+    ("journey", "simple", None): (0.4419, 0.6515, 0.5683),
+    ("journey", "weights", "rand-123"): (0.3061, 0.8210),
+    ("journey", "weights", "linear-789"): (-0.0748, 0.0703),
+    ("journey", "causal", "linear-123"): (-0.5874, 0.0058),
+    ("journey", "heads", "linear-123"): (-0.5874, 0.0058, 0.5891, 0.3257),
+}
+
+WAY = Param("hand_way", str, "simple", if_there)
+EXAMPLE = Param("hand", str, "hello", if_there)
+DRAWN: Param[str | None] = Param("hand_weights", str, None, if_there)
+STEP = Param("hand_step", str, "context", if_there)
+QUERY: Param[int | None] = Param("hand_query", int, None, if_there)
+CHANGED = Param("hand_changed", str, "")
+AVERAGED = Param("hand_averages", str, "words", if_there)
+PARAMS = (WAY, EXAMPLE, DRAWN, STEP, QUERY, CHANGED, AVERAGED, *dropout.PARAMS, *why_root.PARAMS)
+
+_REFUSED = "by_hand_said"  # why the last text could not be a number, until something else is typed
+
+
+def steps_of(way: str) -> list[str]:
+    """The steps that there are: without weights nothing is made of the vectors, and nothing scaled."""
+    return [step for step in STEPS if way != "simple" or step not in ("queries", "scaled")]
+
+
+def start_of(way: str) -> Given:
+    """What the calculation starts from, with all that was changed."""
+    source = DRAWN.value or FIRST.get(way)
+    heads = () if way == "simple" or source is None else MATRICES[source][1](2 if way == "heads" else 1)
+    return given.apply(given.read(CHANGED.value), EXAMPLES[EXAMPLE.value], heads)
+
+
+# ---- callbacks ----
+
+
+def change(to: Changes) -> None:
+    """All that is changed, from now on."""
+    CHANGED.set(given.written(to))
+    st.session_state.pop(_REFUSED, None)
+
+
+def type_number(matrix: str, row: int, column: int, text: str) -> None:
+    """A cell was typed anew."""
+    there = start_of(WAY.value).matrices
+    if not given.is_there(there, matrix, row, column):
+        return  # of a drawing before this one
+    value, now = given.number(text), given.read(CHANGED.value)
+    if value is not None:
+        change(replace(now, numbers=now.numbers | {(matrix, row, column): value}))
+        return
+    typed = f"{as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
+    most = f"{given.LARGEST:g}"
+    kept = short(there[matrix][row][column])
+    st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
+
+
+def type_word(row: int, text: str) -> None:
+    """A word was typed anew."""
+    now = given.read(CHANGED.value)
+    change(replace(now, words=now.words | {row: given.word(text)}))
+
+
+def set_count(count: int) -> None:
+    """So many words; what was changed of those that go is forgotten."""
+    now, count = given.read(CHANGED.value), min(max(1, count), given.MOST_WORDS)
+    numbers = {place: value for place, value in now.numbers.items() if place[0] != "x" or place[1] < count}
+    change(Changes(count, numbers, {row: text for row, text in now.words.items() if row < count}))
+
+
+def start_again() -> None:
+    """Back to the example as it is; also where another one is chosen."""
+    change(Changes())
+    QUERY.set(None)
+
+
+def keep_vectors() -> None:
+    """Other matrices were chosen: what was typed into the old ones goes, the vectors stay."""
+    now = given.read(CHANGED.value)
+    change(replace(now, numbers={place: value for place, value in now.numbers.items() if place[0] == "x"}))
+
+
+def step_by(by: int) -> None:
+    """To another step."""
+    steps = steps_of(WAY.value)
+    STEP.set(steps[min(max(steps.index(STEP.value) + by, 0), len(steps) - 1)])
+
+
+def button(label: str, key: str, call: Any, to: int, disabled: bool, help: str | None = None) -> None:
+    """A button that sets a number."""
+    st.button(label, key=key, help=help, on_click=call, args=(to,), disabled=disabled)
+
+
+# ---- what is said ----
+
+
+def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
+    """What the row of this word comes to, and what is printed of it."""
+    one, name = found[0], as_code(start.words[query])
+    kind, context = "vector" if way == "simple" else "value", vector(one.context[query].tolist())
+    seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]
+    if len(seen) == 1:
+        only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
+        said = (
+            f"{only}: {name} gives itself a weight of 1.0000. Its context is its own {kind}, **{context}**."
+        )
+    else:
+        shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
+        said = (
+            f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
+            f"{shares[-1]}. "
+            f"Its context is this mix of their {kind}s, **{context}**."
+        )
+    drawn = None if way == "simple" else DRAWN.value or FIRST[way]
+    printed = PRINTED.get((EXAMPLE.value, way, drawn))
+    if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
+        return said
+    ours = vector(torch.cat([each.context[query] for each in found]).tolist())
+    if vector(printed) == ours:
+        return f"{said} The book prints the same for {name}: {ours}."
+    return (
+        f"{said} The notes that this example is from print {vector(printed)}: they went on with rounded "
+        "numbers. "
+        f"With all digits it is {ours}."
+    )
+
+
+def so_far(step: str, start: Given, found: Sequence[Attention], query: int) -> str:
+    """The word's own numbers of a step, of every head; of scaled scores and weights those that it can see."""
+    rows: list[torch.Tensor] = []
+    for one in found:
+        seen = one.masked[query] > -torch.inf
+        rows += {
+            "vectors": [] if rows else [torch.tensor(start.x[query])],
+            "queries": [one.queries[query], one.keys[query], one.values[query]],
+            "scores": [one.scores[query]],
+            "scaled": [one.scaled[query][seen]],
+            "weights": [one.weights[query][seen]],
+        }[step]
+    numbers = ", ".join(vector(row.tolist()) for row in rows)
+    return f"So far: **{STEPS[step]}**. For {as_code(start.words[query])}: {numbers}."
+
+
+def how_to_read(way: str, start: Given) -> str:
+    """One thing to look for in each way."""
+    count = len(start.words)
+    return (
+        "Read along a row, from a word's vector on the left to its context on the right. "
+        + {
+            "simple": "A score is a dot product: large where two vectors point the same way. Softmax makes "
+            "each row sum "
+            "to 1, and the context mixes the vectors in these shares. Nothing here is learned yet.",
+            "weights": "Three matrices give every word a query, a key and a value, and training can set "
+            "them. A score is "
+            "now query · key: what `a` gives `b` is no longer what `b` gives `a`. Scores are divided by √2, "
+            "since a query "
+            "has 2 numbers; the last step of this page shows why.",
+            "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
+            "e^−∞ = 0, "
+            "and each row still sums to 1. Change the last word's vector, and no row above it moves.",
+            "heads": "Two heads read the same vectors with matrices of their own, and so look at different "
+            "words. Their "
+            "contexts stand side by side: 2 + 2 numbers per word. A GPT mixes them by one more matrix, "
+            "out_proj. Every "
+            f"word is compared with every word, {count} × {count} = {count**2} scores in each head: twice as "
+            "many words "
+            "need four times as many, so the memory grows with the square of the text's length.",
+        }[way]
+    )
+
+
+def worked_out(start: Given, found: Attention, query: int) -> str:
+    """One query's way to its context: score, scaled, e^, weight, weight × value, a line per key; as HTML."""
+    row = worked_row(found, query)
+    divided, queries = found.divisor != 1, found.queries[query].tolist()
+    base = torch.tensor(row.softmax.largest, dtype=torch.float64).exp()  # `exp` is without it
+
+    def power(value: torch.Tensor | float) -> Cell:
+        full = float(value * base)
+        return number(four(full) if full < 1e6 else f"{full:.3g}")
+
+    lines = []
+    for j, label in enumerate(start.words):
+        products = sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
+        cells = [Cell(label, "word"), number(products)]
+        cells += [number(four(row.scaled[j].item()))] if divided else []
+        if j in row.seen:
+            at = row.seen.index(j)
+            weight, parts = four(row.softmax.weights[at].item()), vector(row.parts[at].tolist())
+            part = f"{weight} × {vector(found.values[j].tolist())} = {parts}"
+            cells += [power(row.softmax.exp[at]), number(weight), number(part)]
+        else:
+            cells += [number("masked: 0"), number("masked"), Cell("")]
+        lines.append(Row(cells))
+    context = number(vector(row.context.tolist()))
+    lines.append(
+        Row(["sum", *[""] * (1 + divided), power(row.softmax.total), number("1"), context], "chosen")
+    )
+    after = (
+        ["#e^scaled", "#weight", "#weight × value"]
+        if divided
+        else ["#e^score", "#weight", "#weight × vector"]
+    )
+    head = ["key", "#score = query · key", *(["#÷ √d"] if divided else []), *after]
+    return tables.table("worked row", head, lines)
+
+
+# ---- the page ----
+
+
+made = frame("Attention by hand", PARAMS)
+WAY.within(list(WAYS))
+way = WAY.widget(  # outside of the fragment: each way is a page of its own
+    st.segmented_control, "Attention", options=list(WAYS), format_func=WAYS.__getitem__, required=True
+)
+
+
+@st.fragment
+def by_pencil() -> None:
+    """Draw one of the four ways on few vectors. A change of a number runs only this."""
+    st.html(tables.STYLE)
+    EXAMPLE.within(list(EXAMPLES))
+    DRAWN.within(list(MATRICES))
+    steps = steps_of(way)
+    if STEP.value not in steps:
+        STEP.set(None)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_steps"):
+        EXAMPLE.widget(
+            st.segmented_control,
+            "Words",
+            options=list(EXAMPLES),
+            format_func=TEXTS.__getitem__,
+            required=True,
+            on_change=start_again,
+            label_visibility="collapsed",
+        )
+        if way != "simple":
+            DRAWN.widget(
+                st.selectbox,
+                "Matrices",
+                options=list(MATRICES),
+                index=None,
+                placeholder=MATRICES[FIRST[way]][0],
+                width=240,
+                format_func=lambda name: MATRICES[name][0],
+                on_change=keep_vectors,
+                label_visibility="collapsed",
+            )
+        at = steps.index(STEP.value)
+        button("‹", "step_back", step_by, -1, at == 0, "The step before")
+        STEP.widget(
+            st.segmented_control,
+            "Up to",
+            options=steps,
+            format_func=STEPS.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+        )
+        button("›", "step_on", step_by, 1, at == len(steps) - 1, "The next step")
+    params.store(PARAMS)
+    start = start_of(way)
+    causal = way in ("causal", "heads")
+    found = by_hand(start.x, start.heads, causal).heads
+    count, picked = len(start.words), EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
+    query = min(picked, count - 1)
+
+    if STEP.value == "context":
+        prose(mixed(way, start, found, query), "query", "key", "value")
+    else:  # nothing is given away before its step
+        prose(so_far(STEP.value, start, found, query))
+    if _REFUSED in st.session_state:
+        st.warning(st.session_state[_REFUSED])
+    worksheet(
+        "by_hand",
+        sheets.lines(start, found, way, steps, STEP.value),
+        query,
+        "Point at a number to see what it is made of. Dotted numbers and words can be typed anew; a click on "
+        "a row "
+        "follows its word.",
+        made.mode,
+        on_number=type_number,
+        on_word=type_word,
+        on_row=QUERY.set,
+        saved=made.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
+        button("A word more", "word_more", set_count, count + 1, count >= given.MOST_WORDS)
+        button("A word less", "word_less", set_count, count - 1, count <= 1)
+        st.button(
+            "As printed",
+            icon=":material/undo:",
+            type="tertiary",
+            key="by_hand_back",
+            on_click=start_again,
+            disabled=not CHANGED.value,
+            help="Take back all that was typed.",
+        )
+    prose(how_to_read(way, start), "dot product", "softmax", "query", "key", "value", "causal mask", "head")
+
+    st.markdown(f"#### {as_code(start.words[query])}, step by step")
+    for head, one in enumerate(found):
+        if len(found) > 1:
+            st.markdown(f"**Head {head}**")
+        st.html(worked_out(start, one, query))
+    if way == "simple":
+        softmax()
+        trick(start)
+
+    in_numbers(
+        lambda: pairs(start, found),
+        "by_hand_pairs",
+        "A row for each pair of query and key. Where the mask hides a key there is a score, but no weight.",
+        "pairs",
+        missing="masked",
+    )
+    in_numbers(
+        lambda: vectors(start, found),
+        "by_hand_vectors",
+        "A row for each word: its vector, what each head makes of it, and its context.",
+        "vectors",
+    )
+    lesson = [simple_attention, averages_by_loop, averages_by_matrix, averages_by_softmax]
+    sources = lesson if way == "simple" else [self_attention]
+    sheet.code_of(made, [MultiHeadAttention.forward, *sources], by_hand, start.x, start.heads, causal)
+
+
+def softmax() -> None:
+    """The slides' softmax, with what they print."""
+    scores = torch.tensor(SLIDE_SCORES, dtype=torch.float64)
+    exponentials, weights = scores.exp().tolist(), scores.softmax(dim=0).tolist()
+    st.markdown("#### Softmax in two steps")
+    left, right = st.columns([5, 6], gap="medium")
+    powers, others = unlike_printed(SLIDE_EXPONENTIALS, exponentials), unlike_printed(SLIDE_WEIGHTS, weights)
+    with left:
+        prose(
+            "Softmax is two steps: e to the power of each score, which makes all of them positive, then each "
+            "divided "
+            "by their sum. The slides that these five scores are from print the same weights"
+            + (f" but for {', '.join(others)}." if others else ".")
+            + (
+                f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
+                if powers
+                else ""
+            ),
+            "softmax",
+        )
+    with right:
+        rows = [
+            Row([number(four(value)) for value in values])
+            for values in zip(SLIDE_SCORES, exponentials, weights, strict=True)
+        ]
+        rows.append(Row([Cell("sum"), number(four(sum(exponentials))), number("1")], "chosen"))
+        st.html(tables.table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], rows))
+
+
+def trick(start: Given) -> None:
+    """The averaging trick, three programs side by side."""
+    st.markdown("#### The trick behind it: averages")
+    prose(
+        "A simpler way to let words mix: each takes the **average** of itself and all before it. A loop says "
+        "what is "
+        "meant; a matrix does all rows at once; softmax over zeros gives the same shares, where −∞ is what "
+        "comes "
+        "later. Replace the zeros by query · key, and it is attention.",
+        "softmax",
+    )
+    AVERAGED.within(["words", "notebook"])
+    of = AVERAGED.widget(
+        st.segmented_control,
+        "Average",
+        options=["words", "notebook"],
+        required=True,
+        format_func={
+            "words": "the vectors above",
+            "notebook": "8 × 2 numbers of *Let's build GPT*",
+        }.__getitem__,
+    )
+    x = torch.tensor(start.x if of == "words" else NOTEBOOK, dtype=torch.float64)
+    averages = averages_by_loop(x)
+    if of == "notebook":
+        printed = (value for row in NOTEBOOK_AVERAGES for value in row)
+        others = unlike_printed(printed, averages.flatten().tolist())
+        st.markdown(
+            "The notebook prints the same averages but for the last digit of a few, since its vectors have "
+            "more "
+            f"digits than it prints: {', '.join(others)}."
+        )
+    apart = max(
+        float((other(x).context - averages).abs().max())
+        for other in (averages_by_matrix, averages_by_softmax)
+    )
+    worksheet(
+        "averages",
+        sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
+        None,
+        f"The three results differ {'not at all' if apart == 0 else f'by at most {apart:.1e}'}.",
+        made.mode,
+        saved=made.saved("averages", "Three programs for the averages of what came before"),
+    )
+
+
+def pairs(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
+    """A row per head, query and key."""
+    rows = [
+        {
+            "head": head,
+            "query": query,
+            "key": key,
+            "score": one.scores[i, j].item(),
+            "scaled": one.scaled[i, j].item(),
+            "weight": one.weights[i, j].item() if one.masked[i, j] > -torch.inf else None,
+        }
+        for head, one in enumerate(found)
+        for i, query in enumerate(start.words)
+        for j, key in enumerate(start.words)
+    ]
+    return pd.DataFrame(rows).astype({"weight": float})
+
+
+def vectors(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
+    """A row per word: its vector, each head's query, key and value, and its context."""
+    columns: dict[str, Sequence[Any]] = {"word": start.words}
+    columns |= {f"x{j}": [row[j] for row in start.x] for j in range(len(start.x[0]))}
+    for head, one in enumerate(found):
+        parts = {"q": one.queries, "k": one.keys, "v": one.values} if start.heads else {}
+        for name, values in (parts | {"context": one.context}).items():
+            columns |= {f"{name}{j} head {head}": values[:, j].tolist() for j in range(values.shape[1])}
+    return pd.DataFrame(columns)
+
+
+if way == "root":
+    why_root.draw(made)
+elif way == "dropout":
+    dropout.draw(made)
+else:
+    by_pencil()

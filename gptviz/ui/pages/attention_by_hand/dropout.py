@@ -1,0 +1,99 @@
+"""Dropout on attention weights, as the book shows it between the causal mask and several heads."""
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.digits import fixed, significant
+from gptviz.figures.scaling import weight_grid
+from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
+from gptviz.model import MultiHeadAttention
+from gptviz.ui import sheet
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import read, scene
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Frame
+from gptviz.ui.shell.state import BLOCK, HEAD
+
+WEIGHTS = Param("sc_weights", str, "ones", if_there)
+P = Param("sc_p", float, 0.5, between)
+SEED = Param("sc_seed", int, 123, between)
+PARAMS = (WEIGHTS, P, SEED)
+
+OFFERED = {"ones": "Ones", "journey": "“Your journey …”", "text": "This text"}
+JOURNEY = ("Your", "journey", "starts", "with", "one", "step")
+
+
+def draw(made: Frame) -> None:
+    """Weights, mask, and what is left; of the book's squares, or of a head of the model on the prompt."""
+    WEIGHTS.within(OFFERED)
+    P.within((0.0, 0.9))
+    SEED.within((0, 9999))
+    above = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        of = WEIGHTS.widget(
+            st.segmented_control,
+            "Weights",
+            options=list(OFFERED),
+            format_func=OFFERED.__getitem__,
+            required=True,
+        )
+        p = P.widget(st.slider, "p", min_value=0.0, max_value=0.9, step=0.1, width=220)
+        seed = SEED.widget(st.number_input, "Seed", min_value=0, max_value=9999, step=1, width=130)
+    found, labels, whose = _found(made, of, p, seed)
+    text = (
+        f"**Dropout puts out each weight with probability {p:g}**, so that no token can rely on a single "
+        "other one: "
+        f"here {found.gone} of {found.gone + found.kept}. What is left is divided by 1 − {p:g} = "
+        f"{significant(1 - p, 2)}, so that a sum stays what it was *on average*."
+    )
+    if of != "ones":
+        rows = found.after.sum(-1)
+        low, high = fixed(float(rows.min()), 2), fixed(float(rows.max()), 2)
+        text += f" Rows that summed to 1 now sum to between {low} and {high}."
+    with above:
+        prose(text, "attention weight", "token")
+    high_end = max(1.0, float(found.after.max()))
+    for column, (name, title, values) in zip(
+        st.columns(3, gap="medium"),
+        (
+            ("before", "Weights", found.before),
+            ("mask", "Mask", found.mask),
+            ("after", f"Weights × mask ÷ {1 - p:.1f}", found.after),
+        ),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            made.chart(
+                weight_grid(values.numpy(), labels, 1.0 if name == "mask" else high_end, made.mode),
+                key=f"scaling_drop_{name}",
+                which=(f"p{p:g}", f"seed{seed}"),
+                alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
+            )
+    book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
+    st.caption(
+        f"It is for training only: on all other pages the model drops nothing. `torch.manual_seed({seed}); "
+        f"torch.nn.Dropout({p:g})(weights)` gives the same numbers.{book}{whose}"
+    )
+    in_numbers(
+        lambda: pd.DataFrame(found.after.numpy(), columns=labels), "dropout.csv", "The weights after dropout."
+    )
+    if of != "text":
+        sheet.code_of(made, [MultiHeadAttention.forward, drop], dropped, of, p, seed)
+
+
+def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str]:
+    """What is dropped, the labels of its square, and whose weights it is."""
+    if of != "text":
+        return dropped(of, p, seed), list(JOURNEY) if of == "journey" else [str(i) for i in range(6)], ""
+    shown = scene(made, read(made))
+    shown.strip()
+    block, head = BLOCK.within(shown.lm.config.n_layers) or 0, HEAD.within(shown.lm.config.n_heads) or 0
+    found = sheet.of(shown, dropped_attention, block, head, p, seed).now
+    count, changed = len(found.after), "changed " if shown.other else ""
+    whose = f" The weights are those of block {block}, head {head}, of the {changed}model."
+    if len(shown.tokens) > count:
+        whose += f" The first {count} of {len(shown.tokens)} tokens."
+    sheet.code_of(shown, [MultiHeadAttention.forward, drop], dropped_attention, block, head, p, seed)
+    return found, [f"{i} {label}" for i, label in enumerate(shown.labels[:count])], whose

@@ -1,0 +1,297 @@
+"""The worksheets of the page: every matrix, with a sentence for every number of it."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from gptviz.digits import fixed, significant
+from gptviz.lessons.attention import Attention
+from gptviz.lessons.averaging import averages_by_loop, averages_by_matrix, averages_by_softmax
+from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
+from gptviz.ui.pages.attention_by_hand.given import Given
+from gptviz.ui.words import term
+
+ROOM = 4  # words, for scores and scaled scores side by side
+ROW = {"q": ("W_query", "query"), "k": ("W_key", "key"), "v": ("W_value", "value")}
+MANY = {"query": "queries", "key": "keys", "value": "values"}
+
+Says = Callable[[int, int, float], str]
+
+
+def four(value: float) -> str:
+    """The four decimals that the book prints; of a large number the digits that it has."""
+    value = round(value, 12)  # two ways to one number give one text, also where it lies between two
+    return fixed(value, 4) if abs(value) < 1000 else significant(value, 6)
+
+
+def short(value: float, digits: int = 4) -> str:
+    """As many decimals as it needs, at most `digits`: 0.34, −0.2354, 2."""
+    text = fixed(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def vector(values: Sequence[float]) -> str:
+    """ "[0.4419, 0.6515, 0.5683]"."""
+    return f"[{', '.join(map(four, values))}]"
+
+
+def sum_of_products(left: Sequence[float], right: Sequence[float], total: float) -> str:
+    """ "0.53 × 0.29 + 0.34 × 0.54 = 0.3373"."""
+    parts = [f"{short(a)} × {term(short(b))}" for a, b in zip(left, right, strict=True)]
+    return f"{' + '.join(parts)} = {four(total)}"
+
+
+def sheet(
+    name: str,
+    title: str,
+    note: str,
+    rows: Sequence[str],
+    columns: Sequence[str] | None,
+    values: torch.Tensor,
+    says: Says,
+    *sources: Source,
+    color: str = "",
+    weights: bool = False,
+    hidden: torch.Tensor | None = None,
+    write: Callable[[float], str] = four,
+    edit: bool = False,
+    **more: bool,
+) -> Sheet:
+    """One matrix, coloured by sign or as weights; what is `hidden` by the causal mask says so.
+
+    `columns` None: they are numbered. `edit`: its numbers may be typed anew; the field has all their digits.
+    """
+    names = columns or [str(i) for i in range(values.shape[1])]
+    reach = 4 * float(values.abs().max()) or 1.0  # pale enough for the numbers on it
+
+    def cell(i: int, j: int, value: float) -> Cell:
+        if hidden is not None and hidden[i, j]:
+            return Cell(
+                None, None, f"{rows[i]} cannot see {names[j]}, which comes later: the causal mask hides it."
+            )
+        share = value if weights else value / reach + 0.5
+        return Cell(write(value), share, says(i, j, value), short(value, 6) if edit else "")
+
+    cells = [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(values.tolist())]
+    return Sheet(
+        name,
+        title,
+        note,
+        rows,
+        names,
+        cells,
+        "attention" if weights else "signed",
+        color,
+        sources,
+        edit,
+        **more,
+    )
+
+
+def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[str], step: str) -> list[Line]:
+    """The whole calculation; what comes after `step` of these `steps` keeps its place and stays empty."""
+
+    def later(name: str) -> bool:
+        return steps.index(name) > steps.index(step)
+
+    if way == "simple":
+        return [Line([_vectors(start), *_pairs(start, found[0], way, 0, later)])]
+    if way != "heads":
+        first: list[Sheet | Sign] = [
+            _vectors(start),
+            Sign("×"),
+            *_matrices(start, 0),
+            Sign("→", later=later("queries")),
+        ]
+        made = _made(start, found[0], 0, later("queries"))
+        return [Line([*first, *made]), Line(_pairs(start, found[0], way, 0, later))]
+    both = torch.cat([one.context for one in found], dim=1)  # H of (T, d) -> (T, H d)
+    size = found[0].context.shape[1]
+
+    def beside(i: int, j: int, value: float) -> str:
+        return (
+            f"Number {j} of {start.words[i]}'s context, side by side: head {j // size} gives {four(value)}."
+        )
+
+    side = sheet(
+        "both", "context", "head 0, then head 1", start.words, None, both, beside, color="output",
+        later=later("context"),
+    )  # fmt: skip
+    return [
+        Line(
+            [_vectors(start), *_matrices(start, 0), *_matrices(start, 1)],
+            "The words' vectors, three matrices per head",
+        ),
+        *(
+            Line([*_made(start, one, n, later("queries")), *_pairs(start, one, way, n, later)], f"Head {n}")
+            for n, one in enumerate(found)
+        ),
+        Line([side], "Side by side"),
+    ]
+
+
+def _vectors(start: Given) -> Sheet:
+    return sheet(
+        "x", "vectors", "given: one per word", start.words, None, torch.tensor(start.x, dtype=torch.float64),
+        lambda i, j, v: f"Number {j} of the vector of {start.words[i]}: {short(v, 6)}. Click to change it.",
+        write=short, edit=True, words=True,
+    )  # fmt: skip
+
+
+def _matrices(start: Given, head: int) -> list[Sheet]:
+    of = f", head {head}" if len(start.heads) > 1 else ""
+    found = []
+    for (name, kind), rows in zip(ROW.values(), start.heads[head], strict=True):
+        matrix = torch.tensor(rows, dtype=torch.float64)
+
+        def says(i: int, j: int, value: float, name: str = name) -> str:
+            return (
+                f"{name}, row {i}, column {j}: {short(value, 6)}. So much of a vector's number {i} goes into "
+                "number "
+                f"{j}. Click, and type another."
+            )
+
+        found.append(
+            sheet(
+                f"{kind[0]}{head}", name, f"{matrix.shape[0]} × {matrix.shape[1]}{of}",
+                [str(i) for i in range(len(matrix))], None, matrix, says,
+                color=kind, edit=True, tokens=False,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _made(start: Given, found: Attention, head: int, later: bool) -> list[Sheet]:
+    """Queries, keys and values of one head."""
+    before = "vectors " if len(start.heads) == 1 else ""
+    made = []
+    for (name, kind), values in zip(ROW.values(), (found.queries, found.keys, found.values), strict=True):
+
+        def says(i: int, j: int, value: float, kind: str = kind) -> str:
+            column = [row[j] for row in start.matrices[f"{kind[0]}{head}"]]
+            products = sum_of_products(start.x[i], column, value)
+            return f"Number {j} of the {kind} of {start.words[i]} = {products}"
+
+        sources = Source("x", "row", "row"), Source(f"{kind[0]}{head}", "column", "column")
+        made.append(
+            sheet(
+                f"made_{kind[0]}{head}", MANY[kind], f"{before}× {name}", start.words, None, values, says,
+                *sources, color=kind, later=later,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _pairs(
+    start: Given, found: Attention, way: str, head: int, later: Callable[[str], bool]
+) -> list[Sheet | Sign]:
+    """From the scores to the context. Where there is no room, scaled scores take the scores' place."""
+    words, plain, heads = start.words, way == "simple", way == "heads"
+    q, k, v = ("x", "x", "x") if plain else (f"made_{letter}{head}" for letter in "qkv")
+    queries, keys, values = (part.tolist() for part in (found.queries, found.keys, found.values.T))
+    hidden, root = found.masked == -torch.inf, f"÷ √{found.queries.shape[1]}"
+    of_pair = Source(q, "row", "row"), Source(k, "row", "column")
+
+    def score(i: int, j: int, value: float) -> str:
+        return f"{words[i]} · {words[j]} = {sum_of_products(queries[i], keys[j], value)}"
+
+    def scaled(i: int, j: int, value: float) -> str:
+        before = four(found.scores[i, j].item())
+        return f"{words[i]}, {words[j]}: {before} {root} = {before} ÷ {four(found.divisor)} = {four(value)}"
+
+    def weight(i: int, j: int, value: float) -> str:
+        power, given = term(four(found.scaled[i, j].item())), f"{words[i]} gives {words[j]} the weight"
+        return f"{given} {four(value)}: e^{power} ÷ the sum of such powers over the row."
+
+    def context(i: int, j: int, value: float) -> str:
+        seen = [key for key in range(len(words)) if not hidden[i, key]]
+        shares = [found.weights[i, key].item() for key in seen]
+        products = sum_of_products(shares, [values[j][key] for key in seen], value)
+        return f"Number {j} of the context of {words[i]} = {products}"
+
+    scores = sheet(
+        f"scores{head}", "scores", "vector · vector" if plain else "query · key", words, words, found.scores,
+        score, *of_pair, later=later("scores"),
+    )  # fmt: skip
+    line: list[Sheet | Sign] = [Sign("→", "dot products", later("scores")), scores] if plain else []
+    if not plain:
+        narrow = heads or len(words) > ROOM
+        masked = ", masked" if bool(hidden.any()) else ""
+        divided = sheet(
+            f"scaled{head}", "scaled scores", f"query · key {root}{masked}", words, words, found.scaled,
+            scaled,
+            *of_pair, hidden=hidden, later=later("scaled"),
+        )  # fmt: skip
+        if narrow:
+            line = [scores if later("scaled") else divided]
+        else:
+            line = [scores, Sign("→", root, later("scaled")), divided]
+    before = f"{'scores' if plain else 'scaled'}{head}"
+    return [
+        *line,
+        Sign("→", "" if heads else "softmax", later("weights")),
+        sheet(
+            f"weights{head}", "weights", "softmax: a row sums to 1", words, words, found.weights, weight,
+            Source(before, "row", "row"), color="output", weights=True, hidden=hidden, later=later("weights"),
+        ),
+        Sign("→", "" if heads else "× vectors" if plain else "× values", later("context")),
+        sheet(
+            f"context{head}", "context", f"weights × {'vectors' if plain else 'values'}", words, None,
+            found.context, context, Source(f"weights{head}", "row", "row"), Source(v, "column", "column"),
+            color="output", later=later("context"),
+        ),
+    ]  # fmt: skip
+
+
+def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
+    """The averaging trick on the vectors x (T, d): a loop, a matrix, softmax; a line each."""
+    matrix, softmax = averages_by_matrix(x), averages_by_softmax(x)
+    future = torch.ones(len(x), len(x)).triu(diagonal=1).bool()
+
+    def vectors(name: str, title: str, note: str, values: torch.Tensor) -> Sheet:
+        color = "" if title == "vectors" else "output"
+        return sheet(
+            name, title, note, labels, None, values,
+            lambda i, j, v: f"{labels[i]}, number {j}: {four(v)}", color=color,
+        )  # fmt: skip
+
+    def weights(name: str, note: str, values: torch.Tensor) -> Sheet:
+        return sheet(
+            name, "weights", note, labels, labels, values,
+            lambda i, j, v: f"{labels[i]} takes {four(v)} of {labels[j]}.", color="output", weights=True,
+            hidden=future,
+        )  # fmt: skip
+
+    def zero(i: int, j: int) -> Cell:
+        if future[i, j]:
+            return Cell("−∞", None, f"{labels[i]} cannot see {labels[j]}, which comes later.")
+        return Cell("0", None, f"{labels[i]} scores {labels[j]} as all others: 0.")
+
+    each = range(len(x))
+    zeros = Sheet(
+        "zeros", "scores", "all the same; −∞ for what comes later", labels, labels,
+        [[zero(i, j) for j in each] for i in each],
+    )  # fmt: skip
+    loop = vectors("loop", "averages", "mean of rows 0 to t", averages_by_loop(x))
+    mixed = Sign("→", "× vectors")
+    return [
+        Line([vectors("vectors", "vectors", "given", x), Sign("→", "for t in …"), loop], "1. A loop"),
+        Line(
+            [
+                weights("ones", "ones, each row ÷ its sum", matrix.weights),
+                mixed,
+                vectors("by_matrix", "averages", "weights × vectors", matrix.context),
+            ],
+            "2. A matrix",
+        ),
+        Line(
+            [
+                zeros,
+                Sign("→", "softmax"),
+                weights("soft", "softmax of zeros and −∞", softmax.weights),
+                mixed,
+                vectors("by_softmax", "averages", "weights × vectors", softmax.context),
+            ],
+            "3. Softmax",
+        ),
+    ]

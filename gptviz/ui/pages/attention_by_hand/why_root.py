@@ -1,0 +1,225 @@
+"""The last step: why attention divides by √d, on random numbers and in the model's own heads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.figures.scaling import DIVIDED, UNDIVIDED, pairs_of_bars
+from gptviz.lessons import scaling as lesson
+from gptviz.lessons.scaling import by_size, own_heads, sharpened
+from gptviz.model import MultiHeadAttention
+from gptviz.ui import sheet
+from gptviz.ui.heads import changed_in
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import read, scene
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Frame
+from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.views.block import block_and_head_inputs
+
+SIZE = Param("sc_d", int, 64, if_there)
+QUERY = Param("sc_query", int, 0, between)
+FACTOR = Param("sc_factor", int, 10, between)
+PARAMS = (SIZE, QUERY, FACTOR)
+
+CHARTS = {
+    "variance": "variance of the scores",
+    "largest": "weight of the best key",
+    "gradient": "gradient left",
+}
+
+
+def draw(made: Frame) -> None:
+    """Every d from 1 to 1,024, one query of it, softmax of large numbers, and this model's heads."""
+    table = by_size()
+    said = st.container()
+    SIZE.within(lesson.SIZES)
+    d = SIZE.widget(st.select_slider, "d, the numbers of a query and of a key", options=lesson.SIZES)
+    row = table.set_index("d").loc[d]
+    with said:
+        prose(
+            f"**A score adds up d products, so its variance is about d.** At d = {d} it is "
+            f"**{significant(row['variance'])}**, and softmax gives the best of {lesson.KEYS} keys "
+            f"{significant(row['largest'], 2)} on average. Divided by √d = {significant(d**0.5)} the "
+            "variance is "
+            f"**{significant(row['variance_scaled'])}** and the best key gets "
+            f"{significant(row['largest_scaled'], 2)}: "
+            "much the same for every d.",
+            "variance", "softmax", "query", "key",
+        )  # fmt: skip
+    for column, (name, title) in zip(st.columns(3), CHARTS.items(), strict=True):
+        with column:
+            sheet.curves(
+                made,
+                f"scaling_{name}",
+                {"q · k": Both(table[name]), "÷ √d": Both(table[f"{name}_scaled"])},
+                [str(size) for size in table["d"]],
+                title,
+                f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
+                which=(f"d{d}",),
+                at=lesson.SIZES.index(d),
+                log=name == "variance",
+                height=265,
+            )
+    left, left_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
+    size, *printed = lesson.PRINTED
+    st.caption(
+        f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
+        "variance 1. "
+        "The gradient is how far each weight w moves when its own score moves a little, w · (1 − w), summed "
+        "over the "
+        f"keys, as a share of what even weights let pass: at d = {d} it is {left}, and divided "
+        f"{left_scaled}. Where "
+        "one key has everything, nothing moves and nothing is learned. In one try with "
+        f"d = {size}, a notebook after *Let's build GPT* prints a variance of {significant(printed[0], 4)} "
+        "and, "
+        f"divided, {significant(printed[1])}."
+    )
+    _one_query(made, d)
+    _sharper(made)
+    in_numbers(table, "scaling.csv", "For every d, the scores as they are, and divided by √d.", "for every d")
+    sheet.code_of(
+        made,
+        [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, lesson.jacobian, sharpened],
+        by_size,
+    )
+    _own_heads(made)
+
+
+def _bars(
+    made: Frame,
+    key: str,
+    alt: str,
+    which: str,
+    rows: Sequence[Any],
+    names: tuple[str, str],
+    keys: Sequence[str],
+    title: str,
+    **options: Any,
+) -> None:
+    fig = pairs_of_bars(rows, names, keys, title, made.mode, **options)
+    made.chart(fig, key=f"scaling_{key}", which=which.split(), alt=alt)
+
+
+def _one_query(made: Frame, d: int) -> None:
+    QUERY.within((0, lesson.QUERIES - 1))
+    raw = lesson.scores()[d][QUERY.value]
+    scores = raw, raw / np.sqrt(d)
+    weights = tuple(map(lesson.softmax, scores))
+    best, divided = (significant(float(row.max())) for row in weights)
+    st.subheader("One query and its eight keys", anchor=False)
+    prose(
+        f"Undivided, the best key of query {QUERY.value} gets **{best}** of the attention; divided, "
+        f"**{divided}**."
+    )
+    keys = [f"key {i}" for i in range(lesson.KEYS)]
+    for column, title, rows in zip(
+        st.columns(2, gap="medium"), ("score", "weight"), (scores, weights), strict=True
+    ):
+        with column:
+            alt = f"Query {QUERY.value}, d = {d}: the {title}s of its {len(keys)} keys, undivided and divided"
+            which = f"d{d} query{QUERY.value}"
+            names = UNDIVIDED, DIVIDED
+            _bars(made, f"{title}s", alt, which, rows, names, keys, title, shares=title == "weight")
+    QUERY.widget(
+        st.number_input, "Another query", min_value=0, max_value=lesson.QUERIES - 1, step=1, width=150
+    )
+
+
+def _sharper(made: Frame) -> None:
+    st.subheader("Softmax times ten", anchor=False)
+    FACTOR.within((1, 20))
+    factor = FACTOR.widget(st.slider, "The scores times", min_value=1, max_value=20, step=1, width=420)
+    before, after = sharpened(1), sharpened(factor)
+    low, high = (significant(float(weights.max()), 4) for weights in (before, after))
+    prose(
+        f"The same five scores, times {factor}: the order stays, and the largest weight goes from {low} to "
+        f"**{high}**. Large scores make softmax take one and forget the others.",
+        "softmax",
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        scores = [str(score).replace("-", "−") for score in lesson.SLIDE]
+        rows, alt = (
+            [before.numpy(), after.numpy()],
+            f"The softmax of five scores, and of the same times {factor}",
+        )
+        _bars(made, "sharper", alt, f"times{factor}", rows, ("× 1", f"× {factor}"), scores, "softmax")
+    with right:
+        st.code(
+            f"scores = torch.tensor({list(lesson.SLIDE)})\n\n"
+            f"torch.softmax(scores, dim=-1)\n{before}\n\ntorch.softmax(scores * {factor}, dim=-1)\n{after}",
+            language="python",
+            wrap_lines=True,
+        )
+
+
+def _own_heads(made: Frame) -> None:
+    st.subheader("In this model", anchor=False)
+    above = st.container()
+    shown = scene(made, read(made))
+    shown.strip()
+    config, count = shown.lm.config, len(shown.tokens)
+    BLOCK.within(config.n_layers)
+    HEAD.within(config.n_heads)
+    block, d = BLOCK.value or 0, config.emb_dim // config.n_heads
+    found = sheet.of(shown, own_heads, block)
+
+    def mean(name: str) -> Both[float]:
+        return found.map(lambda table: float(table[name].mean()))
+
+    text = (
+        f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a head "
+        "have a "
+        f"variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the division by "
+        f"√{d} = {significant(d**0.5)}."
+    )
+    if count > 1:  # a single key gets everything
+        text += (
+            f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
+            "would be "
+            f"{mean('largest'):2}."
+        )
+    given = [
+        h for h in range(config.n_heads) if any(e.site == "attn" for e in changed_in(shown.run, block, h))
+    ]
+    if given:
+        text += (
+            f" The weights of head {', '.join(map(str, given))} are replaced: what stands here is what "
+            "queries and "
+            "keys would give."
+        )
+    with above:
+        sites = [("q", block), ("k", block)]
+        sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)
+
+    def pair(table: pd.DataFrame) -> list[Any]:
+        return [table["largest"].to_numpy(), table["largest_scaled"].to_numpy()]
+
+    _bars(
+        shown,
+        "heads",
+        f"Block {block}: each head's mean largest weight, with and without the division by √{d}",
+        f"block{block}",
+        pair(found.now),
+        (f"not divided by √{d}", f"divided by √{d}"),
+        [f"head {i}" for i in range(config.n_heads)],
+        "largest weight",
+        unchanged=None if found.was is None else pair(found.was),
+    )
+    with st.container(horizontal=True, gap="small"):
+        block_and_head_inputs(config, block, HEAD.value or 0)
+    sheet.numbers_of(
+        "scaling_heads",
+        lambda: found,
+        f"The heads of block {block} on this text: variance of the scores, mean largest weight.",
+        what="this model's heads",
+        missing="one key only",
+    )
+    sheet.code_of(shown, [lesson.undivided], own_heads, block, key="in_code_heads")
