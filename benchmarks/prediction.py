@@ -57,7 +57,7 @@ ROWS = [
         "feed_forward",
         "the units of a block",
         lambda _: list(feed_forward.sites(0)),
-        lambda lm, t: feed_forward.units(t, lm.model, 0, len(t) - 1),
+        lambda lm, t: feed_forward.units(lm, t, 0, len(t) - 1),
     ),
     Row(
         "logit_lens",

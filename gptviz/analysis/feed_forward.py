@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.logit_attribution import direct_effects
 from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
@@ -31,9 +32,9 @@ SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
 REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is less, in bfloat16 too
 
 
-def sites(block: int) -> list[tuple[str, int]]:
-    """What `units` needs in a trace."""
-    return [(site, block) for site in SITES]
+def sites(block: int) -> tuple[tuple[str, int], ...]:
+    """What `units` reads of a trace."""
+    return tuple((site, block) for site in SITES)
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,12 @@ class Units:
         return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
 
 
-def units(trace: Trace, model: GPTModel, block: int, position: int) -> Units:
-    """Needs `sites(block)` in the trace. In a trace with edits the sum may not hold: see `difference`."""
-    middle, before, after, written = (
-        trace[site, block][position].numpy().astype(np.float64) for site in SITES
-    )
-    second: Any = trace.of(model).get_submodule(f"trf_blocks.{block}.ff.layers.2")
+@reads(lambda lm, block, position: sites(block))
+def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
+    """All units of one block at one token. In a trace with edits the sum may not hold: see `difference`."""
+    middle, before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES)
+    model = t.of(lm.model)
+    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column a unit
     bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
     columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))
@@ -155,9 +156,10 @@ class Readings:
         return Moved(pairs(self.raised, self.raised_by), pairs(self.lowered, self.lowered_by))
 
 
+@reads(lambda lm, *_: (("resid_post", lm.config.n_layers - 1),))
 def readings(
-    trace: Trace,
-    model: GPTModel,
+    lm: LanguageModel,
+    t: Trace,
     block: int,
     chosen: Sequence[int],
     activations: Sequence[float],
@@ -167,15 +169,15 @@ def readings(
     """What units write at a position, times their activations, adds to each logit minus the mean of all.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
-    this position, and what later blocks make of the write is not in it. Needs the last block's `resid_post`.
+    this position, and what later blocks make of the write is not in it.
     ValueError for k < 1, and for a position that there is not.
     """
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 token")
-    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
-    effects = direct_effects(trace, model, columns, position) * times  # (n, V)
+    effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
     k = min(k, effects.shape[1])
     high, low = torch.topk(effects, k), torch.topk(effects, k, largest=False)
     return Readings(high.indices.numpy(), high.values.numpy(), low.indices.numpy(), low.values.numpy())
@@ -205,9 +207,10 @@ def activation_curve(model: GPTModel, block: int, low: float, high: float, point
 # ---- what excites a unit ----
 
 
-def excites(trace: Trace, block: int, unit: int) -> NDArray[np.float32]:
-    """A unit's activation at every token: (T,). Needs `mlp_act` of the block."""
-    column: NDArray[np.float32] = trace["mlp_act", block][:, unit].numpy()
+@reads(lambda lm, block, unit: (("mlp_act", block),))
+def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float32]:
+    """A unit's activation at every token: (T,)."""
+    column: NDArray[np.float32] = t["mlp_act", block][:, unit].numpy()
     return column
 
 
@@ -235,11 +238,6 @@ def peaks_of(act: torch.Tensor) -> Peaks:
 
 
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
-
-
-def of_any_text(lm: LanguageModel) -> LanguageModel:
-    """The model with those of its edits alone that can be made in any text: see `Edit.is_of_any_text`."""
-    return lm.plain.edited(*(edit for edit in lm.edits if edit.is_of_any_text))
 
 
 def _times(matrix: Floats, row: Floats) -> Floats:

@@ -31,6 +31,7 @@ def bars(
     lying: bool = False,
     signed: bool = False,
     text: Both[Sequence[str]] | None = None,
+    clicks: bool = False,
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
@@ -85,6 +86,7 @@ def bars(
         "shapes": [across(level, line(theme.quiet, 1.5, "dash")) for level, _ in rests],
         "annotations": [_note(level, words, theme.quiet, theme.paper) for level, words in rests if words],
         "bargap": 0.15,
+        **({"clickmode": "event+select"} if clicks else {}),
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
         layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)))

@@ -3,20 +3,16 @@
 Shapes: D emb_dim, U = 4D units, T tokens. A unit that fires is orange, one that does not grey.
 """
 
-import html
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_bars, ghost_stroke
+from gptviz.figures.ghosts import UNCHANGED, ghost_stroke
 from gptviz.figures.heatmaps import Floats, axis_names
 from gptviz.figures.marks import across, heading, line
 from gptviz.figures.theme import MARGIN, Mode, figure, palette
-from gptviz.figures.token_axis import READABLE, token_ticks
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 
@@ -145,50 +141,3 @@ def _moved_dot(
 def _padded(low: float, high: float) -> list[float]:
     gap = 0.04 * max(high - low, 1e-6)
     return [float(low - gap), float(high + gap)]
-
-
-def unit_over_text(
-    activations: NDArray[np.float32],
-    labels: Sequence[str],
-    unit: int,
-    position: int,
-    mode: Mode,
-    unchanged: NDArray[np.float32] | None = None,
-) -> Figure:
-    """One unit's activation at every token, (T,): a bar each; the selected token's is outlined.
-
-    `unchanged`, the same in the model without its changes, are ghosts.
-    """
-    colors, tokens = palette(mode), len(activations)
-    places = np.arange(tokens)
-    shown = [html.escape(label, quote=False) for label in labels]
-    bars = {
-        "type": "bar",
-        "x": places,
-        "y": activations,
-        "showlegend": False,
-        "customdata": shown,
-        "marker": {
-            "color": np.where(activations > 0, colors.positive, colors.quiet),
-            "line": {"color": colors.accent, "width": np.where(places == position, 2.5, 0.0)},
-        },
-        "selected": {"marker": {"opacity": 1}},
-        "unselected": {"marker": {"opacity": 1}},
-        "hovertemplate": f"unit {unit} at `%{{customdata}}` (position %{{x}}): %{{y:.3r}}<extra></extra>",
-    }
-    layout = {
-        "clickmode": "event+select",
-        "bargap": 0.25 if tokens <= READABLE else 0,
-        "xaxis": {"showgrid": False, "range": [-0.6, tokens - 0.4], "fixedrange": True} | token_ticks(shown),
-        "yaxis": {"title": {"text": "activation"}, "fixedrange": True},
-        "shapes": [across(0, line(colors.quiet, 1))],
-    }
-    traces = [bars]
-    if unchanged is not None:
-        said = [
-            f"unit {unit} at `{label}` (position {i}): {significant(float(value))} {UNCHANGED}"
-            for i, (label, value) in enumerate(zip(labels, unchanged, strict=True))
-        ]
-        traces.append(ghost_bars(places, unchanged, mode, said))
-        layout |= GHOSTED
-    return figure(traces, layout, mode, height=250)

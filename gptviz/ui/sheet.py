@@ -15,6 +15,7 @@ from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis.reads import sites_of
 from gptviz.both import Both, alike
 from gptviz.digits import significant
+from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import Key
 from gptviz.figures import bars as bar_mark
 from gptviz.figures import curves as curve_mark
@@ -37,7 +38,8 @@ R = TypeVar("R")
 @per_run
 def once(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
     """`numbers(lm, trace, *args)` of a run, worked out once: see `of`."""
-    return numbers(runs.model(run), runs.get(run, sites_of(numbers, *args)), *args)
+    lm = runs.model(run)
+    return numbers(lm, runs.get(run, sites_of(numbers, lm, *args)), *args)
 
 
 def of(
@@ -52,8 +54,14 @@ def of(
 
 
 @per_run
+def reduced(run: Run, reduction: Reduction) -> Any:
+    """What a pass makes of a site on the way, without keeping the site: once a run."""
+    return runs.get(run, (), (reduction,)).reduced(reduction.name)
+
+
+@per_run
 def _apart(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
-    keep = sites_of(numbers, *args)
+    keep = sites_of(numbers, runs.model(run), *args)
     return numbers(runs.get(run, keep), runs.get(run.plain, keep), *args)
 
 
@@ -144,19 +152,22 @@ def bars(
     **more: Any,
 ) -> None:
     """A bar a place, the unchanged ones outlined: see `figures.bars`, which takes `more`."""
-    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, **more)
+    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, clicks=on_select is not None, **more)
     scene.chart(fig, key=key, alt=alt, on_select=on_select, which=which)
 
 
 # ---- tabled and programmed ----
 
 
-def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4) -> None:
-    """A small table on the page, called `name`; below each row that is another, the unchanged one."""
+def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int | None = None) -> None:
+    """A small table on the page, called `name`; below each row that is another, the unchanged one.
+
+    The row `chosen` stands out.
+    """
     rows = []
     for place in range(len(numbers.now)):
         now, was = (frame.astype(object).iloc[place] for frame in (numbers.now, numbers.all[0]))
-        rows.append(tables.Row(_cells(now, digits)))
+        rows.append(tables.Row(_cells(now, digits), "line chosen" if place == chosen else "line"))
         if list(_cells(now, 6)) != list(_cells(was, 6)):
             rows.append(tables.Row([f"{was.iloc[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
     heads = [
@@ -247,7 +258,8 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
         if first == ["lm", "t"]:
             assert isinstance(scene, Scene)
             heads.append(trace)
-            lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={sites_of(numbers, *args)!r})")
+            keep = sites_of(numbers, scene.lm, *args)
+            lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={keep!r})")
         if first == ["lm", "text"]:
             assert isinstance(scene, Scene)
             heads.append(_ids(scene))

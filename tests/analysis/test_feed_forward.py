@@ -16,7 +16,6 @@ from gptviz.analysis.logit_attribution import reader
 from gptviz.engine.sample import MOST_WINDOWS, WINDOW, passages, windows
 from gptviz.model import GELU, GPT_CONFIG_124M, FeedForward, TransformerBlock
 from gptviz.training.corpus import HELD_OUT
-from gptviz.ui.views.feed_forward.snippet import writes
 from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat, and the cat slept."
@@ -41,7 +40,7 @@ def test_what_the_units_write_is_what_comes_out_of_any_model(changes, seed, ids,
         data.draw(st.integers(0, len(ids) - 1)),
     )
     t = lm.trace(ids, keep=numbers.sites(block))
-    found = units(t, lm.model, block, position)
+    found = units(lm, t, block, position)
     first, _, second = lm.model.trf_blocks[block].ff.layers
     columns = second.weight.detach().double()  # (D, U)
     bias = torch.zeros(32).double() if second.bias is None else second.bias.detach().double()
@@ -62,7 +61,7 @@ def test_what_the_units_write_is_what_comes_out_of_any_model(changes, seed, ids,
 
 
 def test_the_table_and_the_half_are_the_same_numbers(lm):
-    found = units(lm.trace(TEXT), lm.model, 1, 3)
+    found = units(lm, lm.trace(TEXT), 1, 3)
     table = unit_table(found)
     assert table["writes"].is_monotonic_decreasing and sorted(table["unit"]) == list(range(128))
     for row in table.head(5).itertuples():
@@ -77,7 +76,7 @@ def test_the_table_and_the_half_are_the_same_numbers(lm):
 
 def test_nothing_written_is_no_half_and_no_share(lm):
     edits = [Edit("mlp_pre", 1), Edit("mlp_out", 1)]  # GELU(0) is 0
-    found = units(lm.trace(TEXT, edits=edits), lm.model, 1, 3)
+    found = units(lm, lm.trace(TEXT, edits=edits), 1, 3)
     assert found.half() == 0 and not found.fires.any() and not found.writes.any()
     assert not found.shares.any() and found.bias_share == 0 and found.size == 0
     bias = lm.model.trf_blocks[1].ff.layers[2].bias
@@ -89,7 +88,7 @@ def test_a_reading_is_the_direct_effect_that_autograd_gives_with_the_norm_frozen
     """Of every token's logit minus the mean of all, by the unit's activation; and the reader's of each."""
     lm, position = random_lm(3, **changes), 3
     t, model, units_, times = lm.trace(TEXT), lm.model, [5, 70], [2.0, -0.5]
-    found = readings(t, model, 0, units_, times, 4, position)
+    found = readings(lm, t, 0, units_, times, 4, position)
     columns = model.trf_blocks[0].ff.layers[2].weight.detach()[:, units_].double()  # (D, 2)
     stream = t["resid_post", lm.config.n_layers - 1][position].double()
     frozen = (stream.var(unbiased=False) + model.final_norm.eps).sqrt()
@@ -110,7 +109,7 @@ def test_a_reading_is_the_direct_effect_that_autograd_gives_with_the_norm_frozen
             word = reader(t, model, token, position=position).direction
             assert by == pytest.approx(times[i] * float(word @ columns[:, i]), abs=1e-4)
     with pytest.raises(ValueError, match="at least 1"):
-        readings(t, model, 0, [5], [1.0], k=0)
+        readings(lm, t, 0, [5], [1.0], k=0)
 
 
 # ---- GELU ----
@@ -153,7 +152,7 @@ def test_peaks_are_those_of_every_token_but_the_first(lm):
     assert len(found) == 2
     for b, peaks in enumerate(found):
         act = t["mlp_act", b]
-        assert np.array_equal(numbers.excites(t, b, 9), act[:, 9])
+        assert np.array_equal(numbers.excites(lm, t, b, 9), act[:, 9])
         for unit in (0, 9, 127):
             later = act[1:, unit]
             assert peaks.value[unit] == later.max() and act[peaks.position[unit], unit] == later.max()
@@ -177,26 +176,3 @@ def test_windows_are_the_sample_in_pieces(mini):
     few, again = windows(mini.encode, 2)
     assert len(few) == MOST_WINDOWS and again == tokens and {len(window.ids) for window in few} == {2}
     assert windows(lambda text: [1], 8) == ([], 5)  # nothing stands before a single token
-
-
-def test_the_snippet_is_what_the_page_says(mini, capsys):
-    sizes = writes(mini, TEXT, 3, 2)
-    found = units(mini.trace(TEXT), mini.model, 3, 2)
-    assert np.allclose(sizes, found.writes, rtol=1e-4, atol=1e-5)
-    said = capsys.readouterr().out
-    unit, fired = found.largest(1)[0], int(found.fires.sum())
-    assert f"{fired} of 1024 units fire; {found.half()} make up half" in said
-    assert f"write {found.quiet:.3g} together, all {found.size:.3g}" in said
-    assert f"unit {unit}: " in said and f"{found.shares[unit]:.2%} of what" in said
-    reading = readings(mini.trace(TEXT), mini.model, 3, [unit], [1.0], 6, 2)[0]
-    for i, by in (*reading.raises, *reading.lowers):
-        assert repr((mini.tokens([i])[0].raw, f"{by:.3g}")) in said
-    writes(mini, TEXT, 3, 2, unit=9, sample=True)
-    said = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("unit 9: ") for line in said)
-    found, tokens = windows(mini.encode, 256)
-    read = [mini.trace(window.ids, keep=(), reduce=(PEAKS,)).reduced(PEAKS.name)[3] for window in found]
-    for line, peaks, window in zip(said[-1 - len(found) : -1], read, found, strict=True):
-        assert line.startswith(f"{peaks.value[9]:.3g} at ") and line.endswith(window.title)
-    count = tokens - len(found)
-    assert said[-1] == f"it fires at {sum(int(p.fired[9]) for p in read) / count:.2%} of {count} tokens"

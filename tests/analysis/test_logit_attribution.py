@@ -100,7 +100,7 @@ def test_what_raises_all_logits_alike_supports_none(tied):
         shift = 3 * torch.randn(lm.config.emb_dim)
     for _ in range(2):
         t = lm.trace(IDS)
-        units = readings(t, lm.model, 0, [3, 40], [2.0, -1.0], 5, 4)
+        units = readings(lm, t, 0, [3, 40], [2.0, -1.0], 5, 4)
         tables = [
             attribution(t, lm.model, 7)["contribution"],
             source_tokens(t, lm.model, 7, "mean", 4).flatten(),

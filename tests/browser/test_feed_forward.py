@@ -22,7 +22,7 @@ def test_the_dots_are_the_pass_and_a_click_chooses_a_unit_and_a_token(open_page,
     before, after = trace["mlp_pre", 2][3], trace["mlp_act", 2][3]
     unit = int(before.argmax())
     sentence = hover(page, "gelu_dots", before[unit].item(), after[unit].item())
-    size = numbers.units(trace, mini.model, 2, 3).writes[unit]
+    size = numbers.units(mini, trace, 2, 3).writes[unit]
     assert sentence.startswith(f"unit {unit}:") and f"size {size:.3g}" in sentence
     click(page, "gelu_dots", before[unit].item(), after[unit].item())
     settled(page)

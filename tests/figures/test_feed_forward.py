@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gptviz.figures.feed_forward import gelu_dots, unit_over_text
+from gptviz.figures.feed_forward import gelu_dots
 
 BEFORE, AFTER = np.array([2.0, -1.0, 9.0]), np.array([1.95, -0.16, 9.0])
 WRITES = np.abs(AFTER)
@@ -17,9 +17,3 @@ def test_the_chosen_unit_has_a_ghost_where_it_was():
     assert "unit 1, unchanged" in fig.layout.annotations[0].text
     far = gelu_dots(BEFORE, AFTER, WRITES, 2, CURVE, "dark", (2.5, 2.48))
     assert len(far.data[6].x) == 2 and len(far.data[7].x or ()) == 0  # the right panel ends at 3
-
-
-def test_the_unit_over_the_text_has_ghosts():
-    one, old = np.array([1.0, -0.1], dtype=np.float32), np.array([0.5, 2.0], dtype=np.float32)
-    fig = unit_over_text(one, ["a", "<b>"], 7, 0, "light", old)
-    assert list(fig.data[1].y) == [0.5, 2.0] and "`&lt;b&gt;` (position 1)" in fig.data[1].hovertext[1]

@@ -8,7 +8,7 @@ import torch
 
 from gptviz import Edit
 from gptviz.analysis import feed_forward as numbers
-from gptviz.ui.views.feed_forward import sample
+from gptviz.engine.sample import windows
 from gptviz.ui.words import show_id
 from tests.checkpoints import makers
 from tests.specs import charts
@@ -49,7 +49,7 @@ def test_the_sentence_counts_what_fires(run_page, trace):
 
 
 def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
-    largest = numbers.units(trace, mini.model, 5, 3).largest(1)[0]
+    largest = numbers.units(mini, trace, 5, 3).largest(1)[0]
     at = run_page("feed_forward", text=TEXT, token=3)
     assert any(element.value == f"Unit {largest} of block 5" for element in at.subheader)
     at = run_page("feed_forward", text=TEXT, token=3, block=99, ff_unit=5)
@@ -61,16 +61,16 @@ def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(
 def test_the_tables_are_the_matrices(run_page, mini, trace):
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
     rows = table(at, "largest units")
-    found = numbers.units(trace, mini.model, 2, 3)
+    found = numbers.units(mini, trace, 2, 3)
     assert [int(row[0]) for row in rows] == found.largest(10)
     assert float(rows[0][4]) == pytest.approx(found.writes.max(), rel=1e-2)
-    reading, write = numbers.readings(trace, mini.model, 2, [7], [1.0], 6, 3)[0], found.largest(1)[0]
+    reading, write = numbers.readings(mini, trace, 2, [7], [1.0], 6, 3)[0], found.largest(1)[0]
     read = table(at, "reading")
     for column, wanted in ((0, reading.raises), (2, reading.lowers)):
         assert [row[column] for row in read] == [show_id(mini, token) for token, _ in wanted]
         by = [float(row[column + 1].replace("−", "-")) for row in read]
         assert by == pytest.approx([value for _, value in wanted], rel=6e-3)
-    of_write = numbers.readings(trace, mini.model, 2, [write], [float(found.after[write])], 3, 3)[0]
+    of_write = numbers.readings(mini, trace, 2, [write], [float(found.after[write])], 3, 3)[0]
     assert rows[0][5] == " ".join(show_id(mini, token) for token, _ in of_write.raises)
 
 
@@ -89,12 +89,12 @@ def test_the_unit_over_the_text_and_the_strips_are_the_pass(run_page, trace):
 def test_the_sample_is_read_when_it_is_asked_for(run_page, mini):
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
     assert not any('data-testid="excerpts"' in e.proto.body for e in at.get("html"))
-    at.toggle(key=sample.SAMPLE.name).set_value(True).run()
+    at.toggle(key="ff_sample").set_value(True).run()
     assert not at.exception
     rows = table(at, "excerpts")
-    windows, _ = sample.windows(mini.encode, 256)
+    read_in, _ = windows(mini.encode, 256)
     peaks = []
-    for window in windows:
+    for window in read_in:
         act = mini.trace(window.ids, keep=[("mlp_act", 2)])["mlp_act", 2][1:, 7]
         peaks.append((act.max().item(), mini.tokens([window.ids[int(act.argmax()) + 1]])[0].text))
     best = sorted(peaks, reverse=True)[:6]
@@ -149,7 +149,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
         f"**Unchanged,** {fired[0]} of them" in e.value and f"**changed,** {fired[1]} do" in e.value
         for e in at.markdown
     )
-    old, new = (numbers.units(one, mini.model, 5, 3) for one in (trace, changed))
+    old, new = (numbers.units(mini, one, 5, 3) for one in (trace, changed))
     for unit, *_, before, after, _, _ in table(at, "largest units"):
         assert float(before) == pytest.approx(old.writes[int(unit)], rel=1e-2)
         assert float(after) == pytest.approx(new.writes[int(unit)], rel=1e-2)

@@ -1,7 +1,351 @@
-"""A block's feed-forward: GELU, and what each of its units writes."""
+"""A block's feed-forward on the selected token: GELU with its 4D numbers, and the units one by one."""
 
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz import LanguageModel, Run
+from gptviz.analysis.feed_forward import (
+    PEAKS,
+    Units,
+    activation_curve,
+    excites,
+    readings,
+    sites,
+    unit_table,
+    units,
+)
+from gptviz.analysis.logit_attribution import BREAKING, spread
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both, alike
+from gptviz.digits import percent, significant
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.sample import passages, windows
+from gptviz.engine.trace import Token
+from gptviz.figures.expansion import expansion
+from gptviz.figures.feed_forward import gelu_dots
+from gptviz.figures.theme import palette
+from gptviz.figures.token_axis import READABLE, token_ticks
+from gptviz.model import GELU, FeedForward
+from gptviz.tokenizer import show_token
+from gptviz.ui import sheet, tables
+from gptviz.ui.runs import Keep
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
-from gptviz.ui.views.feed_forward import view
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.state import BLOCK
+from gptviz.ui.tables import Cell, Row, number
+from gptviz.ui.views.block import block_input
+from gptviz.ui.views.change import Part, menu
+from gptviz.ui.views.index_input import index_input
+from gptviz.ui.words import as_code, show_id
 
-scene = page("Feed-forward", keep=view.needs, params=view.PARAMS)
-view.draw(scene)
+UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
+SAMPLE = Param("ff_sample", bool, False)
+
+LARGEST = 10  # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
+TOKENS, READ = 3, 6
+PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BESIDE tokens to each side
+BESIDE = 8
+
+
+def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """What the page reads of a pass: the chosen block's feed-forward (or the last one's), the last stream."""
+    chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
+    return [*sites(last if chosen is None else chosen), ("resid_post", last)], ()
+
+
+scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
+lm, at, label = scene.lm, scene.position, as_code(scene.label)
+last = lm.config.n_layers - 1
+
+# ---- which units fire, and what they write ----
+
+above = st.container()
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    block = block_input(last + 1, last, "the last", width=205)
+    both = sheet.of(scene, units, block, at)
+    found = both.now
+    count, most = len(found.before), found.largest(1)[0]
+    chosen = index_input(UNIT, f"Unit, 0 to {count - 1:,}", count, f"{most}, which writes most", 320)
+    unit = most if chosen is None else chosen
+    menu(scene, Part("feed-forward", block), key="ff")
+with above:
+    fired, half = both.map(lambda u: int(u.fires.sum())), both.map(Units.half)
+    text = (
+        f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
+        f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
+        "above 0, and GELU lets it through. "
+    )
+    if half.now:
+        text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written. "
+    comes = (
+        "A change replaces what they write together: a row"
+        if found.is_replaced
+        else "All together write a row"
+    )
+    sheet.say(
+        scene,
+        f"{text}{comes} of size {both.map(lambda u: u.size):3}{' comes out' if found.is_replaced else ''}.",
+        *("block", "feed-forward"),
+        about=both.map(lambda u: np.concatenate([u.before, u.written])),
+        what=f"what the feed-forward of block {block} makes of {label}",
+        sites=sites(block),
+        position=at,
+    )
+
+
+def pick_unit() -> None:
+    """A click on a dot chooses its unit."""
+    points = st.session_state["gelu_dots"].selection.points
+    if points:
+        UNIT.set(int(points[0]["customdata"]))
+
+
+low, high = float(found.before.min()), float(found.before.max())
+ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
+if ghost is not None:
+    low, high = min(low, ghost[0]), max(high, ghost[0])
+curve = activation_curve(lm.model, block, min(low, -1.0), max(high, 1.0))
+scene.chart(
+    gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
+    key="gelu_dots",
+    alt=f"GELU with the {count} units of block {block} at {scene.label}",
+    on_select=pick_unit,
+    which=(f"block{block}",),
+)
+which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
+prose(
+    f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} units that "
+    f"do not fire. GELU leaves them a little: together they write a row of size {significant(found.quiet)}. "
+    "A dot's area is what its unit writes; a click chooses the unit.",
+    "GELU",
+)
+example_row("A name comes back", "He and she", "Counting", "Once upon a time")
+
+# ---- the units that write most, and one of them ----
+
+order = found.largest(LARGEST)
+times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the chosen unit, of 1 of activation
+# at once, since most of the work is to read the output head
+read = sheet.once(scene.run, readings, block, (*order, unit), times, READ, at)
+
+
+def shown_tokens(pairs: Iterable[tuple[int, float]]) -> list[str]:
+    """Tokens as the screen shows them."""
+    return [show_id(lm, token) for token, _ in pairs]
+
+
+st.subheader("The units that write most", anchor=False)
+prose(
+    "A unit writes its activation times its column in the second matrix. Beside each, the tokens that it "
+    "raises and lowers most directly.",
+    "logit",
+)
+writes = {"writes": found.writes[order]}
+if both.was is not None:
+    writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
+largest = pd.DataFrame(
+    {
+        "unit": order,
+        "before": found.before[order],
+        "after": found.after[order],
+        "column": found.columns[order],
+    }
+    | writes
+    | {
+        name: [" ".join(shown_tokens(getattr(read[i], name))[:TOKENS]) for i in range(len(order))]
+        for name in ("raises", "lowers")
+    }
+)
+sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
+cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"})
+st.caption(
+    "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with the "
+    "final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
+    + (
+        " A change puts other numbers into the stream: where that is behind this block, what the units write "
+        "does not reach the output head."
+        if cut
+        else ""
+    )
+)
+
+st.subheader(f"Unit {unit} of block {block}", anchor=False)
+before, after = both.map(lambda u: float(u.before[unit])), both.map(lambda u: float(u.after[unit]))
+prose(
+    f"For {label} unit {unit} is {before:3} before GELU, so it "
+    f"{'fires' if before.now > 0 else 'does not fire'}, and {after:3} after. Its column has size "
+    f"{significant(float(found.columns[unit]))}. What it writes is {percent(float(found.shares[unit]))} of "
+    "what the feed-forward writes, measured along that."
+)
+left, right = st.columns([3, 5], gap="large")
+with left:
+    divisor = spread(scene.trace, lm.model, at)
+    prose(
+        f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at {label} adds "
+        "this to the logits of these tokens, with the final LayerNorm's divisor held at "
+        f"{significant(divisor, 4)}:",
+        *("logit", "LayerNorm"),
+    )
+    column = read[len(order)]
+    rows = [
+        Row(
+            [
+                Cell(show_id(lm, up[0]), "label"),
+                number(f"+{significant(up[1])}" if up[1] > 0 else significant(up[1])),
+                Cell(show_id(lm, down[0]), "label"),
+                number(f"+{significant(down[1])}" if down[1] > 0 else significant(down[1])),
+            ]
+        )
+        for up, down in zip(column.raises, column.lowers, strict=True)
+    ]
+    st.html(tables.table("reading", ["raises", "#by", "lowers", "#by"], rows))
+
+
+def pick_token() -> None:
+    """A click on a bar selects its token."""
+    points = st.session_state["unit_over_text"].selection.points
+    if points:
+        scene.select(int(points[0]["x"]))
+
+
+def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
+    """Each (activation, tokens as shown, which of them, where they come from), as a table."""
+    drawn = []
+    for value, tokens, i, source in places:
+        start, end = max(0, i - BESIDE), i + 1 + BESIDE
+        # read as a text, a space is a space again
+        head, it, tail = (
+            "".join(some).replace("·", " ")
+            for some in (tokens[start:i], tokens[i : i + 1], tokens[i + 1 : end])
+        )
+        cell = Cell(
+            ("… " if start else "") + head, marked=it, rest=tail + (" …" if end < len(tokens) else "")
+        )
+        drawn.append(Row([number(significant(value)), cell, source]))
+    st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
+
+
+with right:
+    activations = sheet.of(scene, excites, block, unit)
+    peak = int(activations.now.argmax())
+    prose(
+        f"In this text it fires at {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} tokens. It "
+        f"is largest at {as_code(scene.labels[peak])} (position {peak}): "
+        f"{significant(float(activations.now[peak]))}.",
+        "token",
+    )
+    theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
+    sheet.bars(
+        scene,
+        "unit_over_text",
+        activations,
+        [f"unit {unit} at `{one}` (position {i})" for i, one in enumerate(scene.labels)],
+        "activation",
+        f"Unit {unit} of block {block} at every token of the text",
+        pick_token,
+        (f"block{block}", f"unit{unit}"),
+        at=at,
+        colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],
+        axis=axis | {"fixedrange": True} | token_ticks([escape(one, quote=False) for one in scene.labels]),
+    )
+    if len(scene.tokens) > READABLE:  # a shorter text stands under the bars as it is
+        best = np.argsort(-activations.now, kind="stable")[:PLACES].tolist()
+        excerpts((float(activations.now[i]), scene.labels, i, f"position {i}") for i in best)
+
+
+@st.fragment
+def in_the_sample() -> None:
+    """What excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
+    about = (
+        "The beginnings of five books that the bundled model was never trained on, 13 kB. Switch off to stop."
+    )
+    if not SAMPLE.widget(st.toggle, "In other texts: read the sample", help=about):
+        return
+    read_in, tokens = windows(lm.encode, lm.config.context_length)
+    if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
+        st.info(f"{lm.name} cannot read the sample: there are characters in it that it has no tokens for.")
+        return
+    edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
+    bar, peaks = st.progress(0.0), []
+    for i, window in enumerate(read_in):  # each is kept by itself: what was read before a stop stays
+        bar.progress(i / len(read_in), f"window {i + 1} of {len(read_in)}")
+        peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), PEAKS)[block])
+    bar.empty()
+    looked_at = sum(len(window.ids) - 1 for window in read_in)
+    share = sum(int(of.fired[unit]) for of in peaks) / looked_at if looked_at else 0.0
+    prose(
+        f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(passages())} books, without each "
+        f"window's first) unit {unit} fires at {percent(share)} of the tokens. What excites it most in each "
+        "window:"
+    )
+    if left_out := len(scene.run.edits) - len(edits):
+        what = "One change is" if left_out == 1 else f"{left_out} changes are"
+        st.caption(f"{what} about a place of your text, and not made where the sample is read.")
+    best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
+    excerpts(
+        (
+            float(peaks[i].value[unit]),
+            [show_token(token.raw) for token in lm.tokens(read_in[i].ids)],
+            int(peaks[i].position[unit]),
+            read_in[i].title,
+        )
+        for i in best
+    )
+
+
+in_the_sample()
+
+# ---- D -> 4D -> D ----
+
+strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
+old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
+st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
+prose(
+    f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second {len(found.given):,} of "
+    f"{count:,} again. GELU stands between: after it nothing is below "
+    f"{significant(float(found.after.min()), 2)}. The chosen unit is framed."
+    + (
+        " Below a strip, in a dashed frame, is the unchanged model's."
+        if any(one is not None for one in old)
+        else ""
+    ),
+    "GELU",
+)
+scene.chart(
+    expansion(strips.now, unit, scene.mode, old),
+    key="expansion",
+    alt=f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back",
+    which=(f"block{block}",),
+)
+prose(
+    "All units' activations times their columns, and the bias, add up to what the feed-forward writes: the "
+    f"largest difference of any number is {significant(found.difference, 2)}; "
+    + ("a change put something else there." if found.is_replaced else f"that is rounding to {lm.dtype}."),
+    "bias",
+)
+
+# ---- details ----
+
+ids = unit_table(found)["unit"]
+sheet.numbers_of(
+    f"feed-forward-block{block}",
+    lambda: both.map(lambda u: unit_table(u).set_index("unit").loc[ids].reset_index()),
+    "A row per unit, the one that writes most first: its number before and after GELU, whether it fires, the "
+    "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
+    "that; with the bias's the shares add up to 1.",
+    what=f"the units of block {block} at {label}",
+)
+sheet.code_of(
+    scene,
+    [FeedForward.forward, GELU.forward, GELU.formula],
+    units,
+    block,
+    at,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)
