@@ -81,6 +81,8 @@ with above:
         f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
         "above 0, and GELU lets it through. "
     )
+    if both.was is not None and fired.moved:
+        text += f"{int((found.fires != both.was.fires).sum()):,} fire in only one of the two. "
     if half.now:
         text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written. "
     comes = (
