@@ -270,6 +270,29 @@ def without_each(passes: Passes, heads: Collection[Head], progress: Progress | N
     return found
 
 
+def brings(
+    lm: LanguageModel,
+    text: str | Sequence[int],
+    target: Target,
+    heads: Collection[Head],
+    baseline: str = "mean",
+    feed_forwards: bool = True,
+    position: int = -1,
+    progress: Progress | None = None,
+) -> Values:
+    """What each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
+
+    The others stay as they are, in or out. `Passes` says what F is, and of what.
+    """
+    passes = Passes(lm, text, target, baseline, feed_forwards, position)
+    own = float(passes.of([heads])[0])
+    change = own - without_each(passes, heads, progress)
+    inside = np.full(change.shape, -1.0)
+    for head in heads:
+        inside[head] = 1.0
+    return inside * change
+
+
 # ---- as text ----
 
 

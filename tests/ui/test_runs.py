@@ -21,7 +21,6 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
-from gptviz.ui.views.circuit.derived import Asked
 from tests.conftest import random_lm
 
 UI = Path(shared.__file__).parent
@@ -278,7 +277,7 @@ ARGUMENTS |= {
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
 ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, "also": (42,)}
-ARGUMENTS |= {"asked": Asked(2, 300, 17, "mean", True), "heads": ((0, 1), (4, 3)), "special": False}
+ARGUMENTS |= {"special": False}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42)), "right": Run("mini", (300, 17, 42))}
 ARGUMENTS |= {"at": 2, "right_at": 2, "pairs": Alignment(((0, 0), (1, 1), (2, 2)), (False,) * 3)}
