@@ -276,8 +276,13 @@ def in_short(effect: float) -> str:
     return percent(abs(effect)) + (" the other way" if not wanted else "")
 
 
-def does(effect: float) -> str:
-    """As a sentence goes on: "brings back **93 %** of the answer"."""
+def does(both: Both[float]) -> str:
+    """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
+    effect, short = both.now, both.map(in_short)
+    return _does(effect) + (f" (unchanged {short.was})" if short.moved else "")
+
+
+def _does(effect: float) -> str:
     share = f"**{percent(abs(effect))}**"
     if in_logits:
         return f"moves the difference by **{in_short(effect)}**"
@@ -350,7 +355,7 @@ if found is not None:
         )
         text += f" No single place of {what} moves the answer: each is below {least}."
     else:
-        text += f" {PLACES[site][:1].upper()}{PLACES[site][1:]} {named[0]} {sizes[0].map(does)}"
+        text += f" {PLACES[site][:1].upper()}{PLACES[site][1:]} {named[0]} {does(sizes[0])}"
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
             text += f", that {'into' if site == 'resid_pre' else 'in'} {named[1]} {sizes[1].map(in_short)}"
         text += "."
@@ -405,7 +410,7 @@ if found is not None:
     names = {part: "attention pattern" if part == "attn" else PARTS[part][0] for part in inside}
     most = max(inside, key=lambda part: abs(inside[part]))
     rest = [f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most]
-    text = f"Block {block} · head {head} moves most: its output {of_head.map(lambda e: does(e['z']))}, its "
+    text = f"Block {block} · head {head} moves most: its output {does(of_head.map(lambda e: e['z']))}, its "
     text += f"{names[most]} alone {in_short(inside[most])}, {', '.join(rest[:-1])} and {rest[-1]}."
     coming = [
         f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
