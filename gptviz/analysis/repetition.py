@@ -62,9 +62,9 @@ def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.Dat
     )
 
 
-def greedy_shares(lm: LanguageModel, text: str | Sequence[int], count: int, n: int) -> NDArray[np.float64]:
-    """Return `share_along` what the model writes at temperature 0 after a text: (count,), or fewer."""
-    ids = ids_of(lm, text)
+def greedy_shares(lm: LanguageModel, prompt: str | Sequence[int], count: int, n: int) -> NDArray[np.float64]:
+    """Return `share_along` what the model writes at temperature 0 after a prompt: (count,), or fewer."""
+    ids = ids_of(lm, prompt)
     new = [step.id for step in lm.generate(ids, count, temperature=0)]
     return share_along([*ids, *new], len(ids), n)
 

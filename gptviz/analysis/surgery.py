@@ -123,10 +123,10 @@ def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) 
 
 
 def operated(
-    lm: LanguageModel, text: str | Sequence[int], operation: Operation, ids: Sequence[int]
+    lm: LanguageModel, prompt: str | Sequence[int], operation: Operation, ids: Sequence[int]
 ) -> pd.DataFrame:
     """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
-    return surgery(lm, text, operation).table(ids)
+    return surgery(lm, prompt, operation).table(ids)
 
 
 def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:

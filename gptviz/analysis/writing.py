@@ -54,17 +54,17 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
 
 def write_on(
     lm: LanguageModel,
-    text: str | Sequence[int],
+    prompt: str | Sequence[int],
     count: int,
     sampling: Sampling,
     put: Mapping[int, int] | None = None,
 ) -> pd.DataFrame:
-    """Write `count` tokens after a text (or ids), one a forward pass: `table_of` the steps.
+    """Write `count` tokens after a prompt (or ids), one a forward pass: `table_of` the steps.
 
     `put` are ids that stand at a step (from 0) whatever is drawn there. The i-th number of the seed draws the
     i-th token. The model reads the last `context_length` tokens.
     """
-    ids, steps = ids_of(lm, text), []
+    ids, steps = ids_of(lm, prompt), []
     for number, point in enumerate(sampling.points(count)):
         logits = lm.trace(ids[-lm.config.context_length :], keep=()).logits()  # (V,)
         steps.append(next_step(logits, sampling, point, (put or {}).get(number)))
