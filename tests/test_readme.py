@@ -1,4 +1,4 @@
-"""The README's and the docs' Python about the bundled model runs as it stands there, and gives what it says."""
+"""The documents' Python about the bundled model runs as it stands there, and gives what it says."""
 
 import re
 from pathlib import Path

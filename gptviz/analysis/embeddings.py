@@ -16,7 +16,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.reads import reads
 from gptviz.digits import fixed
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Token, Trace
 
 Rows = NDArray[np.float32]
@@ -26,12 +28,33 @@ PARTS = ("token", "position", "sum")
 """The three rows of the addition, in its order: token + position = sum."""
 
 
+SITES = ("tok_emb", "pos_emb", "embed")
+
+
+@reads(*SITES)
+def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
+    """`embedding_parts`: this row plus this row is that row, for every token. (3, T, D)."""
+    return embedding_parts(t)
+
+
+@reads(*SITES)
+def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
+    """`embedding_lengths` of a trace."""
+    return embedding_lengths(t)
+
+
+@reads(*SITES)
+def rows_scale(lm: LanguageModel, t: Trace) -> "Scale":
+    """The range of colours that all three rows of all tokens share: see `shared_scale`."""
+    return shared_scale(embedding_parts(t))
+
+
 def embedding_parts(trace: Trace) -> Rows:
     """Token embedding, position embedding and what the model made of the two: (3, T, D).
 
     Part 2 is the captured input of the first dropout, not an addition done here.
     """
-    return np.stack([trace[site].numpy() for site in ("tok_emb", "pos_emb", "embed")])
+    return np.stack([trace[site].numpy() for site in SITES])
 
 
 def embedding_lengths(trace: Trace) -> pd.DataFrame:

@@ -16,6 +16,8 @@ def trace(mini):
 
 def test_the_values_are_the_traces_and_a_click_on_the_rows_chooses_the_dimension(open_page, settled, trace):
     page = open_page("embeddings", text=TEXT, token=4)
+    page.get_by_text("Every token of the prompt").click()
+    settled(page)
     for part, site in enumerate(SITES):
         assert np.array_equal(values(page, "embedding_rows", 2 * part, "z"), trace[site].numpy())
         assert np.array_equal(values(page, "embedding_sum", 0, "z")[part], trace[site][4].numpy())

@@ -5,10 +5,16 @@ import pytest
 import torch
 
 from gptviz import Edit
-from gptviz.ui.views.embeddings.snippet import embedding_rows
 from tests.specs import charts
 
 TEXT = "the king and the queen and the king"
+
+
+def opened(run_page, **query):
+    """The page with the grids of every token open."""
+    at = run_page("embeddings", **{"text": TEXT} | query)
+    at.session_state["emb_rows"] = True
+    return at.run()
 
 
 def prose(at):
@@ -16,9 +22,9 @@ def prose(at):
 
 
 def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=4, emb_dim=7)
+    at = opened(run_page, token=4, emb_dim=7)
     t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
-    one, every, near = charts(at)
+    one, near, every = charts(at)
     assert np.array_equal(
         one["data"][0]["z"], [t[site][4].numpy() for site in ("tok_emb", "pos_emb", "embed")]
     )
@@ -63,15 +69,15 @@ def test_by_dot_product_the_order_is_that_of_the_dot_product(run_page, mini):
     chosen = mini.encode(TEXT)[1]
     dots = weight @ weight[chosen]
     dots[chosen] = -1e9
-    assert np.allclose(charts(at)[2]["data"][0]["x"], dots.topk(10).values.numpy(), atol=1e-5)
+    assert np.allclose(charts(at)[1]["data"][0]["x"], dots.topk(10).values.numpy(), atol=1e-5)
 
 
 def test_positions_open_on_demand(run_page, mini):
     at = run_page("embeddings", text=TEXT, token=3)
-    assert len(charts(at)) == 3
+    assert len(charts(at)) == 2
     at.session_state["emb_positions"] = True
     at.run()
-    square, curve = charts(at)[3:]
+    square, curve = charts(at)[2:]
     weight = mini.model.pos_emb.weight.detach()
     unit = weight / weight.norm(dim=1, keepdim=True)
     assert np.allclose(square["data"][0]["z"], (unit @ unit.T).numpy(), atol=1e-5)
@@ -79,9 +85,9 @@ def test_positions_open_on_demand(run_page, mini):
 
 
 def test_a_full_context_of_tokens_that_are_no_words(run_page):
-    at = run_page("embeddings", text="<b>`$x$`</b> " * 60, token=200)
+    at = opened(run_page, token=200, text="<b>`$x$`</b> " * 60)
     assert not at.exception
-    assert charts(at)[1]["data"][0]["z"].shape == (256, 256)
+    assert charts(at)[2]["data"][0]["z"].shape == (256, 256)
 
 
 @pytest.mark.parametrize("dimension", ["256", "-1", "many"])
@@ -100,21 +106,6 @@ def test_in_numbers_has_every_digit(run_page, mini):
         assert np.array_equal(table[column].to_numpy(dtype=np.float32), t[site][2].numpy())
 
 
-def test_in_code_is_the_same_picture(run_page, mini, capsys):
-    picture = embedding_rows(mini, TEXT, 4)
-    ids = mini.encode(TEXT)
-    tokens = mini.model.tok_emb.weight[ids].detach()
-    places = mini.model.pos_emb.weight[: len(ids)].detach()
-    assert torch.equal(picture, torch.stack([tokens, places, tokens + places]))
-    drawn = [
-        trace["z"]
-        for trace in charts(run_page("embeddings", text=TEXT))[1]["data"]
-        if trace["type"] == "heatmap"
-    ]
-    assert np.array_equal(picture.numpy(), drawn)
-    assert len(capsys.readouterr().out.splitlines()) == 11  # the lengths, and ten neighbours
-
-
 def test_terms_come_with_their_style(run_page):
     at = run_page("embeddings", text=TEXT)
     assert 'class="gv-term"' in prose(at)
@@ -122,9 +113,9 @@ def test_terms_come_with_their_style(run_page):
 
 
 def test_a_change_of_a_later_block_cannot_matter(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=2, edits="z.4.3=zero")
+    at = opened(run_page, token=2, edits="z.4.3=zero")
     assert any("cannot matter for the embeddings" in element.value for element in at.markdown)
-    rows = charts(at)[1]
+    rows = charts(at)[2]
     cells = [one["z"] for one in rows["data"] if one["type"] == "heatmap"]
     trace = mini.trace(TEXT)
     for drawn, site in zip(cells, ("tok_emb", "pos_emb", "embed"), strict=True):
@@ -133,12 +124,12 @@ def test_a_change_of_a_later_block_cannot_matter(run_page, mini):
 
 def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit.parse("embed@2=zero")])
-    at = run_page("embeddings", text=TEXT, token=2, edits="embed@2=zero")
-    cells = [one["z"] for one in charts(at)[1]["data"] if one["type"] == "heatmap"]
+    at = opened(run_page, token=2, edits="embed@2=zero")
+    cells = [one["z"] for one in charts(at)[2]["data"] if one["type"] == "heatmap"]
     assert not cells[0].any() and not cells[1].any()
     assert np.allclose(cells[2], changed["embed"] - trace["embed"])
     assert any("do not add up to the third" in element.value for element in at.markdown)
-    shown = charts(run_page("embeddings", text=TEXT, token=2, edits="embed@2=zero", shown="changed"))[1]
+    shown = charts(opened(run_page, token=2, edits="embed@2=zero", shown="changed"))[2]
     bars = [one for one in shown["data"] if one["type"] == "bar"]
     for one, expected in ((bars[-2], changed), (bars[-1], trace)):
         assert np.allclose(one["x"], expected["embed"].norm(dim=1), rtol=1e-5)

@@ -1,7 +1,244 @@
 """The rows that go into block 0: token embedding + position embedding."""
 
-from gptviz.ui.shell.page import page
-from gptviz.ui.views.embeddings import view
+from typing import cast
 
-scene = page("Embeddings", keep=("tok_emb", "pos_emb", "embed"), params=view.PARAMS)
-view.draw(scene)
+import numpy as np
+import streamlit as st
+
+from gptviz import GPTModel
+from gptviz.analysis.embeddings import (
+    SITES,
+    Measure,
+    addition,
+    best_by_chance,
+    embedding_rows,
+    largest_dimension,
+    lengths_table,
+    nearest_tokens,
+    position_similarity,
+    row_table,
+    rows_scale,
+    same_token_elsewhere,
+    similarity_apart,
+    thin,
+    window_around,
+)
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import alike
+from gptviz.digits import fixed, percent, significant
+from gptviz.figures.embeddings import embedding_rows as rows_figure
+from gptviz.figures.embeddings import embedding_sum
+from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
+from gptviz.figures.neighbors import MEASURES, neighbor_bars
+from gptviz.ui import sheet
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import why_same
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of
+from gptviz.ui.views.dimension import dimension_input
+from gptviz.ui.views.panel import panel
+from gptviz.ui.words import as_code, show_id, term
+
+ROWS = ("the token's row", "the position's row", "what block 0 is given")
+
+DIMENSION: Param[int | None] = Param("emb_dim", int, None, if_there)
+
+
+class MeasureParam(Param[str]):
+    """In the address by its long name, as it is on the screen; by its short one as well."""
+
+    def parse(self, text: str) -> str:
+        return next((name for name, label in MEASURES.items() if text in (name, label)), self.default)
+
+    def written(self, value: str) -> str:
+        return MEASURES[value]
+
+
+MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
+
+scene = page("Embeddings", keep=SITES, params=(DIMENSION, MEASURE, SHOWN))
+at, label, lm, tokens = scene.position, as_code(scene.label), scene.lm, scene.tokens
+rows, lengths = sheet.of(scene, embedding_rows), sheet.of(scene, lengths_table)
+parts = rows.now  # (3, T, D)
+moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)  # (3, T)
+replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
+
+# ---- this row plus this row ----
+
+text = (
+    f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token it is, "
+    f"{label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the embedding that goes into "
+    "block 0. "
+)
+others = same_token_elsewhere(tokens, at)
+if others:
+    text += f"At position {others[0]} the same token has the same token row, and another position's row."
+prose(text, "token", "dimension", "embedding", "block")
+if rows.was is not None and not moved.any():
+    prose(why_same(scene, "the embeddings", [(site, None) for site in SITES]))
+elif rows.was is not None:
+    which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
+    prose(
+        f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
+        f"{len(tokens):,} tokens. For {label} block 0 is given a row of length "
+        f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
+        + (
+            " A change put something else in place of the sum: the first two rows do not add up to the third."
+            if replaced
+            else ""
+        )
+    )
+
+
+@st.fragment
+def three_rows() -> None:
+    """The selected token's three rows and, about the chosen dimension, their digits."""
+    size, picture = parts.shape[2], st.container()
+    about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
+    picked = dimension_input(DIMENSION, size, "the sum's largest", about)
+    dimension = largest_dimension(parts, at) if picked is None else picked
+    window = window_around(dimension, size)
+    cells = [addition(parts, at, d).written() for d in window]
+    first, second, total = addition(parts, at, dimension).written()
+    limit = sheet.once(scene.run, rows_scale).limit
+    with picture:
+        scene.chart(
+            embedding_sum(parts[:, at], scene.label, at, dimension, window, cells, limit, scene.mode),
+            key="embedding_sum",
+            which=(f"dimension{dimension}",),
+            alt=f"{scene.label} at position {at}, dimension {dimension}: {first} + {term(second)} = {total}",
+        )
+        cell_clicks("embedding_sum", 3, size, lambda part, dimension: DIMENSION.set(dimension))
+    said = f"{first} + {term(second)} = **{total}**"
+    if replaced:
+        said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+    own = lengths.now.loc[at]
+    prose(
+        f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, the "
+        f"position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
+        f"{significant(own['sum_norm'])}; the cosine between the two is {fixed(own['cosine'], 2)}.",
+        "cosine",
+    )
+
+
+@st.fragment
+def neighbors() -> None:
+    """The tokens whose rows are most like the selected token's."""
+    st.subheader(f"The nearest neighbours of {label}", anchor=False)
+    MEASURE.within(MEASURES)
+    measure = MEASURE.widget(
+        st.segmented_control,
+        "Measure",
+        options=list(MEASURES),
+        format_func=MEASURES.__getitem__,
+        required=True,
+        label_visibility="collapsed",
+    )
+    table = lm.model.tok_emb.weight
+    near = nearest_tokens(table, tokens[at].id, k=10, measure=cast(Measure, measure))
+    ids = near["id"].tolist()
+    names, best = [show_id(lm, i) for i in ids], near.iloc[0]
+    chance = best_by_chance(*table.shape)
+    prose(
+        f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
+        f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
+        f"{fixed(best['dot'], 2)}, which counts the lengths as well. "
+        + (
+            "No one tells a model which tokens are alike: training moves those together that stand in like "
+            "places."
+            if best["cosine"] > 1.25 * chance
+            else f"Among so many random rows the nearest would have a cosine of about "
+            f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
+        ),
+        "dot product",
+    )
+    scene.chart(
+        neighbor_bars(names, ids, near[measure].to_numpy(), measure, scene.label, scene.mode),
+        key="embedding_neighbors",
+        which=(measure,),
+        alt=f"The tokens nearest to {scene.label}: " + ", ".join(names),
+    )
+
+
+three_rows()
+neighbors()
+
+# ---- every token, and every position ----
+
+with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
+    if is_open:
+        norms = lengths.map(lambda t: t[["token_norm", "position_norm", "sum_norm"]].to_numpy().T)  # (3, T)
+        shown = sheet.shown(scene, rows)
+        ghosts = None if shown in (DIFFERENCE, UNCHANGED) else norms.was
+        if shown == DIFFERENCE and rows.was is not None:
+            drawn, sizes = parts - rows.was, np.linalg.norm(parts - rows.was, axis=-1)
+            limit = float(np.abs(drawn).max())
+            end = significant(limit, 2)
+            said = f"Changed minus unchanged: −{end} (blue) to {end} (orange); the bars are the lengths."
+        else:
+            drawn, sizes = (rows.all[0], norms.all[0]) if shown == UNCHANGED else (parts, norms.now)
+            scale = sheet.once(scene.run.plain if shown == UNCHANGED else scene.run, rows_scale)
+            limit, end = scale.limit, significant(scale.limit, 2)
+            said = f"One scale for all: −{end} (blue) to {end} (orange). " + (
+                f"{scale.outside:,} of the {scale.count:,} values ({percent(scale.outside / scale.count)}) "
+                f"lie beyond it; the largest is {significant(scale.largest)} from zero. Hover: the true "
+                "value."
+                if scale.clipped
+                else "No value lies beyond it."
+            )
+        what = f"Token embedding, position embedding and sum of {len(tokens)} tokens"
+        scene_of(scene, shown).chart(
+            rows_figure(drawn, scene.labels, sizes, limit, at, scene.mode, ghosts),
+            key="embedding_rows",
+            which=(shown,) if scene.other else (),
+            alt=f"{what} ({shown})" if scene.other else what,
+        )
+        st.caption(said)
+
+with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
+    if is_open:
+        similarity = position_similarity(lm.model.pos_emb.weight)  # (C, C)
+        square, places = thin(similarity)
+        count = len(similarity)
+        beside, apart = (similarity_apart(similarity, d) for d in (min(1, count - 1), count // 2))
+        st.markdown(
+            f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
+            f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
+            f"stands {count // 2:,} apart {fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a "
+            "model has to learn it."
+            + (
+                f" The square shows {len(places)} of the positions, evenly spread."
+                if len(places) < count
+                else ""
+            )
+        )
+        left, right = st.columns(2)
+        with left:
+            scene.chart(
+                similarity_matrix(square, places, at, scene.mode),
+                key="embedding_positions",
+                alt="The cosine of every learned position with every other",
+            )
+        with right:
+            scene.chart(
+                similarity_curve(similarity[at], at, len(tokens), scene.mode),
+                key="embedding_position",
+                alt=f"The cosine of position {at} with every other position",
+            )
+
+sheet.numbers_of(
+    "embedding",
+    lambda: rows.map(lambda r: row_table(r, at)),
+    f"The three rows of {label} (position {at}), a line per dimension.",
+    what="the rows",
+)
+sheet.numbers_of(
+    "embedding_lengths",
+    lambda: lengths,
+    "The length of each row; the cosine of token and position.",
+    what="the lengths",
+)
+sheet.code_of(scene, [GPTModel.final_hidden], embedding_rows, run=lambda: run_first_block(lm, scene.run.ids))
