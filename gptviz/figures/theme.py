@@ -114,12 +114,6 @@ def palette(mode: Mode) -> Palette:
     return PALETTES[mode]
 
 
-def position_color(position: int, mode: Mode) -> str:
-    """The colour of a token's chip: it depends on the position alone, so it is the same on every page."""
-    colors = PALETTES[mode].positions
-    return colors[position % len(colors)]
-
-
 FONT = "Source Sans, sans-serif"
 LABEL = 14  # pixels of what is written at an axis; HOVER of the sentence over a point
 HOVER = 15

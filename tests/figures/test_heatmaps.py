@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gptviz.figures.heatmaps import axis_names, signed_axis, similarity_curve, similarity_matrix
-from gptviz.figures.neighbors import neighbor_bars
 from gptviz.figures.theme import palette
 
 
@@ -29,19 +28,3 @@ def test_the_matrix_and_the_curve_hold_the_cosines_and_mark_the_position():
     assert np.array_equal(curve.data[0].y, cosines[3])
     assert (curve.data[1].x[0], curve.data[1].y[0]) == (3, float(cosines[3, 3]))
     assert (curve.layout.shapes[0].x0, curve.layout.shapes[0].x1) == (-0.5, 4.5)
-
-
-def test_bars_of_neighbours_carry_their_numbers():
-    fig = neighbor_bars(["·dog", "<b>"], [5, 9], np.array([0.71234, 0.5]), "cosine", "·cat", "light")
-    bar = fig.data[0]
-    assert list(bar.x) == [0.71234, 0.5] and list(bar.text) == ["0.712", "0.500"]
-    assert fig.layout.yaxis.ticktext == ("·dog", "&lt;b&gt;")
-    assert fig.layout.yaxis.range == (1.5, -0.5)  # the nearest on top
-    with pytest.raises(ValueError, match="'l2'"):
-        neighbor_bars(["a"], [1], np.array([1.0]), "l2", "b", "light")
-
-
-def test_bars_reach_below_zero_where_a_number_does():
-    fig = neighbor_bars(["a", "b"], [1, 2], np.array([0.1, -0.4]), "dot", "c", "light")
-    low, high = fig.layout.xaxis.range
-    assert low < -0.4 and high > 0.1

@@ -102,3 +102,13 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     assert ghost.hovertext[0].endswith("(unchanged)") and len(set(main.marker.color)) == 2
     alone = bars(Both(NOW[0]), LABELS, "light", "size", colors="#123456", says=Both(["a"] * 4))
     assert len(alone.data) == 1 and list(alone.data[0].hovertext) == ["a"] * 4
+
+
+def test_lying_bars_have_their_texts_and_reach_below_zero_where_a_number_does():
+    fig = bars(
+        Both(np.array([0.1, -0.4])), ["·dog", "<b>"], "light", "dot", lying=True, text=Both(["1", "<"])
+    )
+    assert list(fig.data[0].text) == ["1", "&lt;"] and fig.layout.yaxis.ticktext == ("·dog", "&lt;b&gt;")
+    assert fig.layout.yaxis.range == (1.5, -0.5)  # the first on top
+    low, high = fig.layout.xaxis.range
+    assert low < -0.4 and high > 0.1

@@ -24,13 +24,13 @@ from gptviz.analysis.embeddings import (
     window_around,
 )
 from gptviz.analysis.shapes import run_first_block
-from gptviz.both import alike
+from gptviz.both import Both, alike
 from gptviz.digits import fixed, percent, significant
 from gptviz.figures.embeddings import embedding_rows as rows_figure
 from gptviz.figures.embeddings import embedding_sum
 from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
-from gptviz.figures.neighbors import MEASURES, neighbor_bars
+from gptviz.figures.theme import palette
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.page import page
@@ -44,6 +44,7 @@ from gptviz.ui.words import as_code, show_id, term
 
 ROWS = ("the token's row", "the position's row", "what block 0 is given")
 
+MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
 DIMENSION: Param[int | None] = Param("emb_dim", int, None, if_there)
 
 
@@ -155,11 +156,25 @@ def neighbors() -> None:
         ),
         "dot product",
     )
-    scene.chart(
-        neighbor_bars(names, ids, near[measure].to_numpy(), measure, scene.label, scene.mode),
-        key="embedding_neighbors",
+    values, unit = near[measure], MEASURES[measure]
+    sheet.bars(
+        scene,
+        "embedding_neighbors",
+        Both(values),
+        names,
+        unit,
+        f"The tokens nearest to {scene.label}: " + ", ".join(names),
         which=(measure,),
-        alt=f"The tokens nearest to {scene.label}: " + ", ".join(names),
+        lying=True,
+        colors=palette(scene.mode).accent,
+        text=Both([fixed(value, 3 if measure == "cosine" else 2) for value in values]),
+        says=Both(
+            [
+                f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}"
+                for name, i, value in zip(names, ids, values, strict=True)
+            ]
+        ),
+        height=90 + 30 * len(names),
     )
 
 
