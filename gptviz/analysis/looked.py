@@ -29,7 +29,7 @@ def towards(position: int) -> Reduction:
     return Reduction(f"attention to position {position}", "attn", _Column(position))
 
 
-@reads(lambda block, head: (("attn", block),))
+@reads(lambda lm, block, head: (("attn", block),))
 def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
     """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d))."""
     return t["attn", block][head, -1]

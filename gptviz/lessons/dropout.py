@@ -51,7 +51,7 @@ def dropped(of: str, p: float, seed: int) -> Dropped:
     return drop({"ones": ones, "journey": journey}[of](), p, seed)
 
 
-@reads(lambda block, *_: (("attn", block),))
+@reads(lambda lm, block, *_: (("attn", block),))
 def dropped_attention(
     lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int, most: int = 24
 ) -> Dropped:

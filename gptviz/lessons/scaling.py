@@ -116,7 +116,7 @@ def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@reads(lambda block: (("q", block), ("k", block)))
+@reads(lambda lm, block: (("q", block), ("k", block)))
 def own_heads(lm: LanguageModel, t: Trace, block: int) -> pd.DataFrame:
     """One block's own heads with and without the division: see `undivided`."""
     return undivided(t["q", block], t["k", block])
