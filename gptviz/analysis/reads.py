@@ -1,9 +1,12 @@
 """Which sites of a pass a function of numbers reads: it says so itself, for whoever runs that pass."""
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 
 Sites = tuple[str | tuple[str, int], ...]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -13,12 +16,18 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """Mark `f(lm, trace, ...)` as one that reads these sites: `@reads("k")`.
 
     Where they depend on what it is asked, a function of its arguments but the trace gives them:
-    `@reads(lambda lm, block: (("attn", block),))`.
+    `@reads(lambda lm, block: (("attn", block),))`. A trace that other weights made is refused: ValueError.
     """
 
     def mark(function: F) -> F:
-        function.__dict__["reads"] = sites
-        return function
+        @functools.wraps(function)
+        def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
+            t.of(lm.model)
+            return function(lm, t, *args, **named)
+
+        found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
+        found.__dict__["reads"] = sites
+        return cast(F, found)
 
     return mark
 

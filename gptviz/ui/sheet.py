@@ -60,9 +60,9 @@ def reduced(run: Run, reduction: Reduction) -> Any:
 
 
 @per_run
-def _apart(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
-    keep = sites_of(numbers, runs.model(run), *args)
-    return numbers(runs.get(run, keep), runs.get(run.plain, keep), *args)
+def _apart(run: Run, compare: Callable[..., Any], *args: Any) -> Any:
+    keep = sites_of(compare, runs.model(run), *args)
+    return compare(runs.get(run, keep), runs.get(run.plain, keep), *args)
 
 
 def apart(
@@ -260,7 +260,7 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
             heads.append(trace)
             keep = sites_of(numbers, scene.lm, *args)
             lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={keep!r})")
-        if first == ["lm", "text"]:
+        if first == ["lm", "text"] and "text" not in named:
             assert isinstance(scene, Scene)
             heads.append(_ids(scene))
         call = f"{name} = {numbers.__name__}("

@@ -28,7 +28,7 @@ def test_the_drawn_ladder_and_maps_are_the_pass_and_clicks_choose(open_page, set
 
     sentence = hover(page, "stream_maps", 2, 9, "xaxis2", "yaxis2")
     ratio = (trace["attn_out", 4][2].norm() / trace["resid_pre", 4][2].norm()).item()
-    assert sentence.startswith("after block 4 · attention") and f"{ratio:.3g}"[:4] in sentence
+    assert sentence.startswith("block 4 · attention at") and f"{ratio:.3g}"[:4] in sentence
     click(page, "stream_maps", 2, 9, "xaxis2", "yaxis2")
     settled(page)
     page.get_by_role("heading", name="The two shortcuts of block 4").wait_for()

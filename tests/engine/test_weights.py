@@ -18,6 +18,7 @@ from gptviz.analysis.readings import word_reading
 from gptviz.engine import forward
 from gptviz.engine.beams import beam_search
 from gptviz.engine.past import Past
+from gptviz.engine.sampling import AS_IT_IS
 from gptviz.engine.weights import fingerprint
 from tests.conftest import random_lm
 
@@ -43,6 +44,7 @@ def asked(function, lm, trace):
     """Call it with something for each parameter that has no default; what it yields is taken from it."""
     values = {
         "trace": trace,
+        "t": trace,
         "own": trace,
         "source": trace,
         "model": lm.model,
@@ -64,6 +66,11 @@ def asked(function, lm, trace):
         "chosen": [0, 1],
         "activations": [1.0, 2.0],
         "k": 3,
+        "unit": 2,
+        "quantity": "variance",
+        "sampling": AS_IT_IS,
+        "count": 3,
+        "also": (),
     }
     needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
     result = function(**{name: values[name] for name in needed})

@@ -182,9 +182,10 @@ def test_every_page_runs_without_its_router_and_through_it(run_page, name):
         routed.switch_page(str(page_file(name))).run()
     assert not routed.exception
     assert routed.title[0].value == PAGES[name].title
-    ends = routed.get("page_link")[-1].proto  # also where there was nothing to show
-    assert PAGES[PAGES[name].next].title in ends.label and ends.label.startswith("Next: ")
-    assert PAGES[name].because in routed.markdown[-1].value
+    labels = [link.proto.label for link in routed.get("page_link")]  # also where there was nothing to show
+    following = PAGES[PAGES[name].next].title
+    assert [label for label in labels if label.startswith("Next: ")] == [f"Next: **{following}**"]
+    assert any(PAGES[name].because in element.value for element in routed.markdown)
 
 
 @pytest.mark.parametrize("name", PAGES)

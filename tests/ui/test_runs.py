@@ -16,6 +16,9 @@ import torch
 
 from gptviz import Edit, Run
 from gptviz.analysis.compare import Alignment
+from gptviz.analysis.embeddings import embedding_rows
+from gptviz.analysis.feed_forward import PEAKS
+from gptviz.analysis.stream import apart
 from gptviz.analysis.surgery import Operation
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
@@ -281,6 +284,7 @@ ARGUMENTS |= {"special": False}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42)), "right": Run("mini", (300, 17, 42))}
 ARGUMENTS |= {"at": 2, "right_at": 2, "pairs": Alignment(((0, 0), (1, 1), (2, 2)), (False,) * 3)}
+ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "heads": ((0, 1), (4, 3))}
 
 
 def everything_per_run() -> list:
@@ -296,7 +300,8 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
     """Two runs that differ only in an edit: each gets its own numbers, in whatever order one asks."""
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
     changed = plain.edited(Edit("tok_emb", value="zero"))
-    more = {name: ARGUMENTS[name] for name in list(inspect.signature(function).parameters)[1:]}
+    _, *parameters = inspect.signature(function).parameters.values()
+    more = {one.name: ARGUMENTS[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}
     for order in ((plain, changed), (changed, plain)):

@@ -21,6 +21,7 @@ from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, between, if_there
@@ -71,7 +72,7 @@ if source == PROMPT:
         )
     if refused:
         st.info(refused)
-        st.stop()
+        end_page()
 
 
 # ---- what is learnt of a text's characters knows no model: its key is the text ----

@@ -12,6 +12,7 @@ from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.shell import state
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
@@ -88,7 +89,7 @@ if not is_wanted(MAP, lm, scene.position + 1, parts):
     st.button(label, key="knock_out_start", type="primary", on_click=MAP.set, args=("on",))
     example_row(*EXAMPLES)
     program()
-    st.stop()
+    end_page()
 
 # ---- what is lost without each part ----
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import NoReturn
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 _PAGE = "address_page"  # in the session, until the page has run: it was asked for
 
@@ -42,6 +43,11 @@ def as_the_page() -> AbstractContextManager[None]:
     """What is drawn in this goes with the page, though `app.py` draws it."""
     context = get_script_run_ctx()
     return nullcontext() if context is None else context.run_with_active_hash(context.page_script_hash)
+
+
+def end_page() -> NoReturn:
+    """End the page's script, which has nothing more to show. After st.stop() `app.py` could draw nothing."""
+    raise StopException
 
 
 def ask_for_the_page() -> None:

@@ -28,6 +28,7 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import address, changes, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import (
     COMPARE,
@@ -179,7 +180,7 @@ def _model() -> InUse:
     except ValueError as error:  # not even the bundled one: a setting of the server is wrong
         prompt_box.box()  # what was typed stays in sight
         st.error(f"No model can be loaded: {error}")
-        st.stop()
+        end_page()
 
 
 # ---- the second: the prompt, as the model reads it ----
@@ -216,11 +217,11 @@ def read(made: Frame, folded: bool = False) -> Prompted:
 def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
     if reading.refusal:
         st.warning(reading.refusal)
-        st.stop()
+        end_page()
     if not reading.ids:
         st.info("The prompt is empty. Type a text, and press Enter; or try one of these.")
         example_row()
-        st.stop()
+        end_page()
 
 
 # ---- the third: the run, and what is selected in it ----

@@ -8,6 +8,7 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.engine.sample_means import reading, sample_means
 from gptviz.ui.shell import change_words
+from gptviz.ui.shell.address import end_page
 
 
 def read_sample(lm: LanguageModel, key: str, stop: Callable[[], Any]) -> None:
@@ -20,7 +21,7 @@ def read_sample(lm: LanguageModel, key: str, stop: Callable[[], Any]) -> None:
         known = reading(lm.model, lm.config, lm.encode).means is not None
     except ValueError as error:
         st.warning(f"{lm.name}: {error}.")
-        st.stop()
+        end_page()
     if known:
         return
     place = st.empty()

@@ -23,6 +23,7 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.components.saved import Saved, shortened, stem
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import show_id
 
@@ -121,7 +122,7 @@ class Scene(Frame):
             self.place.error(f"Nothing is shown, since the model did not do what it should: {error}")
         except runs.Busy as error:
             self.place.warning(f"Nothing is shown yet: {error}.")
-        st.stop()
+        end_page()
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The same with the selected token in the file's name, and with it and the text below the title.

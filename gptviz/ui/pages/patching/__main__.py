@@ -30,6 +30,7 @@ from gptviz.ui.pages.patching.other import (
     toggle,
     turn,
 )
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
@@ -124,7 +125,7 @@ def guide(other: Other) -> None:
 if other is None or lengths_differ(scene, other):
     pairs_row(scene, other, bool(scene.run.edits))
     both_texts()
-    st.stop()
+    end_page()
 
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
@@ -194,7 +195,7 @@ if problem or ends is None:
     st.warning(problem)
     guide(other)
     both_texts()
-    st.stop()
+    end_page()
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size, unit = ("change", " logits") if in_logits else ("effect", "")
 text = f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
