@@ -69,8 +69,6 @@ def asked(function, lm, trace):
         "unit": 2,
         "quantity": "variance",
         "sampling": AS_IT_IS,
-        "count": 3,
-        "also": (),
     }
     needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
     result = function(**{name: values[name] for name in needed})

@@ -11,6 +11,7 @@ from gptviz.analysis.embeddings import (
     Measure,
     addition,
     best_by_chance,
+    embedding_parts,
     embedding_rows,
     largest_dimension,
     lengths_table,
@@ -256,4 +257,9 @@ sheet.numbers_of(
     "The length of each row; the cosine of token and position.",
     what="the lengths",
 )
-sheet.code_of(scene, [GPTModel.final_hidden], embedding_rows, run=lambda: run_first_block(lm, scene.run.ids))
+sheet.code_of(
+    scene,
+    [GPTModel.final_hidden, embedding_parts],
+    embedding_rows,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)
