@@ -67,16 +67,9 @@ AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
 scene = page("Circuit", params=PARAMS)
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
-OTHERS.within(GIVES)
 SEARCH.within((*WAYS, "both"))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    others = OTHERS.widget(
-        st.segmented_control,
-        "Every other head gives",
-        options=tuple(GIVES),
-        format_func=GIVES.__getitem__,
-        required=True,
-    )
+    others = OTHERS.choose("Every other head gives", GIVES)
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
 if others == "sample":
     read_sample(lm, "circuit_sample_stop", partial(OTHERS.set, "mean"))

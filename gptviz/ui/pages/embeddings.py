@@ -130,15 +130,7 @@ def three_rows() -> None:
 def neighbors() -> None:
     """The tokens whose rows are most like the selected token's."""
     st.subheader(f"The nearest neighbours of {label}", anchor=False)
-    MEASURE.within(MEASURES)
-    measure = MEASURE.widget(
-        st.segmented_control,
-        "Measure",
-        options=list(MEASURES),
-        format_func=MEASURES.__getitem__,
-        required=True,
-        label_visibility="collapsed",
-    )
+    measure = MEASURE.choose("Measure", MEASURES, label_visibility="collapsed")
     table = lm.model.tok_emb.weight
     near = nearest_tokens(table, tokens[at].id, k=10, measure=cast(Measure, measure))
     ids = near["id"].tolist()

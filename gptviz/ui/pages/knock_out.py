@@ -55,13 +55,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         format_func=GIVES.__getitem__,
         required=True,
     )
-    measure = MEASURE.widget(
-        st.segmented_control,
-        "What is lost is measured by the",
-        options=tuple(MEASURES),
-        format_func=MEASURES.__getitem__,
-        required=True,
-    )
+    measure = MEASURE.choose("What is lost is measured by the", MEASURES)
 asked = scene.position, explained.token, explained.against
 token, parts = as_code(explained.shown), len(parts_of(lm))
 difference = f"the logit of {token} minus {compared_with(explained.against_shown)}"

@@ -62,15 +62,7 @@ DISTANCE.within((0, count - 1))
 # ---- one scheme ----
 
 above = st.container()
-SCHEME.within(SCHEMES)
-scheme = SCHEME.widget(
-    st.segmented_control,
-    "Positions",
-    options=list(SCHEMES),
-    format_func=SCHEMES.__getitem__,
-    required=True,
-    label_visibility="collapsed",
-)
+scheme = SCHEME.choose("Positions", SCHEMES, label_visibility="collapsed")
 rows, by_distance = position_rows(scene.lm, scheme), products(scene.lm, scheme)
 size, distance = rows.shape[1], DISTANCE.value
 apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distance]
@@ -198,15 +190,8 @@ if scene.other is not None:
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
 st.subheader("What if the model's own positions were changed?", anchor=False)
-WHAT.within(WHAT_IF)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    what = WHAT.widget(
-        st.segmented_control,
-        "Its positions",
-        options=list(WHAT_IF),
-        format_func=WHAT_IF.__getitem__,
-        required=True,
-    )
+    what = WHAT.choose("Its positions", WHAT_IF)
     SEED.within((0, 999))
     if what == "shuffle":
         limits = {"min_value": 0, "max_value": 999, "step": 1, "width": 110}

@@ -99,6 +99,12 @@ class Param(Generic[T]):
         store([self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())])
         return chosen
 
+    def choose(self, label: str, names: Mapping[T, str], **options: Any) -> T:
+        """One of `names`, as they are called on the screen, side by side; what is not there is no choice."""
+        self.within(names)
+        called = {"options": tuple(names), "format_func": names.__getitem__, "required": True}
+        return self.widget(st.segmented_control, label, **called, **options)
+
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.
 

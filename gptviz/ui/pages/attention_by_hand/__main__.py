@@ -278,10 +278,7 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
 
 
 made = frame("Attention by hand", PARAMS)
-WAY.within(list(WAYS))
-way = WAY.widget(  # outside of the fragment: each way is a page of its own
-    st.segmented_control, "Attention", options=list(WAYS), format_func=WAYS.__getitem__, required=True
-)
+way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a page of its own
 
 
 @st.fragment

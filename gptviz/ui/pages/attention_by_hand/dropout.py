@@ -26,18 +26,11 @@ JOURNEY = ("Your", "journey", "starts", "with", "one", "step")
 
 def draw(made: Frame) -> None:
     """Weights, mask, and what is left; of the book's squares, or of a head of the model on the prompt."""
-    WEIGHTS.within(OFFERED)
     P.within((0.0, 0.9))
     SEED.within((0, 9999))
     above = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        of = WEIGHTS.widget(
-            st.segmented_control,
-            "Weights",
-            options=list(OFFERED),
-            format_func=OFFERED.__getitem__,
-            required=True,
-        )
+        of = WEIGHTS.choose("Weights", OFFERED)
         p = P.widget(st.slider, "p", min_value=0.0, max_value=0.9, step=0.1, width=220)
         seed = SEED.widget(st.number_input, "Seed", min_value=0, max_value=9999, step=1, width=130)
     found, labels, whose = _found(made, of, p, seed)
