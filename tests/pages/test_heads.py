@@ -11,7 +11,6 @@ import pytest
 from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
-from gptviz.analysis.head_portrait import Passage, Portrait
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
 from gptviz.ui import heads, measuring
@@ -238,8 +237,6 @@ def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
     monkeypatch.undo()  # `_at_once` again
     monkeypatch.setattr(Jobs, "start", lambda self, job: pytest.fail(f"{job.key} was to be worked out"))
     jobs.clear()
-    portrait = SimpleNamespace(state="failed", active=False, error="a head's portrait is measured")
-    monkeypatch.setattr(measuring, "portrait_job", lambda *_: portrait)
     at = run_page("heads", text=TEXT, block=0, head=1)
     assert "**not decided**" in verdict(at)
     extra = {name: row[2] for name, row in trial_rows(at).items()}
@@ -279,32 +276,6 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     for role in (role for row in roles(mini.trace(TEXT)) for role in row):
         assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
     assert any("withdrawn in its trial" in element.value for element in at.markdown)
-
-
-def test_a_portrait_is_drawn_on_the_passages(run_page, tried, mini, monkeypatch):
-    ids = tuple(mini.encode("the old mill stood behind the old"))
-    weights = np.zeros(len(ids))
-    weights[[0, 2]] = 0.25, 0.75
-    passage = Passage("A <book>", ids, tuple(weights.tolist()), 0.75)
-    pairs = pd.DataFrame({"query_id": [ids[-1]], "key_id": ids[2], "mean": 0.75, "excess": 1.5})
-    found = Portrait(0, 0, "induction", pairs, np.array([0.1, 0.6, 0.2]), 0.1, 1.5, 4, (passage,))
-    asked = []
-    job = SimpleNamespace(state="done", active=False, result=found)
-    monkeypatch.setattr(measuring, "portrait_job", lambda run, *which: asked.append(which) or job)
-    at = run_page("heads", text=TEXT, block=0, head=0)
-    assert asked == [(0, 0, "induction")]
-    place = next(part.proto.body for part in at.get("html") if "gv-place" in part.proto.body)
-    spans = re.findall(r'<span style="([^"]*)" title="([^"]*)">', place)
-    assert [title for _, title in spans] == ["0.25", "0.00", "0.75", *["0.00"] * (len(ids) - 3)]
-    assert ["outline" in style for style, _ in spans] == [False] * (len(ids) - 1) + [True]
-    assert ["background" in style for style, _ in spans][:3] == [True, False, True]
-    assert "A &lt;book&gt;" in place
-    assert any("`·old` to `·mill` (0.75)" in element.value for element in at.markdown)
-    at.session_state["numbers_heads-portrait"] = True
-    at.run()
-    assert at.dataframe[0].value["excess"].tolist() == [1.5]
-    run_page("heads", text=TEXT, block=0, head=3)  # no habit: by its largest weight
-    assert asked[-1] == (0, 3, None)
 
 
 def test_what_is_general_of_heads_is_saved_as_the_unchanged_model_s(run_page, known):

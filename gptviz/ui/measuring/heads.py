@@ -12,7 +12,6 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis.head_general import General, general, known_general
-from gptviz.analysis.head_portrait import Portrait, portrait
 from gptviz.analysis.head_trial import Claim, Trial, known_trials, trial
 from gptviz.engine.progress import Progress
 from gptviz.model import GPTModel
@@ -53,12 +52,6 @@ def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
 
     key = _key("trial", run, block, head, label)
     return jobs().get(key, work, _at_once(run)[1].get((block, head, label)))
-
-
-def portrait_job(run: Run, block: int, head: int, role: str | None = None) -> Job[Portrait]:
-    """What a head does over the sample, and where it is most itself."""
-    work = partial(portrait, runs.model(run), block, head, role)
-    return jobs().get(_key("portrait", run, block, head, role), work)
 
 
 def known_trial(run: Run, block: int, head: int, label: str) -> Trial | None:

@@ -1,4 +1,4 @@
-"""Every head: what it does on this text and in general, whether its label holds, and what it is like."""
+"""Every head: what it does on this text and in general, and whether its label holds."""
 
 import math
 from dataclasses import replace
@@ -12,7 +12,6 @@ from gptviz import Edit
 from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys, shares
 from gptviz.analysis.head_general import general as in_general
 from gptviz.analysis.head_measures import MEASURES
-from gptviz.analysis.head_portrait import portrait as paint
 from gptviz.analysis.head_roles import HeadRole, head_table
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
@@ -23,7 +22,7 @@ from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_she
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, measuring, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.pages.heads import portrait, trial
+from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_numbers
@@ -272,13 +271,9 @@ if scene.run.edits:
         "one), and all that is said *in general* is of the unchanged model."
     )
 
-# ---- the trial, and the portrait ----
+# ---- the trial ----
 
-on_trial, painted = st.container(), st.container()
-with painted:  # asked for first: it is there in seconds, a trial in a minute
-    picture = portrait.draw(scene, block, head, labels.get((block, head)))
-with on_trial:
-    held = trial.draw(scene, block, head, labels, tried)
+held = trial.draw(scene, block, head, labels, tried)
 with above:
     share = Both(mine.now.share, None if mine.was is None else mine.was.shares.get(mine.now.kind))
     said = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
@@ -338,14 +333,3 @@ if held is not None:
     )
     claim = (block, head, held.label)
     sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")
-if picture is not None:
-    in_numbers(
-        picture.pairs,
-        "heads-portrait",
-        "A row for each pair of tokens, query and key: how often the key stood before the query (twice at "
-        "least), the mean weight, their sum (total), and by how much that is more than an even head's "
-        "(excess). A window's first token is no key.",
-        "the portrait's pairs",
-    )
-    chosen_role = (block, head, picture.role)
-    sheet.code_of(scene.unchanged, [], paint, *chosen_role, key="in_code_portrait", what="the portrait")
