@@ -28,3 +28,9 @@ def token_categories(shown: Sequence[str], most: int = READABLE) -> dict[str, An
 
 def _step(n: int) -> int:
     return 10 if n <= 128 else 32 if n <= 512 else 128
+
+
+def window(position: int, n_tokens: int, size: int) -> slice:
+    """Which tokens of a long text a picture holds: all, or `size` of them around a position."""
+    start = max(0, min(position - size // 2, n_tokens - size))
+    return slice(start, min(n_tokens, start + size))

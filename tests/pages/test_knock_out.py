@@ -7,8 +7,8 @@ import pytest
 
 from gptviz.analysis import knock_out
 from gptviz.digits import significant
+from gptviz.ui.shell import muted, slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views import muted, slow
 from tests.specs import charts
 
 TEXT = "The cat sat on the mat. The dog sat on the"

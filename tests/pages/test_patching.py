@@ -217,7 +217,7 @@ def test_two_chosen_words_are_measured(run_page, mini):
 
 def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, monkeypatch):
     text = "The man took off"
-    monkeypatch.setattr("gptviz.ui.views.slow.UNASKED", 0)
+    monkeypatch.setattr("gptviz.ui.shell.slow.UNASKED", 0)
     at = run_page("patching", text=text, other="The girl took off")
     assert not at.get("plotly_chart")
     at.button(key="patching_resid_pre_go").click().run()

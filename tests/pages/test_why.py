@@ -13,8 +13,8 @@ from gptviz.analysis.logit_attribution import logit
 from gptviz.ui import heads
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
+from gptviz.ui.shell import muted
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views import muted
 from gptviz.ui.views.why.snippet import shares
 from tests.pages.test_next_token import given
 from tests.specs import charts

@@ -9,8 +9,8 @@ from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.muting import muted
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import rollout
+from gptviz.ui.shell import slow
 from gptviz.ui.shell.details import program
-from gptviz.ui.views import slow
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side
 from gptviz.ui.views.why.ways.flow_snippet import shares
 from gptviz.ui.views.why.ways.paths_snippet import edges

@@ -35,12 +35,11 @@ from gptviz.figures.theme import palette
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of
-from gptviz.ui.views.dimension import dimension_input
-from gptviz.ui.views.panel import panel
 from gptviz.ui.words import as_code, show_id, term
 
 ROWS = ("the token's row", "the position's row", "what block 0 is given")
@@ -100,7 +99,7 @@ def three_rows() -> None:
     """The selected token's three rows and, about the chosen dimension, their digits."""
     size, picture = parts.shape[2], st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
-    picked = dimension_input(DIMENSION, size, "the sum's largest", about)
+    picked = DIMENSION.index(f"Dimension, 0 to {size - 1}", size, "the sum's largest", 260, about)
     dimension = largest_dimension(parts, at) if picked is None else picked
     window = window_around(dimension, size)
     cells = [addition(parts, at, d).written() for d in window]

@@ -33,15 +33,14 @@ from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
 from gptviz.ui.runs import Keep
+from gptviz.ui.shell.block import block_input
+from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row, number
-from gptviz.ui.views.block import block_input
-from gptviz.ui.views.change import Part, menu
-from gptviz.ui.views.index_input import index_input
 from gptviz.ui.words import as_code, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
@@ -71,7 +70,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     both = sheet.of(scene, units, block, at)
     found = both.now
     count, most = len(found.before), found.largest(1)[0]
-    chosen = index_input(UNIT, f"Unit, 0 to {count - 1:,}", count, f"{most}, which writes most", 320)
+    chosen = UNIT.index(f"Unit, 0 to {count - 1:,}", count, f"{most}, which writes most", 320)
     unit = most if chosen is None else chosen
     menu(scene, Part("feed-forward", block), key="ff")
 with above:

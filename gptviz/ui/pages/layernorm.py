@@ -28,7 +28,6 @@ from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
-from gptviz.ui.views.index_input import index_input
 from gptviz.ui.words import as_code, term
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
@@ -47,8 +46,7 @@ above = st.container()
 with st.container(horizontal=True):
     NORM.within(names)
     name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
-    picked = index_input(
-        DIMENSION,
+    picked = DIMENSION.index(
         f"Dimension, 0 to {size - 1}",
         size,
         "the farthest from the mean",

@@ -27,7 +27,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
-from gptviz.ui.views.target import candidates_at, logits_at
+from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.words import as_code, is_whole, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars

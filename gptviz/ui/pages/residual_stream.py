@@ -25,14 +25,14 @@ from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.shell.block import block_input
+from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
 from gptviz.ui.shell.state import BLOCK
-from gptviz.ui.views.block import block_input
-from gptviz.ui.views.change import Part, menu
 from gptviz.ui.words import as_code
 
 # by what a write does to the stream: see `gptviz.analysis.stream.does`

@@ -105,6 +105,12 @@ class Param(Generic[T]):
         called = {"options": tuple(names), "format_func": names.__getitem__, "required": True}
         return self.widget(st.segmented_control, label, **called, **options)
 
+    def index(self, label: str, size: int, empty: str, width: int, help: str | None = None) -> T:
+        """One of 0 to `size` - 1 as a number, or None: then the page takes the one that `empty` describes."""
+        self.within(size)
+        limits = {"min_value": 0, "max_value": size - 1, "value": None, "step": 1}
+        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=width)
+
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.
 

@@ -21,11 +21,11 @@ from gptviz.ui.pages.generate.written import (
     steps_of,
     text_of,
 )
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Row, number, table
-from gptviz.ui.views.sideways import sideways
 from gptviz.ui.words import show_id
 
 BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)

@@ -23,15 +23,14 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
+from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head
-from gptviz.ui.views.block import block_and_head_inputs
-from gptviz.ui.views.index_input import index_input
-from gptviz.ui.views.sideways import sideways
-from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.words import Place, as_code, show_id
 
 KEY: Param[int | None] = Param("looked", int, None)  # a position of the whole text, prompt and all
@@ -65,7 +64,7 @@ def draw(scene: Scene, written: Written) -> None:
         if KEY.value is not None and not slid <= KEY.value <= slid + query:
             KEY.set(None)  # the model did not read it any more, or not yet
         label, empty = f"Looked at, {slid} to {slid + query}", f"{slid + strongest}, by this head"
-        asked = index_input(KEY, label, slid + query + 1, empty, 190)
+        asked = KEY.index(label, slid + query + 1, empty, 190)
         key = strongest if asked is None else max(0, asked - slid)
         attention_link(scene, run.ids, query, block, head, "generate_looked_link")
     with sentence:

@@ -28,7 +28,7 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.slow import is_asked_for
+from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.words import as_code
 
 COUNTS, PIECES = (30, 60, 120), (2, 3, 4, 6)

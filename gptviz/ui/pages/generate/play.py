@@ -19,9 +19,9 @@ from gptviz.ui.pages.generate.tree import LONGEST, Tree
 from gptviz.ui.pages.generate.written import Written, growing, text_of, written_on
 from gptviz.ui.shell import address, sampling, state
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.placed import moved, placed
 from gptviz.ui.shell.sampling import WRITTEN, name_of
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.placed import moved, placed
 from gptviz.ui.words import is_named, nameless, show_id
 
 STOP = Param("stop", str, "")

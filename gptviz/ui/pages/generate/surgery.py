@@ -20,8 +20,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.index_input import index_input
-from gptviz.ui.views.target import top
+from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, show_id
 
 KINDS: dict[str, Kind] = {
@@ -120,7 +119,7 @@ def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
         # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
         among = cached - 1 if kind == "freeze" and cached > 1 else cached
         most = int(received[:among].argmax())
-        asked = index_input(AT, f"Token, 0 to {cached - 1}", cached, f"{most}, most looked at", 190)
+        asked = AT.index(f"Token, 0 to {cached - 1}", cached, f"{most}, most looked at", 190)
         at = most if asked is None else asked
         other = token = None
         if kind != "delete":
@@ -128,7 +127,7 @@ def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
             best, empty, label = int(rest.argmax()), "the next most", "With token"
             if kind == "freeze":  # itself: what stands before the other token never saw it
                 best, empty, label = at, "the same", "Put another at"
-            asked = index_input(OTHER, f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
+            asked = OTHER.index(f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
             other = best if asked is None else asked
             if kind == "freeze":
                 token = put_there(scene, written.run, other)

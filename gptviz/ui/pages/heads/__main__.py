@@ -24,16 +24,15 @@ from gptviz.ui import heads, measuring, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
-from gptviz.ui.shell import state
+from gptviz.ui.shell import change_menu, state
+from gptviz.ui.shell.block import head_controls, head_needs, head_sites
+from gptviz.ui.shell.change_menu import Action, Part
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import EXAMPLES, example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import change
-from gptviz.ui.views.block import head_controls, head_needs, head_sites
-from gptviz.ui.views.change_actions import Action, Part
 from gptviz.ui.words import does
 
 HERE = "here_"  # before the name of what is measured on this text
@@ -51,7 +50,7 @@ lm, plain = scene.lm, scene.run.plain
 above, doing = st.columns([3, 1], gap="small")
 block, head = head_controls(scene)
 with doing:
-    change.menu(scene, Part("head", block, head), key="heads")
+    change_menu.menu(scene, Part("head", block, head), key="heads")
 general = wait_for(
     "heads_general",
     partial(measuring.general_job, plain),
@@ -238,7 +237,8 @@ with right:
                 "their outputs z are zero, so they add nothing",
                 undone=f"Switch on again {these}",
             )
-            change.switch(action, f"heads_{where}", f"Heads {', '.join(map(str, same_role))}, on every page")
+            says = f"Heads {', '.join(map(str, same_role))}, on every page"
+            change_menu.switch(action, f"heads_{where}", says)
     scene.chart(
         here_and_general(
             [

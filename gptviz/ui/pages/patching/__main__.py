@@ -30,13 +30,13 @@ from gptviz.ui.pages.patching.other import (
     toggle,
     turn,
 )
+from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.views import target
-from gptviz.ui.views.sideways import sideways
-from gptviz.ui.views.slow import is_asked_for, watched
+from gptviz.ui.shell.slow import is_asked_for, watched
 from gptviz.ui.words import as_code, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)

@@ -19,8 +19,8 @@ from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.words import as_code, show_id
 
 DENOISING = DIRECTIONS[0]

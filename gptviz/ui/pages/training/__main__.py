@@ -15,9 +15,9 @@ from gptviz.ui.pages.training import choice, snapshot, story
 from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.placed import moved, placed
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.training import Training, at_once, find_training, my_trainings, remove_training
-from gptviz.ui.views.placed import moved, placed
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER, NEWEST = "training_slider", "newest"

@@ -15,9 +15,9 @@ from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.placed import moved, placed, touched
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training import Heads, Training, find_training, fork_training, open_elsewhere
-from gptviz.ui.views.placed import moved, placed, touched
 
 MOST_STEPS = int(LIMITS["steps"][1])
 _HEAD, _LAST = "training_fork_head", "training_fork_steps"

@@ -13,6 +13,7 @@ from gptviz.analysis import attention
 from gptviz.analysis.attention import CellArithmetic
 from gptviz.digits import fixed
 from gptviz.figures import attention as figures
+from gptviz.figures.token_axis import window
 from gptviz.ui import runs
 from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.matrix import ATTENDS, MASKED, Panel, attention_panel, matrix
@@ -24,7 +25,6 @@ from gptviz.ui.shell.state import HEAD
 from gptviz.ui.views.attention import change_words, comparing
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.controls import MASS, picker
-from gptviz.ui.views.window import window
 
 SIDE, SIDE_COMPARED = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB

@@ -12,15 +12,15 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, runs
+from gptviz.ui.shell import change_menu
+from gptviz.ui.shell.block import head_controls, head_sites
+from gptviz.ui.shell.change_menu import Part
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import change
 from gptviz.ui.views.attention import change_words, comparing, controls, panels, words
 from gptviz.ui.views.attention.choice import Choice
 from gptviz.ui.views.attention.snippet import weights
-from gptviz.ui.views.block import head_controls, head_sites
-from gptviz.ui.views.change_actions import Part
 
 
 def draw(scene: Scene) -> None:
@@ -83,7 +83,7 @@ def _menu(scene: Scene, chosen: Choice, key: int) -> None:
     """What can be done to what is looked at: the head, its block, the chosen key."""
     block, head = chosen.block, None if chosen.average else chosen.head
     parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, head, key)]
-    change.menu(scene, *([] if head is None else [Part("head", block, head)]), *parts, key="attention")
+    change_menu.menu(scene, *([] if head is None else [Part("head", block, head)]), *parts, key="attention")
 
 
 def _strip(scene: Scene, drawn: torch.Tensor) -> None:

@@ -16,10 +16,10 @@ from gptviz.engine.trace import Token, Trace
 from gptviz.ui import runs
 from gptviz.ui.heads import fit_whole
 from gptviz.ui.runs import Keep, per_run
+from gptviz.ui.shell.slow import watched
 from gptviz.ui.shell.state import BLOCK
+from gptviz.ui.shell.target import logits_at
 from gptviz.ui.views.compare import words
-from gptviz.ui.views.slow import watched
-from gptviz.ui.views.target import logits_at
 
 SHOWN = 6  # of each side's most probable tokens
 

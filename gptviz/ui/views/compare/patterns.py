@@ -8,15 +8,14 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.engine.trace import Token
+from gptviz.figures.token_axis import window
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
+from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.compare import derived, words
 from gptviz.ui.views.compare.sides import MODEL, VS_BLOCK, VS_HEAD, Sides
-from gptviz.ui.views.index_input import index_input
-from gptviz.ui.views.window import window
 
 LARGEST = 380  # pixels of a matrix's side
 WINDOW = 256  # tokens of each that are drawn
@@ -98,7 +97,7 @@ def _other_head(found: Sides, best: tuple[int, int]) -> tuple[int, int]:
     if found.differs != MODEL:
         return same
     chosen = [
-        index_input(param, f"{what} on the right, 0 to {count - 1}", count, f"{default}", 170)
+        param.index(f"{what} on the right, 0 to {count - 1}", count, f"{default}", 170)
         for param, what, count, default in (
             (VS_BLOCK, "Block", config.n_layers, same[0]),
             (VS_HEAD, "Head", config.n_heads, same[1]),

@@ -21,11 +21,11 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.views.compare import derived, patterns, sides, tables, words
 from gptviz.ui.views.compare.sides import MODEL, VS_ALL, Sides
 from gptviz.ui.views.compare.snippet import Code, side_by_side
-from gptviz.ui.views.slow import is_asked_for
 from gptviz.ui.words import Place, show_id
 
 RANKED = 10  # of the heads that differ most, as buttons

@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from gptviz.figures.lens import MEASURES
+from gptviz.ui.shell import target
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views import target
 from gptviz.ui.views.logit_lens.derived import token_names
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket

@@ -14,11 +14,11 @@ from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.target import Target, target_input
 from gptviz.ui.views.both import both, caption
 from gptviz.ui.views.logit_lens import choice, derived, streaming, tables, words
 from gptviz.ui.views.logit_lens.derived import Depth, Part
 from gptviz.ui.views.logit_lens.snippet import says_next
-from gptviz.ui.views.target import Target, target_input
 from gptviz.ui.words import show_id
 
 PARAMS = choice.PARAMS

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from gptviz.analysis.shares import FEED_FORWARD
 from gptviz.engine.config import GPTConfig
+from gptviz.ui.shell.change_menu import Part
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
-from gptviz.ui.views.change import Part
-from gptviz.ui.views.target import Target
+from gptviz.ui.shell.target import Target
 
 PART = Param("why_part", str, "head", if_there)  # of the block, that the page offers to change
 PARTS = ("head", "attention", "feed-forward")

@@ -12,7 +12,7 @@ from gptviz.figures.ghosts import UNCHANGED
 from gptviz.ui.shell.same import why_same
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import DIFFERENCE
-from gptviz.ui.views.target import top
+from gptviz.ui.shell.target import top
 from gptviz.ui.views.why import derived, words
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.derived import Shares, Sources

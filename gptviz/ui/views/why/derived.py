@@ -19,7 +19,7 @@ from gptviz.ui import runs
 from gptviz.ui.heads import fit_whole
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell.state import TOKEN
-from gptviz.ui.views.target import whole
+from gptviz.ui.shell.target import whole
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:

@@ -8,12 +8,12 @@ from gptviz.analysis.ablation import parts_of
 from gptviz.figures import shares as figures
 from gptviz.ui.shell import state
 from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.muted import knocked, muted_map
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.muted import knocked, muted_map
-from gptviz.ui.views.target import PARAMS
+from gptviz.ui.shell.target import PARAMS
 from gptviz.ui.views.why import words
 from gptviz.ui.views.why.chosen import Chosen
 

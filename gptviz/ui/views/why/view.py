@@ -12,16 +12,16 @@ from gptviz.figures import shares as figures
 from gptviz.figures.ghosts import CHANGED
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.shell import target
+from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.change_menu import menu
 from gptviz.ui.shell.details import in_code, in_numbers, program
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.shown import SHOWN, scene_of, shown_input
 from gptviz.ui.shell.state import open_head
-from gptviz.ui.views import target
-from gptviz.ui.views.block import block_and_head_inputs
 from gptviz.ui.views.both import both
-from gptviz.ui.views.change import menu
 from gptviz.ui.views.why import compared, derived, muting, words
 from gptviz.ui.views.why.chosen import PART, Chosen, choose, parts_of
 from gptviz.ui.views.why.derived import Shares, Sources

@@ -10,12 +10,11 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.agreement import correlation_matrix, rank_map
 from gptviz.model import MultiHeadAttention
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.panel import panel
-from gptviz.ui.views.sideways import sideways
-from gptviz.ui.views.slow import is_asked_for
-from gptviz.ui.views.target import Target
+from gptviz.ui.shell.slow import is_asked_for
+from gptviz.ui.shell.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.agreement_snippet import side_by_side

@@ -18,7 +18,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.ui import runs
 from gptviz.ui.heads import fit_whole
 from gptviz.ui.runs import Keep, per_run
-from gptviz.ui.views.slow import is_asked_for
+from gptviz.ui.shell.slow import is_asked_for
 
 AT_A_TIME = 4  # tokens that are muted between two looks at whether somebody clicked
 

@@ -9,11 +9,10 @@ from gptviz.digits import percent
 from gptviz.figures.flow import depth_map, flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.panel import panel
-from gptviz.ui.views.sideways import sideways
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.flow_snippet import shares as shares_in_python

@@ -10,12 +10,11 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui.shell.details import in_code, in_numbers, program
+from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.panel import panel
-from gptviz.ui.views.sideways import sideways
-from gptviz.ui.views.target import Target
+from gptviz.ui.shell.target import Target
 from gptviz.ui.views.why.chosen import Chosen
 from gptviz.ui.views.why.ways import derived, words
 from gptviz.ui.views.why.ways.paths_snippet import edges as edges_in_python

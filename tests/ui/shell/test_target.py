@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz.tokenizer import get_encoding
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.target import find_token
+from gptviz.ui.shell.target import find_token
 from gptviz.ui.words import no_single_token, not_in_vocabulary, show_id
 from tests.conftest import random_lm
 from tests.golden_files import check
@@ -17,7 +17,7 @@ def app():
     import streamlit as st
 
     from gptviz.ui.shell.page import page
-    from gptviz.ui.views.target import PARAMS, target_input
+    from gptviz.ui.shell.target import PARAMS, target_input
 
     found = target_input(page("Overview", params=PARAMS))
     st.json({"token": found.token, "against": found.against, "runner_up": found.runner_up})

@@ -4,8 +4,8 @@ import pytest
 
 from gptviz import SITES, Edit
 from gptviz.ui.shell import change_words
+from gptviz.ui.shell.change_menu import Part, actions
 from gptviz.ui.views.attention import change_words as attention_words
-from gptviz.ui.views.change_actions import Part, actions
 from tests.conftest import random_lm
 from tests.golden_files import check
 

@@ -14,12 +14,11 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
-from gptviz.ui.views.index_input import index_input
 
 
 def block_input(layers: int, default: int, empty: str, width: int) -> int:
     """The chosen block, or `default`, which `empty` describes ("the last")."""
-    chosen = index_input(BLOCK, f"Block, 0 to {layers - 1}", layers, f"{default}, {empty}", width)
+    chosen = BLOCK.index(f"Block, 0 to {layers - 1}", layers, f"{default}, {empty}", width)
     return default if chosen is None else chosen
 
 
@@ -29,7 +28,7 @@ def block_and_head_inputs(config: GPTConfig, block: int, head: int) -> None:
         (BLOCK, "Block", config.n_layers, block),
         (HEAD, "Head", config.n_heads, head),
     ):
-        index_input(param, f"{label}, 0 to {count - 1}", count, str(default), 110)
+        param.index(f"{label}, 0 to {count - 1}", count, str(default), 110)
 
 
 # ---- pages about one head among all ----

@@ -15,8 +15,8 @@ from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.views.slow import watched
-from gptviz.ui.views.target import Target
+from gptviz.ui.shell.slow import watched
+from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
 

@@ -1,4 +1,7 @@
-"""Pictures that need more room than a phone has scroll sideways there and say so; the page does not."""
+"""Room on a page: a part that costs nothing until it is opened, a picture that a phone scrolls sideways."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -12,6 +15,14 @@ HTML = """<style>
   .st-key-KEY > * { min-width: PIXELSpx; padding-right: 32px; }
 }
 </style><div class="gv-swipe">Swipe sideways: the picture is wider than the screen →</div>"""
+
+
+@contextmanager
+def panel(title: str, icon: str, key: str) -> Iterator[bool]:
+    """What is drawn inside stands in an expander; whether that is open, which it is not at first."""
+    box = st.expander(title, icon=icon, on_change="rerun", key=key)
+    with box:
+        yield bool(box.open)
 
 
 def sideways(key: str, pixels: int = 640) -> None:
