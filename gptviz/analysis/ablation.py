@@ -14,8 +14,8 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 2022; McGrath et al., The Hydra Effect, 2023 (other heads stand in for a muted one).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import torch
@@ -23,11 +23,11 @@ import torch
 from gptviz.analysis.against import Against, both_ids, difference
 from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.edits import Edit
-from gptviz.engine.forward import Hook, hidden_from, logits_of
+from gptviz.engine.forward import logits_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
-from gptviz.engine.sample_means import sample_means
 from gptviz.engine.trace import Trace
+from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
@@ -141,58 +141,13 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
 
 
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
-    """The logits with each part muted, (B, V) each: a block's parts together, as many as fit into a batch."""
+    """Yield the logits with each part muted, (B, V): of a block as many together as fit into a batch."""
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
-    parts = parts_of(lm)
     for b in range(lm.config.n_layers):
-        of_block = [part for part in parts if part.block == b]
-        for i in range(0, len(of_block), size):
-            yield _batch(lm, trace, at, stop, b, of_block[i : i + size], baseline)
-
-
-def _batch(
-    lm: LanguageModel, trace: Trace, at: int, stop: int, block: int, parts: list[MutedPart], baseline: str
-) -> torch.Tensor:
-    """(B, V): the logits at a position with each of these parts of one block muted."""
-    model = lm.model
-    path, d = f"trf_blocks.{block}", lm.config.emb_dim // lm.config.n_heads
-    # the parts part ways before out_proj: until there one text is enough for all of them
-    instead = {site: _null(lm, trace, site, block, baseline) for site in ("z", "attn_out", "mlp_out")}
-
-    def heads(z: torch.Tensor) -> torch.Tensor:
-        z = z.repeat(len(parts), 1, 1)  # (1, T, D) -> (B, T, D)
-        for row, part in zip(z, parts, strict=True):
-            if part.head is not None:
-                mean = instead["z"]
-                row[:, part.head * d : (part.head + 1) * d] = 0 if mean is None else mean[part.head].to(row)
-        return z
-
-    def whole(kind: str, site: str) -> Callable[[torch.Tensor], torch.Tensor]:
-        def replaced(output: torch.Tensor) -> torch.Tensor:
-            output, mean = output.clone(), instead[site]
-            for row, part in zip(output, parts, strict=True):
-                if part.kind == kind:
-                    row[:] = 0 if mean is None else mean.to(row)
-            return output
-
-        return replaced
-
-    hooks = [
-        *lm.hooks(stop, entered=block),
-        Hook(f"{path}.att.out_proj", "input", heads),
-        Hook(f"{path}.att", "output", whole("attention", "attn_out")),
-        Hook(f"{path}.ff", "output", whole("feed-forward", "mlp_out")),
-    ]
-    stream = trace["resid_pre", block][None, :stop].to(model.out_head.weight)  # (1, T, D)
-    return logits_of(model, hidden_from(model, block, stream, hooks)[:, at])  # (B, D) -> (B, V)
-
-
-def _null(lm: LanguageModel, trace: Trace, site: str, block: int, baseline: str) -> torch.Tensor | None:
-    """What a muted site gives at every position, (H, d) or (D,); None for zero."""
-    if baseline == "zero":
-        return None
-    if baseline == "mean":
-        return trace[site, block].mean(dim=-2)
-    return sample_means(lm.model, lm.config, lm.encode)[site, block].squeeze(-2)
+        edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
+        if baseline == "mean":  # over all of the text, whatever is looked at
+            edits = [replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True)) for edit in edits]
+        for finals in variants(lm, trace["resid_pre", b][:stop], b, edits, size):
+            yield logits_of(lm.model, finals[:, at])  # (B, D) -> (B, V)

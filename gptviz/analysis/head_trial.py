@@ -42,8 +42,8 @@ from gptviz import disk_cache
 from gptviz.analysis.head_formulas import SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
-from gptviz.analysis.trial_passes import Change
 from gptviz.analysis.trial_passes import losses as losses_of
+from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 from gptviz.engine.sample import long_passages
@@ -235,12 +235,12 @@ def _losses(
     """
     done, steps = 0, len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
     stopped = progress and (lambda *_: progress(0, steps))
-    means = sample_means(lm.model, lm.config, lm.encode, stopped)["z", block][:, 0]  # (H, d)
-    off = [Change(h) for h in heads] + [Change(h, value=means[h]) for h in heads]
+    sample_means(lm.model, lm.config, lm.encode, stopped)
+    off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     found: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
         made = []
-        for losses in losses_of(lm, text, block, [*off, *_looking(lm, text, heads[0], label)]):
+        for losses in losses_of(lm, text, block, heads[0], off, _looking(lm, text, label)):
             made += losses
             done += len(losses)
             if progress is not None:
@@ -249,12 +249,11 @@ def _losses(
     return np.array(found).reshape(len(pairs), 2, -1)
 
 
-def _looking(lm: LanguageModel, ids: Sequence[int], head: int, label: str) -> list[Change]:
-    """The queries that have a key of the label look at all tokens alike, and at these keys."""
+def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Tensor]:
+    """For the queries that have a key of the label, (T, T): all tokens that they see, and these keys."""
     marks = [is_mark(token.raw) for token in lm.tokens(ids)]
     keys = role_keys(ids, marks)[..., SHARES.index(label)]  # (T, T)
-    every = keys.any(dim=1, keepdim=True) & torch.ones_like(keys).tril()
-    return [Change(head, every), Change(head, keys)]
+    return [keys.any(dim=1, keepdim=True) & torch.ones_like(keys).tril(), keys]
 
 
 def _table(block: int, heads: list[int], rises: NDArray[np.float64]) -> pd.DataFrame:

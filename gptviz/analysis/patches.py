@@ -16,9 +16,10 @@ import torch.nn.functional as F
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
-from gptviz.engine.forward import Hook, hidden_from, running
+from gptviz.engine.forward import hidden_from, running
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.variants import variants
 
 POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
 HEAD_SITES = ("z", "q", "k", "v", "attn")
@@ -135,22 +136,14 @@ def _of_heads(
     lm: LanguageModel, own: Trace, source: Trace, site: str, b: int, patches: list[Patch]
 ) -> torch.Tensor:
     """(B, T, D), after final_norm: one head's output is what it makes of its patched queries, keys, ..."""
-    q, k, v = (own[name, b] for name in "qkv")  # (H, T, d) each
-    if site == "z":
-        z = source["z", b]
-    else:
-        queries = source["q", b] if site in ("q", "attn") else q
-        keys = source["k", b] if site in ("k", "attn") else k
-        values = source["v", b] if site == "v" else v
-        z = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)  # (H, T, d)
-    d = z.shape[-1]
 
-    def patched(outputs: torch.Tensor) -> torch.Tensor:
-        outputs = outputs.repeat(len(patches), 1, 1)  # (1, T, D) -> (B, T, D), heads side by side
-        for row, patch in zip(outputs, patches, strict=True):
-            assert patch.head is not None
-            row[:, patch.head * d : (patch.head + 1) * d] = z[patch.head].to(row)
-        return outputs
+    def of(name: str, *patched: str) -> torch.Tensor:
+        return (source if site in patched else own)[name, b]  # (H, T, d)
 
-    stream = own["resid_pre", b][None].to(lm.model.out_head.weight)  # (1, T, D)
-    return hidden_from(lm.model, b, stream, [Hook(f"trf_blocks.{b}.att.out_proj", "input", patched)])
+    z = source["z", b]
+    if site != "z":
+        queries, keys, values = of("q", "q", "attn"), of("k", "k", "attn"), of("v", "v")
+        z = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+    edits = [Edit("z", b, z, [int(patch.head)]) for patch in patches if patch.head is not None]
+    (final,) = variants(lm, own["resid_pre", b], b, edits, len(edits))
+    return final

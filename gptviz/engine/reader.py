@@ -76,7 +76,7 @@ class Reader(Loaded):
         every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
         for edit in every:
             edit.check(self.config, len(ids))
-        made = _ready(self, every)
+        made = ready(self, every)
         return capture(
             self.model, self.tokenizer, self.config, self.name, ids, keep, every, reduce, after, made
         )
@@ -105,7 +105,7 @@ class Reader(Loaded):
                 raise ValueError(
                     f"an edit of {edit.site!r} depends on the whole text: the end of one cannot be read alone"
                 )
-        return edit_hooks(_ready(self, self.edits), self.config, first, entered)
+        return edit_hooks(ready(self, self.edits), self.config, first, entered)
 
     def _hooks(
         self, in_idx: torch.Tensor, past: Past | None, position: int | None = None
@@ -117,7 +117,7 @@ class Reader(Loaded):
         return self.hooks(first + in_idx.shape[1], first)
 
 
-def _ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
+def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
     """The edits as a pass can make them: of one block each, "sample" and "ids" as numbers."""
     edits = [one for edit in edits for one in edit.each(lm.config.n_layers)]
     made: list[Edit] = []
