@@ -1,10 +1,14 @@
-"""What stands in a Plotly figure after it went to the browser: its JSON, with the typed arrays decoded."""
+"""What stands on a page that AppTest ran: figures with their arrays decoded, components, tables, words."""
 
 import base64
 import json
+import re
+from html import unescape
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 
 DTYPES = {
     "f4": "<f4",
@@ -32,5 +36,36 @@ def decoded(value: Any) -> Any:
 
 
 def charts(at: Any) -> list[dict[str, Any]]:
-    """The figures of a page that AppTest ran, from top to bottom."""
-    return [decoded(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+    """The figures of a page, from top to bottom; NaN is no JSON and fails."""
+    return [decoded(json.loads(chart.proto.spec, parse_constant=_none)) for chart in at.get("plotly_chart")]
+
+
+def _none(name: str) -> None:
+    pytest.fail(f"{name} in a figure")
+
+
+def given(at: Any, key: str) -> Any:
+    """What the component with this key was given to draw; None where there is none."""
+    found = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.key == key]
+    assert len(found) <= 1, key
+    return found[0] if found else None
+
+
+def table(at: Any, name: str) -> list[list[str]]:
+    """A small table of the page: its rows as lists of texts."""
+    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    rows = re.findall(r"<tr class=.*?</tr>", body, re.DOTALL)
+    return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
+
+
+def in_numbers(at: Any, name: str) -> pd.DataFrame:
+    """The first table of *In numbers*, once `name` is open."""
+    at.session_state[f"numbers_{name}"] = True
+    at.run()
+    assert not at.exception
+    return at.dataframe[0].value
+
+
+def prose(at: Any) -> str:
+    """All sentences of the page, and what stands under its pictures."""
+    return "\n".join(element.value for element in (*at.markdown, *at.caption))

@@ -11,7 +11,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.ui.pages.anatomy.form import MOST, PRESETS
 from gptviz.ui.shell.navigation import UI
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose
 
 BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
 SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
@@ -22,10 +22,6 @@ def total(at) -> int:
     """The headline."""
     (found,) = [m for m in (re.match(r"#### ([\d,]+) parameters$", e.value) for e in at.markdown) if m]
     return int(found[1].replace(",", ""))
-
-
-def said(at) -> str:
-    return "\n".join(element.value for element in at.markdown)
 
 
 def sum_rows(at) -> dict[str, list[str]]:
@@ -56,7 +52,7 @@ def mini_sum(mini):
 def test_it_opens_with_the_chosen_models_own_sum(run_page, mini, mini_sum):
     at = run_page("anatomy")
     assert total(at) == mini_sum
-    assert "mini as it is" in said(at)
+    assert "mini as it is" in prose(at)
     assert sum_rows(at)["the whole model"][-1] == f"{mini_sum:,}"
     assert at.number_input(key="anatomy_emb_dim").value == mini.config.emb_dim
     assert at.button(key="anatomy_back").disabled
@@ -86,7 +82,7 @@ def test_the_form_moves_the_sum(run_page, mini_sum):
         p.numel() for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
     )
     assert total(at) == expected
-    assert f"**+{expected - mini_sum:,}** against mini" in said(at)
+    assert f"**+{expected - mini_sum:,}** against mini" in prose(at)
     rows = sum_rows(at)
     assert rows["the whole model"][-2:] == [f"{expected:,}", f"+{expected - mini_sum:,}"]
     assert rows["out_head"][-2:] == [f"{8192 * 512:,}", f"+{8192 * 512:,}"]
@@ -122,7 +118,7 @@ def test_the_presets(run_page, name):
 def test_back_to_the_model(run_page, mini_sum):
     at = form(run_page("anatomy", **LINK), n_layers=3)
     at.button(key="anatomy_back").click().run()
-    assert total(at) == mini_sum and "mini as it is" in said(at)
+    assert total(at) == mini_sum and "mini as it is" in prose(at)
     assert at.number_input(key="anatomy_vocab_size").value == 8192
     assert at.query_params["cfg_vocab_size"] == ""
 
@@ -138,13 +134,13 @@ def test_a_link_opens_the_form_as_it_was(run_page):
 def test_typing_the_models_own_config_is_the_model(run_page):
     at = form(run_page("anatomy"), n_layers=7, vocab_size=8000)
     at = form(at, n_layers=6, vocab_size=8192)
-    assert "mini as it is" in said(at)
+    assert "mini as it is" in prose(at)
     assert at.session_state["cfg_n_layers"] is None
 
 
 def test_the_number_of_heads_changes_nothing(run_page, mini_sum):
     at = form(run_page("anatomy"), n_heads=32)
-    assert total(at) == mini_sum and "as many as mini" in said(at)
+    assert total(at) == mini_sum and "as many as mini" in prose(at)
 
 
 def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
@@ -196,21 +192,10 @@ def test_nonsense_in_the_address_is_as_if_not_there(run_page, mini_sum, value):
 
 def test_in_numbers_is_every_tensor(run_page):
     at = run_page("anatomy", **LINK)
-    at.session_state["numbers_anatomy"] = True
-    at.run()
-    table = at.dataframe[0].value
+    table = in_numbers(at, "anatomy")
     expected = tensor_table(GPTConfig(**SIZES, tie_embeddings=True))
     assert table["tensor"].tolist() == expected["tensor"].tolist()
     assert table["parameters"].sum() == total(at)
-
-
-def test_in_code_shows_what_builds_the_model(run_page):
-    at = run_page("anatomy")
-    at.session_state["in_code"] = True
-    at.run()
-    code = "\n".join(block.value for block in at.code)
-    for line in ("self.tok_emb = nn.Embedding", "self.W_query = nn.Linear", "nn.Linear(emb_dim, 4 * emb_dim"):
-        assert line in code
 
 
 def test_the_form_survives_another_page():

@@ -15,6 +15,7 @@ from gptviz.ui.pages.attention_by_hand import given as hand
 from gptviz.ui.pages.attention_by_hand.given import Changes
 from gptviz.ui.pages.attention_by_hand.sheets import four, vector
 from tests.lessons.test_attention import CONTEXT, LINEAR_789, MASKED_789, TWO_HEADS_123, WEIGHTS
+from tests.specs import prose
 
 
 @pytest.fixture
@@ -84,8 +85,8 @@ def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing
     at = run_page(
         "attention_by_hand", hand=example, hand_way=way, **({"hand_weights": drawing} if drawing else {})
     )
-    assert any(vector(printed) in m.value for m in at.markdown)
-    assert any("book prints the same" in m.value for m in at.markdown) == (example == "journey")
+    assert vector(printed) in prose(at)
+    assert ("book prints the same" in prose(at)) == (example == "journey")
 
 
 def test_a_number_of_a_link_moves_all_that_comes_after_it(run_page, drawn):

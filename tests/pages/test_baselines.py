@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 
 from gptviz.analysis.tokens import chapter
 from gptviz.engine.sample import passages
@@ -90,20 +89,3 @@ def test_a_training_that_was_left_goes_on_as_if_it_had_not_been():
     whole.go_on(70)
     assert parts.done and parts.steps == [0, 30, 55, 70] and whole.steps == [0, 70]
     assert parts.held_out[-1] == whole.held_out[-1] and parts.own[-1] == whole.own[-1]
-
-
-def test_in_code_is_the_same_picture(run_page, capsys):
-    at = run_page("baselines", text=TEXT, base_text="this prompt", base_step=400, base_steps=50)
-    at.session_state["in_code"] = True
-    at.run()
-    given: dict = {}
-    exec(at.code[-1].value, given)
-    (before, after), counts = given["picture"], count(TEXT)
-    assert np.array_equal(before, counts.probabilities)
-    assert np.abs(after - before)[counts.firsts > 3].max() < 0.02
-    x = torch.tensor(counts.tokenizer.encode(TEXT))
-    logits = torch.log(torch.from_numpy(after))
-    ours = torch.nn.functional.cross_entropy(logits[x[:-1]], x[1:]).item()
-    first, second = capsys.readouterr().out.splitlines()
-    assert [float(x) for x in first.split()[-2:]] == [counts.loss, pytest.approx(ours, rel=1e-6)]
-    assert str(counted(TEXT).bigram) in second

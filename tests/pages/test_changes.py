@@ -1,6 +1,5 @@
 """A changed model on the pages, through AppTest: the strip, the sheet of heads, the menu, wrong addresses."""
 
-import json
 import math
 
 import pytest
@@ -9,19 +8,14 @@ import torch
 
 from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.specs import given
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 
 
-def component(at, key):
-    """The data of the component with this key; None where it is not there."""
-    found = [e for e in at.get("bidi_component") if e.proto.id.endswith(f"-{key}")]
-    return json.loads(found[0].proto.json) if found else None
-
-
 @pytest.mark.parametrize(("edit", "after"), [*zip(STORY, (0.183, 0.0004), strict=True)])
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
-    bar = component(run_page("overview", edits=edit), "changes")
+    bar = given(run_page("overview", edits=edit), "changes")
     before = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().log_softmax(-1)
     now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits().double().log_softmax(-1)
     mill = int(before.argmax())
@@ -40,23 +34,23 @@ def test_a_change_that_did_nothing_is_reported_or_offered(run_page, monkeypatch)
     edits = "attn.0.0@0=uniform,z.4.3=zero,z.5.0=zero"
     monkeypatch.setattr(strip, "PASSES_OF", 0)
     at = run_page("overview", edits=edits)
-    bar = component(at, "changes")
+    bar = given(at, "changes")
     assert bar["ask"] and not any(chip["note"] for chip in bar["chips"])
     at.session_state[strip._TRY] = True
-    bar = component(at.run(), "changes")
+    bar = given(at.run(), "changes")
     assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False] and bar["ask"] is None
     monkeypatch.undo()
-    assert component(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
-    twice = component(run_page("overview", edits="z.4.3=zero,z.4.3=zero"), "changes")
+    assert given(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
+    twice = given(run_page("overview", edits="z.4.3=zero,z.4.3=zero"), "changes")
     assert len(twice["notes"]) == 2 and round(twice["effect"]["now"], 3) == 0.183
 
 
 def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
     at = run_page("attention", block=4, head=3)
-    assert component(at, "changes") is None
+    assert given(at, "changes") is None
     at.button(key="change_attention_quick").click().run()
     assert at.query_params["edits"] == "z.4.3=zero" and not at.exception
-    sheet = component(at, "heads")["roles"]
+    sheet = given(at, "heads")["roles"]
     changed = mini.trace(DEFAULT_TEXT, keep=["attn"], edits=["z.4.3=zero"])
     plain = mini.trace(DEFAULT_TEXT, keep=["attn"])
     for b, row in enumerate(sheet):
@@ -65,7 +59,7 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
         assert [head["changed"] for head in row] == [(b, h) == (4, 3) for h in range(len(row))]
     assert max(head["moved"] for row in sheet[:5] for head in row) == 0  # what is not downstream stays
     at.button(key="change_attention_quick").click().run()
-    assert at.query_params.get("edits", "") == "" and component(at, "changes") is None
+    assert at.query_params.get("edits", "") == "" and given(at, "changes") is None
 
 
 def test_in_a_fragment_a_change_in_the_popover_asks_for_the_whole_page(run_page, monkeypatch):
@@ -86,18 +80,18 @@ def test_the_popover_has_every_change_and_closes_after_one(run_page):
     at.button(key="change_attention_4").click().run()
     assert not at.exception and at.query_params["edits"] == "attn.4.3=first"
     assert at.session_state["change_attention_open"] is False
-    assert component(at, "matrix_head")["panels"][0]["scale"] == "attention"
+    assert given(at, "matrix_head")["panels"][0]["scale"] == "attention"
     at.session_state["pattern"] = "difference"
     at.run()
-    assert not at.exception and component(at, "matrix_head")["panels"][0]["scale"] == "signed"
+    assert not at.exception and given(at, "matrix_head")["panels"][0]["scale"] == "signed"
 
 
 def test_switched_off_is_the_model_as_it_is(run_page, mini):
     at = run_page("attention", edits="z.4.3=zero", edits_off="on")
-    strip = component(at, "changes")
+    strip = given(at, "changes")
     assert strip["off"] and strip["effect"] is None and strip["chips"][0]["state"] == "off"
-    assert "moved" not in component(at, "heads")["roles"][0][0]
-    assert component(at, "chips")["next"]["probability"] == pytest.approx(
+    assert "moved" not in given(at, "heads")["roles"][0][0]
+    assert given(at, "chips")["next"]["probability"] == pytest.approx(
         float(mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(1)["probability"][0])
     )
 
@@ -111,7 +105,7 @@ WRONG = (
 @pytest.mark.parametrize("page", ["overview", "attention", "next_token"])
 def test_however_wrong_the_address_there_is_a_sentence_and_no_trace_of_a_stack(run_page, page):
     at = run_page(page, edits=WRONG, edits_off="perhaps")
-    strip = component(at, "changes")
+    strip = given(at, "changes")
     written = [part for part in WRONG.split(",") if part.strip()]
     assert [chip["text"] for chip in strip["chips"]] == [part.strip() for part in written]
     refused = [chip for chip in strip["chips"] if chip["state"] == "refused"]
@@ -122,7 +116,7 @@ def test_however_wrong_the_address_there_is_a_sentence_and_no_trace_of_a_stack(r
 def test_what_cannot_matter_and_what_changed_nothing_is_said(run_page):
     # the last block's output elsewhere; a later token; attention of a row that can only look at itself
     edits = "z.5.1@3=zero,mlp_out.2@9=zero,attn.2.0@0=uniform"
-    strip = component(
+    strip = given(
         run_page("attention", text="one two three four five six seven", token=4, edits=edits), "changes"
     )
     assert strip["effect"]["nothing"] and torch.tensor(strip["effect"]["kl"]).item() == pytest.approx(

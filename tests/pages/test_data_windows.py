@@ -10,7 +10,7 @@ import torch
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons import Windows
 from tests.lessons.test_windows import STRIDE_1, STRIDE_4
-from tests.specs import charts
+from tests.specs import charts, in_numbers, table
 
 TEXT = "Sam and the dog and the cat and the mouse"
 
@@ -25,16 +25,11 @@ def eval_tensor(text):
     return [[int(n) for n in row.split(",")] for row in rows]
 
 
-def examples(at):
-    (body,) = [e.proto.body for e in at.get("html") if 'data-testid="examples"' in e.proto.body]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
-
-
 @pytest.mark.parametrize(("stride", "expected"), [(1, STRIDE_1), (4, STRIDE_4)])
 def test_the_books_sentence_gives_the_books_batches(run_page, stride, expected):
     at = run_page("data_windows", dw_text="book", dw_stride=stride)
     assert printed(at) == expected
-    assert len(examples(at)[0]) == 3  # this model has other tokens: no probabilities
+    assert len(table(at, "examples")[0]) == 3  # this model has other tokens: no probabilities
 
 
 def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
@@ -43,10 +38,10 @@ def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     windows = Windows(tuple(ids), 3, 2, 2)
     assert printed(at) == [part.tolist() for part in windows.batch(1)]
     context, targets = ids[6:9], ids[7:10]
-    for i, row in enumerate(examples(at)):
+    for i, row in enumerate(table(at, "examples")):
         alone = torch.softmax(mini.trace(context[: i + 1]).logits().double(), -1)[targets[i]].item()
         assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)
-    assert len(examples(at)) == 3
+    assert len(table(at, "examples")) == 3
 
 
 def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini):
@@ -58,13 +53,11 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
         logits = torch.stack([mini.trace(ids[1 : end + 1], edits=edits).logits() for end in range(1, 9)])
         found.append(logits.double().softmax(-1)[range(8), ids[2:10]].numpy())
     assert not np.allclose(*found, rtol=1e-2)
-    for row, old, new in zip(examples(at), *found, strict=True):
+    for row, old, new in zip(table(at, "examples"), *found, strict=True):
         told = [float(nats) for nats in re.findall(r"[\d.]+", row[4])]  # "6.13 (unchanged 5.2)"
         assert told == pytest.approx([-np.log(new), -np.log(old)][: len(told)], rel=6e-3)
     assert any("about a place of your text" in caption.value for caption in at.caption)
-    at.session_state["numbers_examples"] = True
-    at.run()
-    frame = at.dataframe[0].value
+    frame = in_numbers(at, "examples")
     assert np.allclose(frame["unchanged probability"], found[0], rtol=1e-4)
     assert np.allclose(frame["probability"], found[1], rtol=1e-4)
     assert np.allclose(np.exp(-frame["unchanged loss"]), found[0], rtol=1e-4)
@@ -80,7 +73,7 @@ def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     assert np.array_equal(times["data"][0]["y"], windows.times_target())
     table, found = (frame.value for frame in at.dataframe)
     assert len(table) == len(windows) and table["dropped"].sum() == windows.dropped
-    assert len(found) == 64 and len(examples(at)) == 16
+    assert len(found) == 64 and len(table(at, "examples")) == 16
     assert found["target"].tolist() == windows.dataset[10][1].tolist()
     assert np.allclose(np.exp(-found["loss"]), found["probability"])
 
@@ -96,20 +89,3 @@ def test_impossible_sizes_of_a_link_become_possible(run_page):
     at = run_page("data_windows", text="one two three", dw_length=500, dw_batch=900, dw_window=77)
     assert at.number_input(key="dw_batch").value == 64
     assert len(printed(at)[0]) == 1  # the longest window there is
-
-
-@pytest.mark.parametrize(("source", "edits"), [("prompt", "z.4.3=zero"), ("chapter", ""), ("book", "")])
-def test_in_code_prints_the_examples_and_the_windows_loss(run_page, mini, source, edits, capsys):
-    at = run_page("data_windows", text=TEXT, dw_text=source, dw_window=3, dw_stride=2, edits=edits)
-    at.session_state["in_code"] = True
-    at.run()
-    given: dict = {}
-    exec(at.code[-1].value, given)
-    printed = capsys.readouterr().out.splitlines()
-    inputs, targets = (part.tolist() for part in given["windows"].dataset[3])
-    assert printed[3] == f"{tuple(inputs)} --> {targets[3]}"
-    lms = [] if source == "book" else [mini, mini.edited(edits)] if edits else [mini]
-    logits = [lm.trace(inputs[: i + 1]).logits() for lm in lms for i in range(4)]
-    nats = [-one.double().log_softmax(-1)[targets[i % 4]].item() for i, one in enumerate(logits)]
-    expected = [np.mean(nats[i : i + 4]) for i in range(0, len(nats), 4)]
-    assert [float(line) for line in printed[4:]] == pytest.approx(expected, rel=1e-4)

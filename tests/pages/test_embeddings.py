@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gptviz import Edit
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose
 
 TEXT = "the king and the queen and the king"
 
@@ -15,10 +15,6 @@ def opened(run_page, **query):
     at = run_page("embeddings", **{"text": TEXT} | query)
     at.session_state["emb_rows"] = True
     return at.run()
-
-
-def prose(at):
-    return "\n".join(element.value for element in [*at.markdown, *at.caption])
 
 
 def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
@@ -98,23 +94,15 @@ def test_a_dimension_that_does_not_exist_is_as_if_not_given(run_page, dimension)
 
 def test_in_numbers_has_every_digit(run_page, mini):
     at = run_page("embeddings", text=TEXT, token=2)
-    at.session_state["numbers_embedding"] = True
-    at.run()
-    table = at.dataframe[0].value
+    table = in_numbers(at, "embedding")
     t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
     for column, site in (("token", "tok_emb"), ("position", "pos_emb"), ("sum", "embed")):
         assert np.array_equal(table[column].to_numpy(dtype=np.float32), t[site][2].numpy())
 
 
-def test_terms_come_with_their_style(run_page):
-    at = run_page("embeddings", text=TEXT)
-    assert 'class="gv-term"' in prose(at)
-    assert any(".gv-term:focus::after" in element.proto.body for element in at.get("html"))
-
-
 def test_a_change_of_a_later_block_cannot_matter(run_page, mini):
     at = opened(run_page, token=2, edits="z.4.3=zero")
-    assert any("cannot matter for the embeddings" in element.value for element in at.markdown)
+    assert "cannot matter for the embeddings" in prose(at)
     rows = charts(at)[2]
     cells = [one["z"] for one in rows["data"] if one["type"] == "heatmap"]
     trace = mini.trace(TEXT)
@@ -128,13 +116,11 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     cells = [one["z"] for one in charts(at)[2]["data"] if one["type"] == "heatmap"]
     assert not cells[0].any() and not cells[1].any()
     assert np.allclose(cells[2], changed["embed"] - trace["embed"])
-    assert any("do not add up to the third" in element.value for element in at.markdown)
+    assert "do not add up to the third" in prose(at)
     shown = charts(opened(run_page, token=2, edits="embed@2=zero", shown="changed"))[2]
     bars = [one for one in shown["data"] if one["type"] == "bar"]
     for one, expected in ((bars[-2], changed), (bars[-1], trace)):
         assert np.allclose(one["x"], expected["embed"].norm(dim=1), rtol=1e-5)
-    at.session_state["numbers_embedding_lengths"] = True
-    at.run()
-    lengths = at.dataframe[0].value
+    lengths = in_numbers(at, "embedding_lengths")
     assert np.allclose(lengths["unchanged sum_norm"], trace["embed"].norm(dim=1))
     assert lengths["sum_norm"][2] == 0

@@ -17,9 +17,8 @@ from gptviz.ui import heads, measuring
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.pages.test_next_token import given
 from tests.pages.test_saved_charts import saved
-from tests.specs import charts
+from tests.specs import charts, given, in_numbers, prose
 
 TEXT = "The cat sat on the mat. The cat sat on the"
 
@@ -150,9 +149,7 @@ def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
     for drawn, of in ((ghosts, trace), (here, changed)):
         assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
     assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1
-    at.session_state["numbers_heads-here"] = True
-    at.run()
-    table = at.dataframe[0].value
+    table = in_numbers(at, "heads-here")
     for column, of in (("unchanged spread", trace), ("spread", changed)):
         assert np.allclose(table[column], [role.spread for row in roles(of) for role in row], atol=1e-5)
 
@@ -275,7 +272,7 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     labels = given(at, "heads")["roles"]
     for role in (role for row in roles(mini.trace(TEXT)) for role in row):
         assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
-    assert any("withdrawn in its trial" in element.value for element in at.markdown)
+    assert "withdrawn in its trial" in prose(at)
 
 
 def test_what_is_general_of_heads_is_saved_as_the_unchanged_model_s(run_page, known):

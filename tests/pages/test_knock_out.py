@@ -1,7 +1,5 @@
 """The page "Knock-out" through AppTest: what is drawn is `knock_out`."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from gptviz.analysis import knock_out
 from gptviz.digits import significant
 from gptviz.ui.shell import muted, slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL = 2958
@@ -43,7 +41,7 @@ def test_what_is_drawn_is_knock_out(run_page, mini, query, baseline, measure):
     assert not [button for button in at.button if button.key in ("knock_out_start", "knock_out_stop")]
     moved = table["probability"] - float(logits.softmax(0)[token])
     opposite = int((np.sign(moved) != np.sign(table["effect"])).sum())
-    said = any(f"For {opposite} of the 60 parts" in element.value for element in at.markdown)
+    said = f"For {opposite} of the 60 parts" in prose(at)
     assert said == (measure == "logit" and opposite > 0)
 
 
@@ -97,9 +95,7 @@ def test_a_changed_model_has_its_own_map(run_page, mini):
     left = significant(plain["probability"][43])  # the same without it, changed or not
     said = f"goes from {left} (unchanged {significant(own)}) to **{left}**"
     assert any(said in element.value for element in opened.markdown)
-    at.session_state["numbers_knock-out"] = True
-    at.run()
-    frame = at.dataframe[0].value
+    frame = in_numbers(at, "knock-out")
     assert np.allclose(frame["unchanged probability"], plain["probability"], atol=1e-5)
     assert np.allclose(frame["unchanged lost"], own - plain["probability"], atol=1e-5)
 
@@ -111,28 +107,3 @@ def test_the_unchanged_map_waits_for_a_click_where_both_take_long(run_page, monk
     assert len(charts(at)[1]["data"]) == 1
     at.button(key="knock_out_beside").click().run()
     assert len(charts(at)[1]["data"]) == 2 and at.query_params["map_unchanged"] == "on"
-
-
-@pytest.mark.parametrize("text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>"])
-def test_any_text_and_any_address(run_page, text):
-    at = run_page("knock_out", text=text, null="x", measure="y", part="z", map="maybe", block=99, head=99)
-    cells, _ = drawn(at)
-    assert np.isfinite(cells).all() and len(cells) == 60
-    for chart in at.get("plotly_chart"):
-        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
-
-
-@pytest.mark.parametrize("edits", ["", "z.4.3=zero"])
-def test_its_program_gives_what_is_drawn(run_page, edits):
-    query = {"text": TEXT, "target": 99, "against": 300, "null": "mean", "measure": "logit", "edits": edits}
-    at = run_page("knock_out", **query)
-    at.session_state["in_code"] = True
-    at.run()
-    named: dict = {}
-    exec(at.code[-1].value, named)
-    assert np.allclose(drawn(at)[0], -named["picture"]["effect"], atol=2e-5)
-    if edits:
-        changed = named["picture"]["effect"] - named["unchanged"]["effect"]
-        ghosts = charts(at)[1]["data"][1]["x"]
-        assert changed.abs().max() > 0.01
-        assert np.isin(np.round(ghosts, 3), np.round(-named["unchanged"]["effect"], 3)).mean() > 0.8

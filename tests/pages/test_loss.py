@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -25,24 +25,15 @@ def expected(mini):
     return F.cross_entropy(logits[:-1], ids[1:], reduction="none")
 
 
-def said(at):
-    return " ".join(m.value for m in at.markdown)
-
-
-def table(at, name):
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
-
-
 def test_the_bars_and_the_sentence_are_torchs_cross_entropy(run_page, expected, mini):
     at = run_page("loss", text=TEXT, token=2)
     chart = charts(at)[0]
     assert np.allclose(chart["data"][0]["y"], expected, atol=1e-4)
     lines = [shape["y0"] for shape in chart["layout"]["shapes"]]
     assert lines == pytest.approx([math.log(mini.config.vocab_size), expected.mean().item()], abs=1e-4)
-    assert f"**{fixed(expected.mean().item(), 4)} nats**" in said(at)
-    assert f"**{fixed(expected[2].item(), 4)}** nats" in said(at)
-    assert f"**{fixed(expected.mean().item(), 4)}**, the cross-entropy" in said(at)
+    assert f"**{fixed(expected.mean().item(), 4)} nats**" in prose(at)
+    assert f"**{fixed(expected[2].item(), 4)}** nats" in prose(at)
+    assert f"**{fixed(expected.mean().item(), 4)}**, the cross-entropy" in prose(at)
 
 
 @pytest.mark.parametrize("edits", ["", "mlp_out.0=zero"])
@@ -55,10 +46,10 @@ def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, 
     loss, perplexity = f"{mean:.4f}", f"{math.exp(mean):.0f}"
     assert len(perplexity) == 4 and perplexity == f"{math.exp(float(loss)):.0f}"
     at = run_page("loss", text=text, **query)
-    found = re.findall(r"(?:e\^[\d.]+ = \**|among )([\d.]+)", said(at))
+    found = re.findall(r"(?:e\^[\d.]+ = \**|among )([\d.]+)", prose(at))
     assert found == [perplexity] * 3
-    assert loss in charts(at)[0]["layout"]["annotations"][1]["text"] and f"**{loss}**" in said(at)
-    assert f"goes from {loss} to" in said(run_page("positions", text=text, **query))
+    assert loss in charts(at)[0]["layout"]["annotations"][1]["text"] and f"**{loss}**" in prose(at)
+    assert f"goes from {loss} to" in prose(run_page("positions", text=text, **query))
 
 
 def test_a_transformers_model_with_labels_says_the_same(run_page, mini, tmp_path):
@@ -108,8 +99,8 @@ def test_a_transformers_model_with_labels_says_the_same(run_page, mini, tmp_path
 def test_the_last_token_has_no_target_and_the_dearest_is_worked_out(run_page, expected, mini):
     at = run_page("loss", text=TEXT)
     dearest = int(expected.argmax())
-    assert f"(position {len(expected)}), has no target" in said(at)
-    assert f"**{fixed(expected.max().item(), 4)}** nats" in said(at)
+    assert f"(position {len(expected)}), has no target" in prose(at)
+    assert f"**{fixed(expected.max().item(), 4)}** nats" in prose(at)
     rows = table(at, "position")
     (target,) = [row for row in rows if row[0].endswith(", the target")]
     assert target[-1] == fixed(expected[dearest].item(), 4)
@@ -121,13 +112,8 @@ def test_the_last_token_has_no_target_and_the_dearest_is_worked_out(run_page, ex
 def test_one_token_has_no_loss(run_page, mini, text):
     at = run_page("loss", text=text)
     if len(mini.encode(text)) == 1:
-        assert not charts(at) and "no target, and no loss" in said(at)
-    assert "NaN" not in said(at) and "nan" not in said(at)
-
-
-def test_the_text_is_tinted_in_nats_and_a_full_context_is_read(run_page):
-    at = run_page("loss", text="once upon a time " * 100, token=255)
-    assert len(charts(at)[0]["data"][0]["y"]) == 255
+        assert not charts(at) and "no target, and no loss" in prose(at)
+    assert "NaN" not in prose(at) and "nan" not in prose(at)
 
 
 def test_the_slides_and_the_notebook(run_page):
@@ -135,15 +121,13 @@ def test_the_slides_and_the_notebook(run_page):
     rows = table(at, "slides")
     assert [row[2] for row in rows] == ["0.2367", "0.2905", "0.1163", "0.1312", "0.2253"]
     for row, printed in zip(rows, SLIDE_LOSSES, strict=True):  # what is another, is said
-        assert row[3] == fixed(printed, 4) or f"{fixed(printed, 4)} where this is {row[3]}" in said(at)
-    assert rows[0][3] == "1.4411" and "**4.4837**" in said(at) and "**4.1744**" in said(at)
+        assert row[3] == fixed(printed, 4) or f"{fixed(printed, 4)} where this is {row[3]}" in prose(at)
+    assert rows[0][3] == "1.4411" and "**4.4837**" in prose(at) and "**4.1744**" in prose(at)
 
 
 def test_in_numbers_and_in_code_have_what_is_said(run_page, mini, expected):
     at = run_page("loss", text=TEXT)
-    at.session_state["numbers_loss"] = True
-    at.run()
-    shown = at.dataframe[0].value
+    shown = in_numbers(at, "loss")
     assert np.allclose(shown["loss"].iloc[1:-1], expected, atol=1e-4)
     assert np.allclose(shown["log_sum"].iloc[1:-1] - shown["logit"].iloc[1:-1], expected, atol=1e-4)
     assert shown["loss"].iloc[-1] == pytest.approx(expected.mean().item(), abs=1e-4)
@@ -170,13 +154,11 @@ def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
     means, ones = (
         [fixed(x.item(), 4) for x in pair] for pair in ((now.mean(), was.mean()), (now[15], was[15]))
     )
-    assert f"**{means[0]} (unchanged {means[1]}) nats**" in said(at)
-    assert f"**{ones[0]} (unchanged {ones[1]})** nats" in said(at)
+    assert f"**{means[0]} (unchanged {means[1]}) nats**" in prose(at)
+    assert f"**{ones[0]} (unchanged {ones[1]})** nats" in prose(at)
     (rows,) = [row for row in table(at, "position") if "the target" in row[0]]
     assert rows[3] == "0.183 (unchanged 0.952)"
-    at.session_state["numbers_loss"] = True
-    at.run()
-    frame = at.dataframe[0].value
+    frame = in_numbers(at, "loss")
     assert frame["unchanged loss"].iloc[-1] == pytest.approx(was.mean().item(), abs=1e-4)
     assert frame["loss"].iloc[-1] == pytest.approx(now.mean().item(), abs=1e-4)
 
@@ -185,4 +167,4 @@ def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
 def test_a_model_that_knows_nothing_is_no_better_than_a_guess(run_page, mini, text):
     at = run_page("loss", text=text, edits="resid_post.5=zero")
     costs, guess = charts(at)[0]["data"][0]["y"], math.log(mini.config.vocab_size)
-    assert ("no better" in said(at)) == (np.mean(costs) >= guess) and "ln 8,192" in said(at)
+    assert ("no better" in prose(at)) == (np.mean(costs) >= guess) and "ln 8,192" in prose(at)

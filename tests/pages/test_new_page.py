@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from gptviz.digits import significant
 from gptviz.ui.shell import navigation
 from gptviz.ui.shell.navigation import Door
-from tests.specs import charts
+from tests.specs import charts, prose
 
 TEXT, EDIT = "Sam and the dog and the cat", "q.0=zero,k.2=zero"
 FILES = dict(
@@ -55,7 +55,7 @@ def test_two_files_of_sixty_lines_are_a_page(page, mini):
     )
     (drawn,) = charts(at)
     assert np.allclose(drawn["data"][0]["z"], now - was, atol=1e-4)
-    assert any(f"**0 (unchanged {significant(float(was[21, 3]))})**" in e.value for e in at.markdown)
+    assert f"**0 (unchanged {significant(float(was[21, 3]))})**" in prose(at)
     assert np.allclose(at.dataframe[0].value["unchanged 2 · 5"], was[21], atol=1e-4)
     program = {}
     exec(at.code[-1].value, program)

@@ -1,6 +1,5 @@
 """The Next token page through AppTest: what is drawn is what the model gives."""
 
-import json
 import math
 
 import numpy as np
@@ -15,28 +14,9 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.sampling import SEEDS
 from gptviz.ui.words import as_code, show_id
-from tests.specs import charts
+from tests.specs import charts, given, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
-
-
-def given(at, key):
-    """What a component was given to draw."""
-    found = [element.proto for element in elements(at.main) if element.key == key]
-    assert len(found) == 1, key
-    return json.loads(found[0].json)
-
-
-def elements(block):
-    for child in block.children.values():
-        if hasattr(child, "children"):
-            yield from elements(child)
-        else:
-            yield child
-
-
-def prose(at):
-    return "\n".join(element.value for element in at.markdown)
 
 
 def drew(seed, lm, token, chances):
@@ -164,16 +144,6 @@ def test_write_on_is_generate(run_page, mini):
     at = run_page("generate", **query, **{name: at.session_state[name] for name in ("written", "seed")})
     expected = mini.generate(mini.encode(TEXT)[:7], 20, 0.8, 50, seed=0)
     assert [token["id"] for token in given(at, "writing")["tokens"]] == [step.id for step in expected]
-
-
-@pytest.mark.parametrize(
-    "text", ["a", "日本語 🦜 é", "<b>**`$x$`**</b>\n\n\t  ", "<|endoftext|>", "word " * 300]
-)
-def test_any_text_is_shown(run_page, text):
-    at = run_page("next_token", text=text)
-    assert not at.exception
-    drawn = given(at, "candidates")
-    assert len(drawn["rows"]) == 10
 
 
 def test_the_headline_shows_whole_characters(run_page):

@@ -15,6 +15,7 @@ from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.views.overview.doors import DOORS
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of
+from tests.specs import charts
 
 
 def doors(at):
@@ -191,4 +192,4 @@ def test_every_page_runs_without_its_router_and_through_it(run_page, name):
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("text", ["a", "你好 🙂 é\u200b\n\ttab", "word " * 300])
 def test_every_page_takes_any_text(run_page, name, text):
-    run_page(name, text=text)
+    charts(run_page(name, text=text))

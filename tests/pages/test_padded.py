@@ -1,7 +1,5 @@
 """Every page with a model whose vocabulary is padded: rows that its tokenizer has no token for."""
 
-import json
-
 import pytest
 import torch
 
@@ -13,6 +11,7 @@ from gptviz.ui.models.in_use import InUse
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import WITHOUT_TEXT, random_lm
 from tests.pages.conftest import open_all
+from tests.specs import given
 
 TEXT = "The cat sat on the mat"
 NAMELESS = 8192 + 5
@@ -34,11 +33,6 @@ def _use_it(monkeypatch, padded):
     choice = Choice()
     monkeypatch.setattr(models, "in_use", lambda _: InUse(padded, "padded", choice, choice, None))
     monkeypatch.setattr(runs.models, "find", {"padded": padded}.get)
-
-
-def given(at, key):
-    """What a component was given to draw."""
-    return next(json.loads(e.proto.json) for e in at.get("bidi_component") if e.key == key)
 
 
 def drawn_text(at):

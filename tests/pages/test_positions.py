@@ -9,14 +9,9 @@ import torch
 
 from gptviz import Edit
 from gptviz.lessons import positions as lesson
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose, table
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
-
-
-def table(at, name):
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
 
 
 def number(text):
@@ -70,9 +65,7 @@ def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
             token = mini.encode(name.replace("·", " "))
             assert len(token) == 1
             assert number(cells[column - 1]) == pytest.approx(probabilities[token[0]].item(), rel=5e-3)
-    at.session_state["numbers_position_losses"] = True
-    at.run()
-    losses = at.dataframe[0].value
+    losses = in_numbers(at, "position_losses")
     expected = -math.log(torch.softmax(changed.logits(4).double(), -1)[ids[5]].item())
     assert losses["loss, changed"][5] == pytest.approx(expected, rel=1e-4)
     assert set(losses["edit"]) == {edit}
@@ -96,25 +89,6 @@ def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_ro
     assert moved >= shares[1] - shares[0] > 0.1
 
 
-@pytest.mark.parametrize("text", ["a", "once upon a time " * 100, "🙂 中"])
-def test_one_token_a_full_context_and_what_is_no_english(run_page, text):
-    for scheme in ("learned", "none"):
-        assert len(charts(run_page("positions", text=text, pos_scheme=scheme, pos_distance=255))) >= 4
-
-
-@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "rope", "none"])
-def test_in_code_is_the_same_picture_and_the_changed_pass(run_page, mini, scheme, capsys):
-    at = run_page("positions", text=TEXT, pos_scheme=scheme, pos_what="zero", token=4)
-    at.session_state["in_code"] = True
-    at.run()
-    given: dict = {}
-    exec(at.code[-1].value, given)
-    expected = np.zeros((256, 256)) if scheme == "none" else rows_by_hand(mini, scheme)
-    assert np.allclose(given["picture"].numpy(), expected, atol=1e-6)
-    changed = mini.trace(TEXT, edits=[Edit.parse("pos_emb=zero")]).next_tokens(k=5, position=4)
-    assert capsys.readouterr().out == f"{changed}\n"
-
-
 def test_the_apps_changes_are_in_both_passes(run_page, mini):
     at = run_page("positions", text=TEXT, edits="z.4.3=zero", pos_what="zero", block=4, head=3)
     ids = mini.encode(TEXT)
@@ -127,11 +101,9 @@ def test_the_apps_changes_are_in_both_passes(run_page, mini):
             assert number(cell) == pytest.approx(expected, rel=5e-3)
     at.button(key="pos_keep").click().run()
     assert not at.exception and at.query_params["edits"] == "z.4.3=zero,pos_emb=zero"
-    assert any("Positions are changed above already" in element.value for element in at.markdown)
-    assert any("prediction is the same as without" in element.value for element in at.markdown)
-    at.session_state["numbers_position_losses"] = True
-    at.run()
-    losses = at.dataframe[0].value
+    assert "Positions are changed above already" in prose(at)
+    assert "prediction is the same as without" in prose(at)
+    losses = in_numbers(at, "position_losses")
     for column, trace in (("unchanged loss", passes[0]), ("loss", passes[2]), ("loss, changed", passes[2])):
         expected = -math.log(torch.softmax(trace.logits(4).double(), -1)[ids[5]].item())
         assert losses[column][5] == pytest.approx(expected, rel=1e-4)

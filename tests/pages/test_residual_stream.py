@@ -1,14 +1,12 @@
 """The Residual stream page through AppTest: its numbers are those of the pass."""
 
-import re
-
 import numpy as np
 import pytest
 import torch
 
 from gptviz import Edit
 from gptviz.analysis.stream import step_names, stream
-from tests.specs import charts
+from tests.specs import charts, in_numbers, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -16,11 +14,6 @@ TEXT = "Sam and the dog and the cat"
 @pytest.fixture(scope="module")
 def trace(mini):
     return mini.trace(TEXT)
-
-
-def table(at, name):
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", body)]
 
 
 def number(text):
@@ -89,12 +82,6 @@ def test_in_numbers_is_both(run_page, trace):
     assert len(every) == 13 * len(trace)
 
 
-@pytest.mark.parametrize("text", ["a", "once upon a time " * 100])
-def test_one_token_and_a_full_context(run_page, text):
-    at = run_page("residual_stream", text=text, token=0)
-    assert charts(at)[1]["data"][0]["z"].shape[0] == 13
-
-
 def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     at = run_page("residual_stream", text=TEXT, token=3, block=4, edits="z.4.3=zero")
     changed = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
@@ -116,9 +103,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     ratio = changed["mlp_out", 5].norm(dim=1) / trace["mlp_out", 5].norm(dim=1)
     assert np.allclose(10.0 ** times[-1], ratio, rtol=1e-4)
     assert np.allclose(shares["data"][1]["y"], 100 * stream(mini, trace).shares[:, 3])
-    at.session_state["numbers_residual-stream"] = True
-    at.run()
-    table = at.dataframe[0].value
+    table = in_numbers(at, "residual-stream")
     assert np.allclose(table["unchanged after"], stream(mini, trace).sizes[:, 3])
     assert np.allclose(table["moved"], moved[:, 3])
 
@@ -133,7 +118,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
 )
 def test_a_change_that_is_not_seen_and_one_that_breaks_the_sum_say_so(run_page, query, said):
     at = run_page("residual_stream", **{"text": TEXT, "token": 3, "block": 3} | query)
-    assert any(said in element.value for element in at.markdown)
+    assert said in prose(at)
 
 
 def test_a_site_at_a_position_is_switched_off_for_the_whole_app(run_page):

@@ -1,12 +1,10 @@
 """The Tokens page through AppTest: what is on it is what tiktoken says."""
 
-import re
-from html import unescape
-
 import pytest
 
 from gptviz.tokenizer import encode, get_encoding
 from gptviz.tokenizer.steps import show_work
+from tests.specs import prose, table
 
 MINI = get_encoding("mini")
 PROMPTS = {
@@ -27,17 +25,6 @@ def rules(at):
     """The table of the regex' rules, the page's only one that is no HTML."""
     (found,) = [element.value for element in at.dataframe if "rule" in element.value.columns]
     return found
-
-
-def table(at, name):
-    """A table of the page: its rows as lists of texts."""
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
-    rows = re.findall(r"<tr class=.*?</tr>", body, re.DOTALL)
-    return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
-
-
-def text(at):
-    return "\n".join(element.value for element in [*at.markdown, *at.caption])
 
 
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS.keys())
@@ -61,7 +48,7 @@ def test_the_selected_token_is_explained(run_page):
     at = run_page("tokens", text="The rabbit and the hat", token=position)
     (piece,) = [piece for piece in show_work(MINI, "The rabbit and the hat") if piece.text == " the"]
     ranks = ", ".join(str(merge.rank) for merge in piece.merges)
-    assert f"{len(piece.merges)} merges, at rank {ranks}." in text(at)
+    assert f"{len(piece.merges)} merges, at rank {ranks}." in prose(at)
 
 
 def test_a_character_in_pieces_is_this_prompts_own(run_page):
@@ -77,9 +64,9 @@ def test_the_switch_for_special_tokens(run_page):
     prompt = "One.<|endoftext|>Two."
     off, on = (len(encode(MINI, prompt, switch)) for switch in (False, True))
     at = run_page("tokens", text=prompt)
-    assert f" {off} tokens" in text(at) and f" {on} with it on" in text(at)
+    assert f" {off} tokens" in prose(at) and f" {on} with it on" in prose(at)
     at = run_page("tokens", text=prompt, special="on", token=2)
-    assert f"`<|endoftext|>` is id {MINI.eot_token}, " in text(at)
+    assert f"`<|endoftext|>` is id {MINI.eot_token}, " in prose(at)
 
 
 def test_a_tokenizer_out_of_reach_is_a_sentence(run_page, monkeypatch):

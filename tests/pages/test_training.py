@@ -14,7 +14,7 @@ from gptviz.training.live.presets import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.ui.training import Queue, mine
 from tests.pages.conftest import run_page
-from tests.specs import charts
+from tests.specs import charts, prose
 from tests.training.live.conftest import one_thread  # noqa: F401
 
 SMALL = {
@@ -132,7 +132,7 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     assert table["validation"].tolist() == [m.validation for m in run.measures]
     assert heads["induction"].max() == max(m.best_induction[0] for m in run.measures)
     assert lines["nats a token"].tolist() == [run.task.ln_v, run.task.bigram, run.task.floor]
-    assert any(f"{run.measures[-1].validation:.2f} nats" in part.value for part in at.markdown)
+    assert f"{run.measures[-1].validation:.2f} nats" in prose(at)
 
 
 def test_the_slider_goes_through_the_snapshots(queued):
@@ -214,7 +214,7 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
 
     with_scores(run, low, low, born)
     at.run()
-    assert any("block 0, head 1: a score of 0.37" in part.value for part in at.markdown) and not tests()
+    assert ("block 0, head 1: a score of 0.37" in prose(at)) and not tests()
     at.button(key="training_test").click().run()
     assert not at.exception and len(queue._all) == 2
     origin, fork = queue._all.values()
