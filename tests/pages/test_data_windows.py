@@ -71,8 +71,8 @@ def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     windows = Windows(tuple(mini.encode(chapter())), 64, 32, 8)
     (times,) = charts(at)
     assert np.array_equal(times["data"][0]["y"], windows.times_target())
-    table, found = (frame.value for frame in at.dataframe)
-    assert len(table) == len(windows) and table["dropped"].sum() == windows.dropped
+    every, found = (frame.value for frame in at.dataframe)
+    assert len(every) == len(windows) and every["dropped"].sum() == windows.dropped
     assert len(found) == 64 and len(table(at, "examples")) == 16
     assert found["target"].tolist() == windows.dataset[10][1].tolist()
     assert np.allclose(np.exp(-found["loss"]), found["probability"])
