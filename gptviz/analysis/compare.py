@@ -9,7 +9,7 @@ Shapes: H heads, T tokens, P pairs, L blocks, D emb_dim, V vocabulary.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
@@ -19,7 +19,9 @@ import tiktoken
 import torch
 import torch.nn.functional as F
 
-from gptviz.analysis.moved import total_variation
+from gptviz.analysis.moved import kl_bits, total_variation
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Token, Trace
 from gptviz.tokenizer import named_bytes
 
@@ -96,6 +98,7 @@ def grouped(weights: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
     return sums.diff(dim=-1, prepend=torch.zeros_like(sums[..., :1]))
 
 
+@reads("attn")
 def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     """(L, H): how far each head's pattern is from the other's, the mean `total_variation` over the pairs
     after the first, 0 to 1; NaN where there is one pair only. Needs `attn`.
@@ -116,6 +119,7 @@ def block_apart(left: torch.Tensor, right: torch.Tensor, pairs: Alignment) -> to
     return total_variation(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(dim=-1)
 
 
+@reads(lambda lm, pairs: ("resid_pre", ("resid_post", lm.config.n_layers - 1)))
 def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     """(L + 1, P): 1 - cosine of the two residual streams before each block, and after the last.
 
@@ -129,18 +133,13 @@ def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
             f"{left.name} has {one.n_layers} blocks of {one.emb_dim} numbers a token and {right.name} "
             f"{other.n_layers} of {other.emb_dim}: streams can be compared in models of one shape only"
         )
+    last = one.n_layers - 1
+    sites = [*(("resid_pre", b) for b in range(last + 1)), ("resid_post", last)]
     rows = [
-        1 - F.cosine_similarity(mine[pairs.left].double(), theirs[pairs.right].double(), dim=-1)
-        for mine, theirs in zip(_streams(left), _streams(right), strict=True)
+        1 - F.cosine_similarity(left[at][pairs.left].double(), right[at][pairs.right].double(), dim=-1)
+        for at in sites
     ]  # (P,) each
     return torch.stack(rows).clamp(min=0)  # what is below is rounding
-
-
-def _streams(trace: Trace) -> Iterator[torch.Tensor]:
-    """(T, D), L + 1 times."""
-    last = trace.config.n_layers - 1
-    yield from (trace["resid_pre", b] for b in range(last + 1))
-    yield trace["resid_post", last]
 
 
 def next_tokens(
@@ -154,44 +153,66 @@ def next_tokens(
 
     Logits (V,) of each side; tokens of two vocabularies are the same where their bytes are. Columns: left_id,
     right_id, left, right (probabilities), left_rank, right_rank (from 1); missing where a vocabulary does not
-    have the token.
+    have the token. With one vocabulary there are kl_bits_left_right and kl_bits_right_left, too (`kl_bits`).
     """
     one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
-    one, other = _Side(left, left_tokenizer), _Side(right, right_tokenizer)
-    ids: list[tuple[int | None, int | None]] = [
-        (i, i if one_vocabulary else other.find(one.raw(i))) for i in one.best(k)
-    ]
-    ids += [(j if one_vocabulary else one.find(other.raw(j)), j) for j in other.best(k)]
-    found = pd.DataFrame(
-        [(*one.numbers(i), *other.numbers(j)) for i, j in dict.fromkeys(ids)],
+    p, q = (logits.double().softmax(dim=0) for logits in (left, right))  # (V,) each
+    best, others = (side.topk(min(k, len(side))).indices.tolist() for side in (p, q))
+    if one_vocabulary:
+        ids: list[tuple[int | None, int | None]] = [(i, i) for i in best + others]
+    else:
+        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(q))) for i in best]
+        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(p)), j) for j in others]
+    table = pd.DataFrame(
+        [(*_numbers(p, i), *_numbers(q, j)) for i, j in dict.fromkeys(ids)],
         columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"],
     ).astype({"left_id": "Int64", "left_rank": "Int64", "right_id": "Int64", "right_rank": "Int64"})
-    larger = found[["left", "right"]].max(axis=1)
-    return found.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+    if one_vocabulary:
+        table = table.assign(kl_bits_left_right=kl_bits(left, right), kl_bits_right_left=kl_bits(right, left))
+    larger = table[["left", "right"]].max(axis=1)
+    return table.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
-class _Side:
-    """One side's distribution over its vocabulary."""
+def _find(raw: bytes, tokenizer: tiktoken.Encoding, size: int) -> int | None:
+    try:
+        i = tokenizer.encode_single_token(raw)
+    except KeyError:
+        return None
+    return i if i < size else None  # a character model's tokenizer has ids for what it never saw
 
-    def __init__(self, logits: torch.Tensor, tokenizer: tiktoken.Encoding):
-        self.p, self.tokenizer = logits.double().softmax(dim=0), tokenizer  # (V,)
 
-    def best(self, k: int) -> list[int]:
-        ids: list[int] = self.p.topk(min(k, len(self.p))).indices.tolist()
-        return ids
+def _numbers(p: torch.Tensor, i: int | None) -> tuple[int | None, float, int | None]:
+    """A token's id, probability and rank."""
+    return (None, math.nan, None) if i is None else (i, float(p[i]), 1 + int((p > p[i]).sum()))
 
-    def raw(self, i: int) -> bytes:
-        return named_bytes(self.tokenizer, i)
 
-    def find(self, raw: bytes) -> int | None:
-        try:
-            i = self.tokenizer.encode_single_token(raw)
-        except KeyError:
-            return None
-        return i if i < len(self.p) else None  # a character model's tokenizer has ids for what it never saw
+def expected(left: Trace, right: Trace, at: int, right_at: int, k: int = 6) -> pd.DataFrame:
+    """`next_tokens` after a position of each of two passes."""
+    logits = left.logits(at), right.logits(right_at)
+    return next_tokens(*logits, left.tokenizer, right.tokenizer, k)
 
-    def numbers(self, i: int | None) -> tuple[int | None, float, int | None]:
-        """A token's id, probability and rank."""
-        if i is None:
-            return None, math.nan, None
-        return i, float(self.p[i]), 1 + int((self.p > self.p[i]).sum())
+
+def side_by_side(
+    lm: LanguageModel,
+    text: str,
+    other: LanguageModel,
+    position: int = -1,
+    other_text: str | None = None,
+    special_tokens: bool = False,
+) -> pd.DataFrame:
+    """What comes next on either side, at the pair of tokens that `position` of `text` belongs to.
+
+    `block_apart` and `streams_apart` compare the two traces themselves.
+    """
+    left, right = (
+        model.trace(model.encode(read, special_tokens)[: model.config.context_length])
+        for model, read in ((lm, text), (other, text if other_text is None else other_text))
+    )
+    pairs = align(left.tokens, right.tokens, one_text=other_text is None)
+    return expected(left, right, *pairs.pairs[pairs.nearest(position % len(left))])
+
+
+@reads(lambda lm, block, head: (("attn", block),))
+def weights(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
+    """One head's attention weights, (T, T)."""
+    return t["attn", block][head].clone()

@@ -71,7 +71,7 @@ class Trace:
         self.name = name
         self.config = config
         self.tokens = tokens
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._values = values
         self._final = final
         self._head = head
@@ -248,7 +248,7 @@ class Trace:
         Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
         rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
         """
-        return next_tokens_of(self._tokenizer, self.logits(position), k, Sampling(temperature, top_k, top_p))
+        return next_tokens_of(self.tokenizer, self.logits(position), k, Sampling(temperature, top_k, top_p))
 
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
@@ -275,7 +275,7 @@ class Trace:
 
     def token_id(self, token: OneToken, what: str = "token") -> int:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
-        return one_token(self._tokenizer, self.config.vocab_size, token, what)
+        return one_token(self.tokenizer, self.config.vocab_size, token, what)
 
     def _position(self, position: int) -> int:
         if (

@@ -76,11 +76,13 @@ def maps(
     mode: Mode,
     shown: str = CHANGED,
     joint: bool = False,
+    positions: Sequence[int] | None = None,
 ) -> Figure:
     """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
-    scale. ValueError where `rows` and `labels` do not fit the cells.
+    scale. `positions` are the tokens' own, where they do not follow each other. ValueError where `rows` and
+    `labels` do not fit the cells.
     """
     for panel in panels:
         if np.shape(panel.cells.now) != (len(rows), len(labels)):
@@ -109,7 +111,7 @@ def maps(
                 "z": z.astype(np.float32),
                 "x": columns,
                 "y": list(rows),
-                "customdata": _behind(panel),
+                "customdata": _behind(panel, positions),
                 "hovertemplate": _says(panel),
                 "hoverongaps": False,
                 "coloraxis": coloraxis,
@@ -141,11 +143,11 @@ def maps(
     return figure(traces, layout, mode, height, t=BAR + heads)
 
 
-def _behind(panel: Map) -> Floats:
+def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
     """What a hover can say of each cell: its position, and its number in each run. (R, T, 2 or 3)."""
     cells = [np.asarray(one) for one in panel.cells.all]
-    positions = np.broadcast_to(np.arange(cells[0].shape[1]), cells[0].shape)
-    return np.stack([positions, *cells], axis=2, dtype=np.float32)
+    at = np.arange(cells[0].shape[1]) if positions is None else np.asarray(positions)
+    return np.stack([np.broadcast_to(at, cells[0].shape), *cells], axis=2, dtype=np.float32)
 
 
 def _says(panel: Map) -> str:

@@ -35,6 +35,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Code(str):
+    """An argument of a program that is written as it is: the Python that gives a model, say."""
+
+    __repr__ = str.__str__
+
+
 @per_run
 def once(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
     """`numbers(lm, trace, *args)` of a run, worked out once: see `of`."""
@@ -60,17 +66,28 @@ def reduced(run: Run, reduction: Reduction) -> Any:
 
 
 @per_run
-def _apart(run: Run, compare: Callable[..., Any], *args: Any) -> Any:
+def _between(run: Run, right: Run, compare: Callable[..., Any], *args: Any) -> Any:
     keep = sites_of(compare, runs.model(run), *args)
-    return compare(runs.get(run, keep), runs.get(run.plain, keep), *args)
+    return compare(runs.get(run, keep), runs.get(right, keep), *args)
+
+
+def between(
+    run: Run,
+    right: Run,
+    numbers: Callable[Concatenate[Trace, Trace, P], R],
+    *args: P.args,
+    **none: P.kwargs,
+) -> R:
+    """`numbers(left, right, *args)` of two runs' traces, worked out once."""
+    compared: R = _between(run, right, numbers, *args)
+    return compared
 
 
 def apart(
     scene: Scene, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
 ) -> R | None:
     """`numbers(changed, unchanged, *args)` of the two traces, once; None where nothing is changed."""
-    found: R | None = None if scene.other is None else _apart(scene.run, numbers, *args)
-    return found
+    return None if scene.other is None else between(scene.run, scene.other, numbers, *args, **none)
 
 
 def say(
@@ -242,11 +259,12 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
     `numbers` is given the model where its first parameter is `lm`, a trace where the second is `t`, and the
     prompt where that is `text`; `args` and `named` follow.
     """
-    first = [*inspect.signature(numbers).parameters][:2]
+    parameters = inspect.signature(numbers).parameters
+    first, named = [*parameters][:2], {n: v for n, v in named.items() if v != parameters[n].default}
     given = [*(repr(arg) for arg in args), *(f"{name}={arg!r}" for name, arg in named.items())]
     lines = ["import gptviz"] if first[:1] == ["lm"] else []
     named_in: list[Any] = [numbers, *(type(one) for one in (*args, *named.values()))]
-    ours = dict.fromkeys(one for one in named_in if one.__module__.startswith("gptviz."))
+    ours = dict.fromkeys(one for one in named_in if one.__module__.startswith("gptviz.") and one is not Code)
     lines += [*(f"from {one.__module__} import {one.__name__}" for one in ours), ""]
     runs_of = [("lm", "t", "picture")]
     if first[:1] == ["lm"]:

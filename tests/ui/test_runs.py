@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from gptviz import Edit, Run
-from gptviz.analysis.compare import Alignment
 from gptviz.analysis.embeddings import embedding_rows
 from gptviz.analysis.feed_forward import PEAKS
 from gptviz.analysis.stream import apart
@@ -282,8 +281,7 @@ ARGUMENTS |= {"beams": 2, "tokens": 3}
 ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, "also": (42,)}
 ARGUMENTS |= {"special": False}
 # a second run: of other texts
-ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42)), "right": Run("mini", (300, 17, 42))}
-ARGUMENTS |= {"at": 2, "right_at": 2, "pairs": Alignment(((0, 0), (1, 1), (2, 2)), (False,) * 3)}
+ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42))}
 ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "heads": ((0, 1), (4, 3))}
 
 
@@ -301,7 +299,8 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
     changed = plain.edited(Edit("tok_emb", value="zero"))
     _, *parameters = inspect.signature(function).parameters.values()
-    more = {one.name: ARGUMENTS[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
+    arguments = ARGUMENTS | {"right": plain}
+    more = {one.name: arguments[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}
     for order in ((plain, changed), (changed, plain)):

@@ -1,9 +1,492 @@
 """Two texts, two models, or one model before and after a change, side by side."""
 
-from gptviz.ui.shell.page import page
-from gptviz.ui.views.compare import view
-from gptviz.ui.views.compare.derived import needs
-from gptviz.ui.views.compare.sides import PARAMS
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 
-scene = page("Compare", needs, params=PARAMS)
-view.draw(scene)
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
+from gptviz.analysis import compare
+from gptviz.analysis.compare import ROUNDING, side_by_side
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.digits import fixed, significant
+from gptviz.engine.progress import Progress
+from gptviz.figures.compare import back_to_back
+from gptviz.figures.maps import Map, maps
+from gptviz.figures.next_token import probability_text
+from gptviz.figures.shares import share_grid
+from gptviz.figures.token_axis import window
+from gptviz.loading import on_disk
+from gptviz.model import GPTModel
+from gptviz.ui import runs, sheet
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.components.chips import chips
+from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
+from gptviz.ui.heads import fit_whole
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.browsers import uploads
+from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
+from gptviz.ui.models.in_use import InUse, label_of
+from gptviz.ui.runs import Keep
+from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.change_words import capital, says
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, at_most_last, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import is_asked_for, watched
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
+from gptviz.ui.words import Place, as_code, escaped, show_id
+
+TEXT, MODEL, EDITS = "text", "model", "edits"
+DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
+# the same model before and after training
+TWINS = {"mini": "mini-untrained", "gpt2": "gpt2-untrained"}
+TWINS |= {untrained: trained for trained, untrained in TWINS.items()}
+RANKED = 10  # of the heads that differ most, as buttons
+LARGEST, WINDOW = 380, 256  # pixels of a matrix's side, and tokens of each that are drawn
+
+VS: Param[str | None] = Param("vs", str, None, if_there)  # None: see below
+VS_TEXT: Param[str | None] = Param("vs_text", str, None)
+VS_MODEL: Param[str | None] = Param("vs_model", str, None)
+VS_EDITS: Param[str | None] = Param("vs_edits", str, None)
+VS_BLOCK: Param[int | None] = Param("vs_block", int, None, at_most_last)
+VS_HEAD: Param[int | None] = Param("vs_head", int, None, at_most_last)
+VS_ALL = Param("vs_all", bool, False)  # of long texts all heads, which takes a while
+
+
+def keep_of(lm: LanguageModel, n_tokens: int, block: int | None) -> Keep:
+    """The ends of every block, and all attention where that is little, else of one block."""
+    ends = ("resid_pre", ("resid_post", lm.config.n_layers - 1))
+    if fit_whole(lm.config, n_tokens):
+        return ("attn", *ends)
+    return ends if block is None else (("attn", block), *ends)
+
+
+scene = page(
+    "Compare",
+    lambda lm, tokens: (keep_of(lm, len(tokens), BLOCK.within(lm.config.n_layers)), ()),
+    params=(VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL),
+)
+lm = scene.lm
+
+# ---- the right side ----
+
+
+def without_beginning(text: str) -> str:
+    """A text without its first sentence, or if it has one only, without its first word."""
+    for pattern in (r"\A.*?[.!?。！？]\s*(?=\S)", r"\A\s*\S+\s+(?=\S)"):
+        first = re.match(pattern, text, flags=re.DOTALL)
+        if first:
+            return text[first.end() :]
+    return ""
+
+
+def other_text() -> Scene | None:
+    """Another text, read by the same model with the same changes."""
+    shorter = without_beginning(scene.text)
+    text = VS_TEXT.widget(
+        st.text_input,
+        "The other text",
+        value=None,
+        placeholder=shorter or "type the other text",
+        max_chars=state.LINK_CHARACTERS,
+        help="Left empty: your text without its first sentence, or without its first word.",
+    )
+    return read(scene.key, scene.plain_load, text or shorter, scene.run.edits)
+
+
+def other_model() -> Scene | None:
+    """The same text, read by another model: one that needs no download, or this browser's own."""
+    ours, asked = state.current().model, VS_MODEL.value
+    hub = [name for name in HUB_MODELS if on_disk(name) is not None]
+    names = [*KNOWN_MODELS, *hub, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
+    names = [name for name in names if name != ours.name]
+    if asked is not None and asked not in names:
+        if asked == ours.name or not is_a_name(asked):
+            VS_MODEL.set(None)
+        else:
+            names.append(asked)  # somebody else's file: a sentence says why not
+    twin = TWINS.get(ours.name)
+    first = twin if twin in names else names[0]
+    name = VS_MODEL.widget(
+        st.selectbox,
+        "The other model",
+        options=names,
+        format_func=lambda name: label_of(Choice(name)),
+        index=None,
+        placeholder=label_of(Choice(first)),
+    )
+    choice = ours.named(name or first)
+    try:
+        key, model = models.load(choice)
+    except ValueError as error:
+        st.warning(f"{label_of(choice)} cannot be compared: {error}")
+        return None
+    runs.use(key, model)
+    return read(key, models.code_of(InUse(model, key, choice, choice, None)), scene.text, ())
+
+
+def other_edits() -> Scene | None:
+    """The same text and model with other changes, or without any."""
+    typed = VS_EDITS.widget(
+        st.text_input,
+        "Changes on the right",
+        value=None,
+        placeholder="none: the model as it is",
+        help="As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made.",
+    )
+    try:
+        edits = [Edit.parse(part) for part in (typed or "").split(",") if part.strip()]
+    except ValueError as error:
+        st.warning(f"{capital(escaped(str(error)))}. Your text is kept; the right side is unchanged.")
+        edits = []
+    return read(scene.key, scene.plain_load, scene.text, edits)
+
+
+def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
+    """The right side as a scene of its own; None, with a sentence, where there is nothing to read."""
+    model, fit = runs.model(key), []
+    reading = prompt.read(model, text, scene.special)
+    if reading.refusal or not reading.ids:
+        empty = "There is no text for the right side yet: type one into the box above."
+        st.warning(reading.refusal or empty)
+        return None
+    if reading.notice:
+        st.warning(f"On the right: {reading.notice}")
+    for edit in edits:
+        try:
+            edit.check(model.config, len(reading.ids))
+            fit.append(edit)
+        except ValueError as error:
+            st.warning(f"On the right “{escaped(says(edit))}” is left out: {escaped(str(error))}.")
+    tokens, run = tuple(model.tokens(reading.ids)), Run(key, tuple(reading.ids), tuple(fit))
+    return replace(scene, key=key, plain_load=code, run=run, other=None, text=text, tokens=tokens)
+
+
+# Where nobody chose, a changed model stands beside the unchanged one. What an address says of another model
+# or text is a choice, too: so it was before there were changes.
+others_named = any(param.value is not None for param in (VS_TEXT, VS_MODEL, VS_BLOCK, VS_HEAD))
+kind = VS.within(DIFFERS) or (MODEL if scene.other is None or others_named else EDITS)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare_sides"):
+    st.session_state["compare_differs"] = kind
+    st.segmented_control(
+        "The right side differs in",
+        key="compare_differs",
+        options=list(DIFFERS),
+        format_func=DIFFERS.__getitem__,
+        required=True,
+        on_change=lambda: VS.set(st.session_state["compare_differs"]),
+    )
+    right = {TEXT: other_text, MODEL: other_model, EDITS: other_edits}[kind]()
+if right is None:
+    end_page()
+their_lm, their_run = right.lm, right.run
+pairs = compare.align(scene.tokens, right.tokens, one_text=kind != TEXT)
+if not pairs:
+    st.info(
+        "The two sides end no token at the same place of the text, so nothing can be set side by side: "
+        "shorten the text, or choose another model."
+    )
+    end_page()
+chosen = pairs.nearest(scene.position)
+at = pairs.pairs[chosen]
+left, right = replace(scene, position=at[0]), replace(right, position=at[1])
+sides = left, right
+right.get(keep_of(their_lm, len(their_run), None))  # here, so that one pass gives all that is compared
+made = [", ".join(map(says, side.run.edits)) for side in sides]
+names = {
+    MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
+    EDITS: (made[0] or "unchanged", made[1] or "unchanged"),
+    TEXT: (
+        "your text (model changed)" if made[0] else "your text",
+        "the other text (model changed)" if made[1] else "the other text",
+    ),
+}[kind]
+
+
+def pick_right(query: int | None, key: int | None = None) -> None:
+    """Select the left token that a position of the right side belongs to."""
+    position = key if query is None else query
+    scene.select(next((i for i, j in pairs.pairs if j >= (position or 0)), pairs.left[-1]))
+
+
+if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens]:
+    st.caption(f"On the right, {names[1]}:")
+    chips(right.tokens, at[1], scene.mode, pick_right, key="chips_right")
+if scene.run == right.run:
+    st.info(
+        "Both sides are the same pass: there is nothing to compare. Change something on the left (switch a "
+        "head off, say), or write a change for the right side into the box."
+    )
+
+# ---- what each expects next, and which heads look elsewhere ----
+
+sentence = st.container()
+halves = st.columns(2, gap="medium")
+nexts = sheet.between(scene.run, their_run, compare.expected, *at)
+shown = [
+    show_id(lm, int(row.left_id)) if row.left == row.left else show_id(their_lm, int(row.right_id))
+    for row in nexts.itertuples()
+]
+probabilities = nexts[["left", "right"]].to_numpy(float)  # (n, 2)
+with halves[0]:
+    scene.chart(
+        back_to_back(shown, probabilities[:, 0], probabilities[:, 1], names, scene.mode),
+        key="compare_next",
+        alt=f"What comes next: {names[0]} on the left, {names[1]} on the right",
+    )
+best = np.nanargmax(probabilities, axis=0)  # the row of each side's first choice
+p = [probability_text(probabilities[row, side]) for side, row in enumerate(best)]
+bold = [f"**{escaped(name)}**" for name in names]
+here, there = (Place(side.label, side.position) for side in sides)
+after = f"After {here}" if str(here) == str(there) else f"After {here}, on the right after {there},"
+if best[0] == best[1]:
+    said = f"{after} both expect {as_code(shown[best[0]])}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
+else:
+    others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
+    known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
+    each = [
+        f"{bold[side]} expects {as_code(shown[best[side]])} with {p[side]} (on the other side: {known[side]})"
+        for side in (0, 1)
+    ]
+    said = f"{after} {'; '.join(each)}."
+if at[0] != scene.position:
+    lonely = Place(scene.label, scene.position)
+    said = f"{lonely} has no partner on the right: compared is the next place that both have read. {said}"
+if "kl_bits_left_right" in nexts:
+    # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
+    back = kind == EDITS and not right.run.edits
+    bits, ends = nexts[f"kl_bits_{'right_left' if back else 'left_right'}"][0], names[:: -1 if back else 1]
+    said += f" The KL divergence from {escaped(ends[0])} to {escaped(ends[1])} is {fixed(bits, 2)} bits."
+else:
+    said += " Their vocabularies are two, so there is no KL divergence between them."
+
+ours, other = lm.config, their_lm.config
+one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
+
+
+def all_heads(progress: Progress) -> NDArray[np.float64]:
+    """`heads_apart` of long texts, a block at a time: of all blocks the weights are 576 MiB for GPT-2."""
+    rows = []
+    for b in range(ours.n_layers):
+        one, theirs = (side.lm.trace(side.run.ids, keep=[("attn", b)])["attn", b] for side in sides)
+        rows.append(compare.block_apart(one, theirs, pairs))
+        progress(b + 1, ours.n_layers)
+    return np.stack(rows)
+
+
+apart: NDArray[np.float64] | None = None
+passes = 2 * ours.n_layers
+with halves[1]:
+    if not one_shape:
+        shapes = [f"{c.n_layers} × {c.n_heads} heads, {c.emb_dim} numbers per token" for c in (ours, other)]
+        st.markdown(
+            f"{escaped(lm.name)} has {shapes[0]}, {escaped(their_lm.name)} {shapes[1]}: no head of one "
+            "belongs to a head of the other. What each expects next can be compared, and any head of each, "
+            "chosen below."
+        )
+    elif len(pairs) < 2:
+        st.markdown(
+            "Both have read one place together, so there are no patterns to compare: add a word to the text."
+        )
+    elif all(fit_whole(side.lm.config, len(side.run)) for side in sides):
+        apart = sheet.between(scene.run, their_run, compare.heads_apart, pairs).numpy()
+    elif is_asked_for(lm, len(scene.run), passes) and not VS_ALL.value:
+        st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
+    else:
+        apart = watched(
+            ("compare.all_heads", their_run, pairs),
+            scene.run,
+            all_heads,
+            lambda done, of: f"{done} of {of} blocks compared",
+        )
+most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
+block, head = BLOCK.within(ours.n_layers), HEAD.within(ours.n_heads)
+head_at = most[0] if block is None else block, most[1] if head is None else head
+if apart is not None:
+    columns = [f"head {h}" for h in range(ours.n_heads)]
+    places = np.indices(apart.shape).reshape(2, -1)
+    ranking = pd.DataFrame({"block": places[0], "head": places[1], "elsewhere": apart.ravel()}).sort_values(
+        "elsewhere", ascending=False, kind="stable", ignore_index=True
+    )
+    with halves[1]:
+        scene.chart(
+            share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False),
+            key="compare_heads",
+            alt=f"How much of each head's attention stands elsewhere: {names[0]} and {names[1]}",
+        )
+        cell_clicks("compare_heads", ours.n_layers, ours.n_heads, open_head, scene.mode)
+        first = ranking.query("elsewhere >= @ROUNDING")[:RANKED]
+        if len(first):
+            st.caption("The heads that differ most, and by how much; a click opens one:")
+        with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
+            for row in first.itertuples():
+                st.button(
+                    f"{row.block}·{row.head} {significant(row.elsewhere, 2)}",
+                    key=f"compare_rank_{row.Index}",
+                    type="primary" if (row.block, row.head) == head_at else "secondary",
+                    on_click=open_head,
+                    args=(int(row.block), int(row.head)),
+                )
+        if kind == MODEL:
+            st.caption(
+                f"A head of {escaped(lm.name)} and the one with the same number in {escaped(their_lm.name)} "
+                "do the same only if one was made from the other by training it further."
+            )
+    same, share = int((apart < ROUNDING).sum()), significant(float(apart.max()), 2)
+    if same < apart.size:
+        said += f" Head {most[1]} of block {most[0]} differs most: {share} of its attention stands elsewhere."
+    if same:
+        count = "All" if same == apart.size else f"{same} of {apart.size}"
+        said += f" {count} heads look where they look on the other side."
+with sentence:
+    # a change's name may begin with one
+    prose(said, "KL divergence", *(() if kind == EDITS else ("head", "block")))
+st.markdown(
+    "Tokens belong together where both sides have read as far. A head's number is the share of its attention "
+    "that stands elsewhere on the other side, on average over these places (the first left out): 0 is the "
+    "same pattern, 1 has nothing in common."
+)
+
+# ---- one head of each ----
+
+st.subheader("One head on either side", anchor=False)
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
+    block_and_head_inputs(ours, *head_at)
+    their_head = min(head_at[0], other.n_layers - 1), min(head_at[1], other.n_heads - 1)
+    if kind == MODEL:
+        their_head = block_and_head_inputs(other, *their_head, (VS_BLOCK, VS_HEAD), " on the right")
+heads = head_at, their_head
+patterns = [sheet.once(side.run, compare.weights, *place) for side, place in zip(sides, heads, strict=True)]
+called = [f"Block {b}, head {h}" for b, h in heads]
+thirds = st.columns(3, gap="small")
+for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pick_right), strict=True)):
+    seen, word = window(side.position, len(side.tokens), WINDOW), ("left", "right")[number]
+    with thirds[number]:
+        st.markdown(f"**{called[number]}** · {escaped(names[number])}")
+        matrix(
+            f"compare_{word}",
+            [attention_panel()],
+            {"weights": patterns[number][seen, seen].numpy()},
+            side.labels[seen],
+            side.position,
+            None,
+            scene.mode,
+            pick,
+            first=seen.start,
+            largest=LARGEST,
+            saved=side.saved(
+                "compare_attention", f"{called[number]}: {names[number]}", word, f"block{b}", f"head{h}"
+            ),
+        )
+minus = f"{called[1]} of {names[1]} minus {called[0][:1].lower()}{called[0][1:]} of {names[0]}"
+theirs, mine = (
+    compare.grouped(patterns[side][None], ends)[0] for side, ends in ((1, pairs.right), (0, pairs.left))
+)
+difference, seen = (theirs - mine).float().numpy(), window(chosen, len(pairs), WINDOW)
+limit = float(np.abs(difference).max()) or 1.0
+with thirds[2]:
+    st.markdown("**Right minus left**, where both have read as far")
+    panel = Panel(
+        "difference", "difference", "query", "key", "signed", -limit, limit,
+        label="Right minus left: rows are queries, columns are keys",
+        says="{query} gives {key} {value} more on the right",
+        says_masked=MASKED, masked=True, digits="number",
+    )  # fmt: skip
+    matrix(
+        "compare_difference",
+        [panel],
+        {"difference": difference[seen, seen]},
+        [scene.labels[i] for i in pairs.left[seen]],
+        chosen,
+        None,
+        scene.mode,
+        lambda query, key: None if query is None else scene.select(pairs.left[query]),
+        first=seen.start,
+        positions=pairs.left[seen],
+        largest=LARGEST,
+        saved=scene.saved("compare_attention", minus, "difference"),
+    )
+
+# ---- the residual streams ----
+
+if one_shape:
+    st.subheader("How far apart are the residual streams?", anchor=False)
+    distances = sheet.between(scene.run, their_run, compare.streams_apart, pairs).numpy()  # (L + 1, P)
+    few = Map("", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6)))
+    depths = [*(f"before block {b}" for b in range(ours.n_layers)), "at the end"]
+    tokens = [(scene.labels[i], right.labels[j]) for i, j in pairs.pairs]
+    shown = [a if a == b else f"{a} | {b}" for a, b in tokens]
+    scene.chart(
+        maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left),
+        key="compare_streams",
+        alt=f"How far apart the residual streams are: {names[0]} and {names[1]}",
+    )
+    cell_clicks(
+        "compare_streams",
+        len(depths),
+        len(pairs),
+        lambda _, pair: scene.select(pairs.left[pair]),
+        scene.mode,
+    )
+    prose(
+        "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same direction, 1 "
+        "has none in common. Read from the top down: where does a difference begin, and how far does it "
+        "spread to the right?",
+        "residual stream",
+        "cosine",
+    )
+
+# ---- details ----
+
+in_numbers(
+    lambda: sheet.between(scene.run, their_run, compare.expected, *at, 50),
+    "compare-next",
+    "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are over the "
+    "whole vocabulary, from 1.",
+    "what comes next",
+)
+if apart is not None:
+    in_numbers(
+        ranking,
+        "compare-heads",
+        "Every head, the one that differs most first: the share of its attention that stands elsewhere.",
+        "the heads",
+    )
+if one_shape:
+    in_numbers(
+        pd.DataFrame(
+            {
+                "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
+                "left_position": pairs.left * len(depths),
+                "right_position": pairs.right * len(depths),
+                "left_token": [scene.tokens[i].text for i in pairs.left] * len(depths),
+                "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
+                "one_minus_cosine": distances.ravel(),
+            }
+        ),
+        "compare-streams",
+        "1 minus the cosine of the two residual streams: a row for each depth and pair of tokens.",
+        "the streams",
+    )
+sheet.code_of(
+    replace(scene, other=None),
+    [GPTModel.forward, compare.block_apart, compare.streams_apart],
+    side_by_side,
+    run=lambda: run_first_block(lm, scene.run.ids),
+    text=scene.text,
+    other=sheet.Code(right.load),
+    position=at[0],
+    other_text=right.text if kind == TEXT else None,
+    special_tokens=scene.special,
+)

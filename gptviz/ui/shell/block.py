@@ -12,6 +12,7 @@ from gptviz.engine.trace import Token
 from gptviz.ui import heads
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
+from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
@@ -22,13 +23,23 @@ def block_input(layers: int, default: int, empty: str, width: int) -> int:
     return default if chosen is None else chosen
 
 
-def block_and_head_inputs(config: GPTConfig, block: int, head: int) -> None:
-    """Both, side by side where the container has them so; empty they show these."""
-    for param, label, count, default in (
-        (BLOCK, "Block", config.n_layers, block),
-        (HEAD, "Head", config.n_heads, head),
-    ):
-        param.index(f"{label}, 0 to {count - 1}", count, str(default), 110)
+def block_and_head_inputs(
+    config: GPTConfig,
+    block: int,
+    head: int,
+    params: tuple[Param[int | None], Param[int | None]] = (BLOCK, HEAD),
+    where: str = "",
+) -> tuple[int, int]:
+    """The chosen block and head, drawn side by side where the container has them so; empty they show these.
+
+    `where` ends their labels (" on the right").
+    """
+    width = 170 if where else 110
+    chosen = (
+        params[0].index(f"Block{where}, 0 to {config.n_layers - 1}", config.n_layers, str(block), width),
+        params[1].index(f"Head{where}, 0 to {config.n_heads - 1}", config.n_heads, str(head), width),
+    )
+    return block if chosen[0] is None else chosen[0], head if chosen[1] is None else chosen[1]
 
 
 # ---- pages about one head among all ----
