@@ -69,7 +69,7 @@ ROWS = [
         "logit_lens",
         "16 columns of the grid",
         lambda _: list(LENS),
-        lambda lm, t: cells(t, lm.model, 0, min(16, len(t))),
+        lambda lm, t: cells(lm, t, 0, min(16, len(t))),
     ),
     Row("why", "attribution", sites, lambda lm, t: attribution(t, lm.model, TOKEN, AGAINST)),
     Row("why", "source tokens", with_sources, lambda lm, t: source_tokens(t, lm.model, TOKEN, AGAINST)),

@@ -26,8 +26,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.reads import reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import logits_of, running
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
@@ -81,20 +83,51 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     return torch.cat([_read(stream, model), last[None]])
 
 
-def cells(trace: Trace, model: GPTModel, start: int, stop: int, k: int = TOP) -> Cells:
-    """Every row at the positions from `start` to before `stop`, (R, P): needs the sites of `KEEP`.
+@reads(*KEEP)
+def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> Cells:
+    """Every row at the positions from `start` to before `stop`, (R, P).
 
     A row's logits of these positions (P, V) and the final ones are in memory at a time, never all rows'.
     """
-    log_p = torch.log_softmax(_final(trace, model, start, stop), dim=-1)  # (P, V)
-    rows = [reading_of(logits, log_p, k) for logits in _rows(trace, model, start, stop)]
+    final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
+    rows = [reading_of(logits, final, k) for logits in _rows(t, lm.model, start, stop)]
     return Cells(*(np.stack(part) for part in zip(*(vars(row).values() for row in rows), strict=True)))
 
 
-def followed_cells(trace: Trace, model: GPTModel, start: int, stop: int, ids: Sequence[int]) -> Followed:
+@reads(*KEEP)
+def followed_cells(lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]) -> Followed:
     """Some tokens in every row at the positions from `start` to before `stop`: (R, P, n)."""
-    rows = [followed(logits, ids) for logits in _rows(trace, model, start, stop)]
+    rows = [followed(logits, ids) for logits in _rows(t, lm.model, start, stop)]
     return Followed(np.stack([row.probabilities for row in rows]), np.stack([row.ranks for row in rows]))
+
+
+@dataclass(frozen=True)
+class Depths:
+    """One position through the depth: `logit_lens`, what each row says (R,), and who is worth following.
+
+    `contenders` are the tokens that some row has among its ten, by their highest probability.
+    """
+
+    logits: torch.Tensor
+    reading: Cells
+    contenders: list[int]
+
+    @property
+    def top(self) -> NDArray[np.int32]:
+        """The token on top of each row, (R,)."""
+        return self.reading.ids[:, 0]
+
+    @property
+    def settled(self) -> int:
+        """The first row from which on the final token is on top."""
+        return settled_from(self.top)
+
+
+@reads(*KEEP)
+def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
+    """What each depth says comes after `position`."""
+    logits = logit_lens(t, lm.model, position)
+    return Depths(logits, reading(logits), contenders(logits))
 
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
@@ -185,19 +218,13 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
         return logits_of(model, norm(stream.to(norm.scale)))
 
 
-def _final(trace: Trace, model: GPTModel, start: int, stop: int) -> torch.Tensor:
-    """(P, V): the model's own output, from what the pass itself made of the last row, edits included."""
-    return logits_of(trace.of(model), trace["final"][start:stop])
-
-
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
     """The logits of one row after the other, (P, V) each; the last is the model's own output."""
-    trace.of(model)
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
     for site, block in _of(row_keys(trace.config)[:-1]):
         yield _read(trace[site, block][start:stop], model)
-    yield _final(trace, model, start, stop)
+    yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
 
 
 def _bits(nats: torch.Tensor) -> NDArray[np.float32]:

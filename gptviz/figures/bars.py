@@ -93,7 +93,7 @@ def bars(
     if signed:
         layout["shapes"].append((upright if lying else across)(0, line(theme.quiet, 1)))
     if lying:
-        layout["yaxis"]["range"] = [n - 0.5, -0.5]
+        layout["yaxis"] |= {"range": [n - 0.5, -0.5], "ticklabelstandoff": 7}
     return figure(traces, layout | (GHOSTED if values.was is not None else {}), mode, height)
 
 

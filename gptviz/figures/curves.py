@@ -1,6 +1,6 @@
 """Curves: numbers over the same places, a line each; the unchanged model's are dashed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,6 +15,8 @@ from gptviz.figures.marks import across, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 
 
 def curves(
@@ -27,13 +29,19 @@ def curves(
     rest: float | None = None,
     height: int = 380,
     axis: Mapping[str, Any] | None = None,
+    many: bool = False,
+    up: Mapping[str, Any] | None = None,
+    written: Callable[[Any], str] = lambda y: significant(float(y), 4),
 ) -> Figure:
     """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
 
     `at` is the chosen place, `rest` where nothing would have happened; `axis` is the x axis, where `names`
-    are not its labels (see `figures.token_axis`).
+    are not its labels (see `figures.token_axis`), `up` what else the y axis has. `many` lines, the first of
+    which matters most, are told apart by colour, dashes and marks, and named in a legend. `written` is how
+    a number stands in a hover.
     """
     colors, x = palette(mode), np.arange(len(names))
+    others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
     traces: list[dict[str, Any]] = []
     notes = []
@@ -42,9 +50,16 @@ def curves(
         # dashed lines are the unchanged model's, on every page: where there are some, this one is not
         color = colors.accent if last else colors.ink if changed else colors.quiet
         dash = None if last or changed else "dash"
+        symbol = SYMBOLS[(number - 1) % len(SYMBOLS)]
+        if many:
+            color = colors.accent if number == 1 else others[(number - 2) % len(others)]
+            dash = DASHES[(number - 1) % len(DASHES)]
         if values.was is not None:
-            old = _says(names, np.asarray(values.was), name, unit, f" {UNCHANGED}")
-            traces.append(ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1))
+            old = _says(names, values.was, name, unit, written, f" {UNCHANGED}")
+            mark = {"size": 6, "symbol": f"{symbol}-open", "color": colors.ghost}
+            marked = {"mode": "lines+markers", "marker": mark} if many else {}
+            ghost = ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
+            traces.append(ghost | marked)
         now = np.asarray(values.now, dtype=np.float64)
         traces.append(
             {
@@ -52,11 +67,11 @@ def curves(
                 "mode": "lines+markers" if len(names) <= 60 else "lines",
                 "x": x,
                 "y": now,
-                "name": name,
-                "showlegend": False,
+                "name": escape(name, quote=False),
+                "showlegend": many,
                 "line": line(color, 3, dash),
-                "marker": {"size": 8},
-                "hovertext": [escape(said) for said in _says(names, now, name, unit)],
+                "marker": {"size": 8, "symbol": symbol if many else "circle"},
+                "hovertext": [escape(said) for said in _says(names, values.now, name, unit, written)],
                 "hoverinfo": "text",
             }
         )
@@ -75,15 +90,24 @@ def curves(
     ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}
     layout: dict[str, Any] = {
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
-        "yaxis": {"title": {"text": unit}} | ({"type": "log", "dtick": 1} if log else {}),
+        "yaxis": {"title": {"text": unit}} | ({"type": "log", "dtick": 1} if log else {}) | dict(up or {}),
         "shapes": shapes,
-        "annotations": notes if len(lines) > 1 else [],
+        "annotations": notes if len(lines) > 1 and not many else [],
     }
-    return figure(traces, layout | (GHOSTED if changed else {}), mode, height, r=60 if len(lines) > 1 else 8)
+    if many or changed:
+        layout |= GHOSTED
+    if many:
+        layout["legend"] = GHOSTED["legend"] | {"x": 0, "xanchor": "left"}
+    return figure(traces, layout, mode, height, r=60 if layout["annotations"] else 8)
 
 
-def _says(names: Sequence[str], values: Floats, name: str, unit: str, when: str = "") -> list[str]:
+def _says(
+    names: Sequence[str],
+    values: Floats,
+    name: str,
+    unit: str,
+    written: Callable[[Any], str],
+    when: str = "",
+) -> list[str]:
     what = unit if name == unit else f"{unit} {name}"
-    return [
-        f"{place}: {what} {significant(float(y), 4)}{when}" for place, y in zip(names, values, strict=True)
-    ]
+    return [f"{place}: {what} {written(y)}{when}" for place, y in zip(names, values, strict=True)]

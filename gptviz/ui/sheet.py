@@ -149,12 +149,15 @@ def curves(
     names: Sequence[str],
     unit: str,
     alt: str,
+    on_select: Callable[[], Any] | None = None,
     which: Iterable[object] = (),
     **more: Any,
 ) -> None:
     """Lines over the same places, the unchanged ones dashed: see `figures.curves`, which takes `more`."""
-    drawn = {name: values.map(np.asarray) for name, values in lines.items()}
-    scene.chart(curve_mark.curves(drawn, names, scene.mode, unit, **more), key=key, alt=alt, which=which)
+    fig = curve_mark.curves(
+        {name: values.map(np.asarray) for name, values in lines.items()}, names, scene.mode, unit, **more
+    )
+    scene.chart(fig, key=key, alt=alt, on_select=on_select, which=which)
 
 
 def bars(

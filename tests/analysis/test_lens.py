@@ -147,9 +147,7 @@ def test_cells_are_the_whole_a_part_at_a_time(lm, ids, k, data):
     t = lm.trace(ids, keep=KEEP)
     border = data.draw(st.integers(1, len(ids)))
     parts = [
-        cells(t, lm.model, start, stop, k)
-        for start, stop in ((0, border), (border, len(ids)))
-        if start < stop
+        cells(lm, t, start, stop, k) for start, stop in ((0, border), (border, len(ids))) if start < stop
     ]
     many = [data.draw(st.integers(0, lm.config.vocab_size - 1)) for _ in range(3)]
     for field in ("ids", "probabilities", "entropy", "kl"):
@@ -170,7 +168,7 @@ def test_cells_are_the_whole_a_part_at_a_time(lm, ids, k, data):
                 assert torch.allclose(named, one.probs.topk(k).values, rtol=loose(lm), atol=1e-6)
                 continue
             assert np.allclose(whole[:, position], expected, rtol=loose(lm), atol=loose(lm))
-    ranks = followed_cells(t, lm.model, 0, len(ids), many)
+    ranks = followed_cells(lm, t, 0, len(ids), many)
     for position in range(len(ids)):
         alone = followed(logit_lens(t, lm.model, position), many)
         assert np.allclose(ranks.probabilities[:, position], alone.probabilities, rtol=loose(lm), atol=1e-6)
@@ -219,7 +217,7 @@ def test_an_edit_of_the_run_is_in_the_rows_after_it(lm):
     assert torch.equal(other[-1], edited.logits())
     silenced = lm.trace(TEXT, keep=KEEP, edits=[Edit.parse("final=zero")])
     assert torch.equal(logit_lens(silenced, lm.model)[-1], silenced.logits())
-    assert cells(silenced, lm.model, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
+    assert cells(lm, silenced, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
 
 
 def test_never_all_rows_at_once(lm, monkeypatch):
@@ -227,7 +225,7 @@ def test_never_all_rows_at_once(lm, monkeypatch):
     sizes = []
     linear = torch.nn.functional.linear
     monkeypatch.setattr(kernels, "linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1])
-    cells(lm.trace(TEXT, keep=KEEP), lm.model, 2, 6)
+    cells(lm, lm.trace(TEXT, keep=KEEP), 2, 6)
     assert sizes == [4] * (2 + 2 * lm.config.n_layers)  # the last row's comes first, and again
 
 
@@ -256,7 +254,7 @@ def test_what_cannot_be_read_is_said(lm, mini):
         logit_lens(t, mini.model)
     for start, stop in ((0, 0), (3, 2), (0, len(t) + 1), (-1, 2)):
         with pytest.raises(ValueError, match="there are no positions"):
-            cells(t, lm.model, start, stop)
+            cells(lm, t, start, stop)
     with pytest.raises(ValueError, match="there is no token 8192"):
         followed(torch.zeros(1, 8192), [8192])
     with pytest.raises(ValueError, match="k is 0"):

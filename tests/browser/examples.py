@@ -24,7 +24,7 @@ from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.heads import head_grid
-from gptviz.ui.components.lens import Legend, LensCells, Number, encoded, lens_grid
+from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
@@ -229,12 +229,12 @@ def lens(mode: Mode, on: On) -> None:
         ids = (row * 3 + column * 2 + np.arange(3)) % len(words)
         probabilities = np.array([0.6, 0.25, 0.05]) * (1 + row) / depth + 0 * column
         color = probabilities[..., 0]
-        numbers = [Number("entropy", 3 - 2 * color, "bits"), Number("rank of ·cat", 1 + ids[..., 1], "rank")]
+        numbers = {"entropy": 3 - 2 * color, "rank of ·cat": 1 + ids[..., 1]}
         ghosts = (ids[..., 0] * (row[..., 0] < 2), color) if depth == 3 else None
-        cells = LensCells(known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts)
+        cells = encoded(known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts)
         rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
         tokens = [words[i % 3] for i in range(count)]
-        lens_grid(encoded(cells), rows, tokens, (1, 3), legend, mode, on("pick"), key=key)
+        lens_grid(cells, rows, tokens, (1, 3), legend, mode, on("pick"), key=key)
 
 
 def matrix(mode: Mode, on: On) -> None:

@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 import pytest
 from plotly.io import to_json
 
+from gptviz.both import Both
 from gptviz.figures import Figure
 from gptviz.figures.attention import softmax_row
+from gptviz.figures.bars import bars
 from gptviz.figures.before_after import before_after
 from gptviz.figures.compare import Row, back_to_back
 from gptviz.figures.figure import packed
-from gptviz.figures.lens import Bar, beside_the_end
 from gptviz.figures.scaling import pairs_of_bars
 from gptviz.figures.theme import figure, palette
 from tests.specs import decoded
@@ -110,7 +111,7 @@ OF_SHARES = {  # a figure whose largest bar is the share p
     "softmax": lambda p: softmax_row(PAIR, PAIR, np.array([p, 0]), ["a", "b"], "q", 0, "light"),
     "before and after": lambda p: before_after(["a", "b"], p * PAIR, p * PAIR, "light"),
     "compare": lambda p: back_to_back([Row("a", p, p)], ("left", "right"), "light"),
-    "lens": lambda p: beside_the_end([Bar(3, "a", p, 1, p, 1, (p, p))], "embedding", False, "light"),
+    "bars": lambda p: bars(Both(p * PAIR, p * PAIR), ["a", "a"], "light", "probability", lying=True),
     "scaling": lambda p: pairs_of_bars([p * PAIR] * 2, ("a", "b"), "xy", "w", "light", [p * PAIR] * 2),
 }
 

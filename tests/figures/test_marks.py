@@ -8,6 +8,7 @@ from gptviz.figures.bars import bars
 from gptviz.figures.curves import curves
 from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.maps import Map, maps
+from gptviz.figures.theme import PALETTES
 
 ROWS = ["one", "two", "three"]
 LABELS = ["The", "·cat", "<b>", "·cat"]
@@ -89,6 +90,21 @@ def test_curves_stand_over_their_names_and_the_unchanged_are_dashed():
     assert fig.layout.annotations[0].y == pytest.approx(np.log10(NOW[-1, 0]))  # a log axis places notes so
     assert "two: variance before" in fig.data[1].hovertext[1]
     assert not [t for t in curves({"a": Both(NOW[0])}, LABELS, "dark", "u").data if t.name == "unchanged"]
+
+
+def test_many_curves_are_told_apart_by_more_than_their_colour():
+    lines = {f"<{i}>": Both(NOW[:, 0] + i, WAS[:, 0] + i) for i in range(6)}
+    fig = curves(
+        lines, ROWS, "light", "rank", many=True, up={"type": "log"}, written=lambda y: f"no. {y:.0f}"
+    )
+    drawn = [trace for trace in fig.data if trace.name != "unchanged"]
+    assert [trace.name for trace in drawn] == [f"&lt;{i}&gt;" for i in range(6)]
+    assert len({trace.line.dash for trace in drawn}) == len({trace.marker.symbol for trace in drawn}) == 6
+    assert drawn[0].line.color == PALETTES["light"].accent and fig.layout.yaxis.type == "log"
+    ghosts = [trace for trace in fig.data if trace.name == "unchanged"]
+    assert [np.array_equal(g.y, WAS[:, 0] + i) for i, g in enumerate(ghosts)] == [True] * 6
+    assert sum(trace.showlegend is not False for trace in fig.data) == 7 and not fig.layout.annotations
+    assert "no. " in drawn[0].hovertext[0]
 
 
 @pytest.mark.parametrize("lying", [False, True])

@@ -12,10 +12,9 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
+from gptviz.ui.pages.logit_lens import columns
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.logit_lens import streaming
-from gptviz.ui.views.logit_lens.choice import MOST, PINNED
-from gptviz.ui.views.logit_lens.snippet import says_next
+from tests.pages.conftest import open_all
 from tests.specs import charts
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -66,6 +65,8 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
     found = grid(run_page("logit_lens", text=TEXT, lens_colour=measure, target=target))
     p = lens.exp()
     top = p.topk(10, dim=-1)
+    table = mini.trace(TEXT, keep=[]).next_tokens(10, 7)  # of which the last row is made
+    assert np.allclose(found["probabilities"][-1, 7], table["probability"], atol=1e-6)
     assert found["ids"].shape == (ROWS, 16, 10) and len(found["tokens"]) == 16
     assert (found["ids"] == top.indices.numpy()).mean() > 0.999  # two almost equal may change places
     assert np.allclose(found["probabilities"], top.values, atol=1e-5)
@@ -99,14 +100,6 @@ def test_pieces_of_characters_are_said_to_be_some(run_page, mini):
             assert f"such as `{show(mini, next(i for i in top.flat if i in pieces))}`" in said[0]
 
 
-def test_the_last_row_is_next_tokens(run_page, mini):
-    found, t = grid(run_page("logit_lens", text=TEXT)), mini.trace(TEXT, keep=[])
-    for position in range(len(t)):
-        table = t.next_tokens(10, position)
-        assert found["ids"][-1, position, 0] == table["id"][0]
-        assert np.allclose(found["probabilities"][-1, position], table["probability"], atol=1e-6)
-
-
 def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT)
     top = lens[:, -1].argmax(-1).tolist()
@@ -123,29 +116,28 @@ def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
 
 def test_a_cell_beside_the_end(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT, token=9, lens_row=6)
-    here, end = charts(at)[0]["data"]
-    ids = here["customdata"].tolist()
     p = lens[:, 9].exp()
-    assert set(ids) == {*p[6].topk(10).indices.tolist(), *p[-1].topk(10).indices.tolist()}
-    assert np.allclose(here["x"], p[6][ids], atol=1e-6) and np.allclose(end["x"], p[-1][ids], atol=1e-6)
-    assert list(here["y"]) == list(range(len(ids)))  # a row a token: equal labels never merge
-    assert here["x"].tolist() == sorted(here["x"], reverse=True)
+    for chart, row in zip(charts(at), (6, -1), strict=False):
+        (bars,), names = chart["data"], chart["layout"]["yaxis"]["ticktext"]
+        ids = {*p[6].topk(10).indices.tolist(), *p[-1].topk(10).indices.tolist()}
+        ids = sorted(ids, key=lambda i: -p[6, i].item())
+        assert names == [show(mini, i) for i in ids]
+        assert np.allclose(bars["x"], p[row][ids], atol=1e-6)
 
 
 def test_followed_tokens_through_the_depth(run_page, mini, lens):
     mill, town = mini.encode(" mill")[0], mini.encode(" town")[0]
-    at = run_page("logit_lens", text=TEXT, target=town, pinned=f"{mill}.x.{town}.{10**6}")
-    lines = charts(at)[1]["data"]
-    assert [line["meta"] for line in lines] == [town, town, mill, mill]
+    at = run_page("logit_lens", text=TEXT, target=town, pinned=f"{mill}.x.{town}.-1.{10**6}.{mill}")
+    chances, places = (chart["data"] for chart in charts(at)[2:])
+    assert [line["name"] for line in chances] == ["·town", "·mill"]
     for n, token in enumerate((town, mill)):
-        assert np.allclose(lines[2 * n]["y"], lens[:, -1, token].exp(), atol=1e-6)
+        assert np.allclose(chances[n]["y"], lens[:, -1, token].exp(), atol=1e-6)
         ranks = 1 + (lens[:, -1] > lens[:, -1, token : token + 1]).sum(-1)
-        assert np.abs(np.array(lines[2 * n + 1]["y"]) - ranks.numpy()).max() <= 1
+        assert np.abs(np.array(places[n]["y"]) - ranks.numpy()).max() <= 1
     assert at.multiselect(key="pinned").value == [mill, town]
-    own = charts(run_page("logit_lens", text=TEXT))[1]["data"]
-    top = lens[:, -1].argmax(-1).tolist()
-    leaders = list(dict.fromkeys(reversed(top)))[:3]
-    assert [line["meta"] for line in own[::2]] == leaders  # nobody chose: those that some depth has on top
+    own = charts(run_page("logit_lens", text=TEXT))[2]["data"]
+    leaders = list(dict.fromkeys(reversed(lens[:, -1].argmax(-1).tolist())))[:3]
+    assert [line["name"] for line in own] == [show(mini, i) for i in leaders]  # that some depth has on top
 
 
 def test_who_is_offered_stands_by_the_most_that_it_ever_has(run_page, mini, lens):
@@ -157,101 +149,60 @@ def test_who_is_offered_stands_by_the_most_that_it_ever_has(run_page, mini, lens
     assert at.multiselect(key="pinned").options[:10] == [show(mini, i) for i in ids[:10]]
 
 
-def test_pins_in_the_address():
-    assert PINNED.parse("12.7.12") == [12, 7]
-    assert PINNED.parse("") == [] and PINNED.parse("a.-1.5") == [5]
-    assert len(PINNED.parse(".".join(map(str, range(50))))) == MOST
-    assert PINNED.written([12, 7]) == "12.7"
-
-
-def test_what_is_read_unasked_is_quick_and_has_the_selected_token():
-    mini = GPTConfig.from_dict({"vocab_size": 8192, "emb_dim": 256, "n_heads": 8, "n_layers": 6} | CONTEXT)
+def test_what_is_read_unasked_is_quick_and_has_the_selected_token(mini):
     gpt2 = GPTConfig.from_dict(GPT_CONFIG_124M)
-    for config, longest in ((mini, 256), (gpt2, 1024)):
+    for config, longest in ((mini.config, 256), (gpt2, 1024)):
         for count in (1, 20, 64, 225, longest):
-            parts = streaming.parts_of(config, count)
+            parts = columns.parts_of(config, count)
             assert [i for part in parts for i in range(*part)] == list(range(count))
             for position in {0, count // 2, count - 1}:
-                some = streaming.unasked(config, count, position)
+                some = columns.unasked(config, count, position)
                 assert any(start <= position < stop for start, stop in some) and set(some) <= set(parts)
-                assert sum(b - a for a, b in some) * streaming.work(config) <= streaming.UNASKED
-    assert streaming.unasked(mini, 256, 3) == streaming.parts_of(mini, 256)
-    assert streaming.unasked(gpt2, 64, 3) == streaming.parts_of(gpt2, 64)
+                assert sum(b - a for a, b in some) * columns.work(config) <= columns.UNASKED
+    assert columns.unasked(mini.config, 256, 3) == columns.parts_of(mini.config, 256)
+    assert columns.unasked(gpt2, 64, 3) == columns.parts_of(gpt2, 64)
 
 
-CONTEXT = {"context_length": 256, "qkv_bias": False}
-
-
-@pytest.fixture
-def little(mini, monkeypatch):
+def test_the_rest_is_read_when_somebody_asks(run_page, mini, lens, monkeypatch):
     """As if the bundled model were so large that four positions are all that is read unasked."""
-    monkeypatch.setattr(streaming, "UNASKED", 4 * streaming.work(mini.config))
-    monkeypatch.setattr(streaming, "PART", 2 * streaming.work(mini.config))
-    monkeypatch.setattr(streaming, "AT_ONCE", 3)
-
-
-def test_the_rest_is_read_when_somebody_asks(run_page, little, mini):
-    at = run_page("logit_lens", text=TEXT, token=10)
+    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))
+    mill = mini.encode(" mill")[0]
+    at = run_page("logit_lens", text=TEXT, token=10, target=mill)
     assert grid(at)["cells"]["known"] == [[8, 12]]
-    at.session_state["token"] = 3  # selecting a token reads those around it, and what was read stays
-    at.run()
-    assert grid(at)["cells"]["known"] == [[0, 4], [8, 12]]
     known = grid(at)["ids"].copy()
+    at.session_state["token"] = 3  # selecting a token reads those around it
+    at.run()
+    assert grid(at)["cells"]["known"] == [[0, 4]]
     at.button(key="lens_all").click().run()
     assert not at.exception
     assert grid(at)["cells"]["known"] == [[0, 16]] and "lens_all" not in [b.key for b in at.button]
-    assert (grid(at)["ids"][:, [0, 1, 2, 3, 8, 9, 10, 11]] == known).all()
-    whole = grid(run_page("logit_lens", text=TEXT, token=10))["ids"]
-    assert whole.shape == (ROWS, 4, 10)  # another person's page reads what that person looks at
-
-
-def test_ranks_are_read_where_they_are_looked_at_and_nothing_is_lost_meanwhile(run_page, little, mini, lens):
-    """The rank of a token needs every cell's logits once more: part by part, as the cells themselves."""
-    mill = mini.encode(" mill")[0]
-    at = run_page("logit_lens", text=TEXT, token=10, target=mill)
-    at.session_state["token"] = 3
+    assert (grid(at)["ids"][:, 8:12] == known).all()
+    at.session_state["lens_colour"] = "rank"  # needs every cell's logits once more
     at.run()
-    at.session_state["lens_colour"] = "rank"
-    at.run()
-    assert grid(at)["cells"]["known"] == [[0, 4]]
-    ranks = 1 + (lens[:, :4] > lens[:, :4, mill : mill + 1]).sum(-1).numpy()
+    assert grid(at)["cells"]["known"] == [[0, 16]]
+    ranks = 1 + (lens > lens[..., mill : mill + 1]).sum(-1).numpy()
     assert np.abs(grid(at)["numbers"]["·mill has rank"] - ranks).max() <= 1
     at.session_state["lens_colour"] = "kl"
     at.run()
-    assert grid(at)["cells"]["known"] == [[0, 4], [8, 12]]
+    assert grid(at)["cells"]["known"] == [[0, 16]]
+    at = run_page("logit_lens", text=TEXT, token=10)  # another person's page reads what that one looks at
+    assert grid(at)["cells"]["known"] == [[8, 12]]
 
 
 def test_in_numbers_has_every_number(run_page, mini, lens):
     mill = mini.encode(" mill")[0]
     at = run_page("logit_lens", text=TEXT, lens_colour="rank", target=mill, lens_row=6)
-    for key in ("logit_lens", "logit_lens_row6", "logit_lens_followed", "logit_lens_grid"):
-        at.session_state[f"numbers_{key}"] = True
-    at.run()
-    rows, cell, curves, whole = (frame.value for frame in at.dataframe)
-    p = lens[:, -1].exp()
-    assert np.allclose(rows["probability"], p.amax(-1), atol=1e-6) and len(rows) == ROWS
+    open_all(at)
+    whole, curves = (frame.value for frame in at.dataframe)
+    p, rows = lens[:, -1].exp(), whole[:ROWS]  # the selected token's column is the first
+    assert len(whole) == ROWS * 16 and (rows["position"] == 15).all()
+    assert np.allclose(rows["probability"], p.amax(-1), atol=1e-6)
+    assert (rows["id"] == p.argmax(-1).numpy()).all()
     assert np.allclose(rows["entropy_bits"], -(p * lens[:, -1]).sum(-1) / math.log(2), atol=1e-3)
     assert rows["kl_bits"].iloc[-1] == 0
-    assert np.allclose(cell["probability"], p[6][cell["id"].tolist()], atol=1e-6)
-    assert np.allclose(cell["final_probability"], p[-1][cell["id"].tolist()], atol=1e-6)
-    assert np.allclose(curves["probability"][:ROWS], p[:, mill], atol=1e-6)
-    assert len(whole) == ROWS * 16
-    one = whole[(whole["position"] == 15) & (whole["depth"] == 11)].iloc[0]
-    assert one["id"] == p[11].argmax().item()
-    assert one["probability of ·mill"] == pytest.approx(p[11, mill].item(), abs=1e-5)
-
-
-@pytest.mark.parametrize("start, stop", [(0, None), (3, 9)])
-def test_in_code_is_the_same_picture(mini, lens, capsys, start, stop):
-    mill = mini.encode(" mill")[0]
-    picture = says_next(mini, TEXT, 15, 10, start, stop, [mill])
-    assert (picture == lens[:, start:stop].argmax(-1).numpy()).all()
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 2 * ROWS + 12
-    itself = int((picture[0] == np.array(mini.encode(TEXT))[start:stop]).sum())
-    assert printed[-1].startswith(f"the embedding gives back the token itself in {itself} of ")
-    best, own = printed[2 * 12], printed[2 * 12 + 1]
-    assert "' mill'" in best and "kl   0.00" in best and own.endswith("rank 1")
+    assert np.allclose(rows["probability of ·mill"], p[:, mill], atol=1e-5)
+    assert np.allclose(curves["probability"], p[curves["depth"].tolist(), curves["id"].tolist()], atol=1e-6)
+    assert set(p[6].topk(10).indices.tolist()) < set(curves["id"])  # those of the bars as well
 
 
 def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
@@ -269,18 +220,14 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
     changed = mini.trace(TEXT, edits=[Edit("z", 4, heads=[3])])
     own = torch.softmax(changed.logits().double(), 0)
     assert found["probabilities"][-1, -1, 0] == pytest.approx(float(own.max()), abs=1e-5)
-    bars, curves = charts(at)
-    at_mill = list(bars["data"][0]["customdata"]).index(target)
+    bars, curves, _ = charts(at)  # the last row is open: it stands alone
+    at_mill = bars["layout"]["yaxis"]["ticktext"].index("·mill")
     assert bars["data"][0]["x"][at_mill] == pytest.approx(float(own[target]), abs=1e-5)
     assert bars["data"][1]["x"][at_mill] == pytest.approx(float(p[-1, -1, target]), abs=1e-5)
-    ghost = next(line for line in curves["data"] if line["meta"] == target)
+    ghost = curves["data"][0]
     assert (ghost["name"], ghost["line"]["dash"]) == ("unchanged", "dash")
     assert np.allclose(ghost["y"], p[:, -1, target], atol=1e-5)
-    for name in ("numbers_logit_lens", "numbers_logit_lens_followed", "numbers_logit_lens_grid"):
-        at.session_state[name] = True
-    at.run()
-    column, followed, cells = (frame.value for frame in at.dataframe)
-    assert f"{column['probability'].iloc[-1]:.3f}" == "0.183"
-    assert f"{column['unchanged probability'].iloc[-1]:.3f}" == "0.952"
+    cells, followed = (frame.value for frame in open_all(at).dataframe)
+    assert f"{cells['probability'][ROWS - 1]:.3f}" == "0.183"
+    assert f"{cells['unchanged probability'][ROWS - 1]:.3f}" == "0.952"
     assert np.allclose(followed["unchanged probability"][:ROWS], p[:, -1, target], atol=1e-5)
-    assert np.allclose(cells["unchanged probability"], p.max(-1).values.T.reshape(-1), atol=1e-5)

@@ -284,6 +284,7 @@ SHARES = {
     "embeddings": 0.1,  # beside a difference, the changed numbers of all tokens
     "generate": 0.5,  # the text that the unchanged model writes, of which the page has the words
     "positions": 0.8,  # all positions of the context
+    "logit_lens": 0.2,  # of every cell ten tokens, which the grid has packed
     "residual_stream": 0.8,  # shares of every part, of which the page draws the selected token's
     "heads": 0.95,  # of a trial the losses that its sentence says
     "circuit": 0.9,  # two passes of one text in another batch

@@ -8,7 +8,7 @@ that they name once each.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,48 +29,39 @@ class Legend:
     scale: Scale
 
 
-@dataclass(frozen=True)
-class Number:
-    """One more number of a cell, (R, K): what it is called, and how it is written."""
+def encoded(
+    known: Sequence[tuple[int, int]],
+    ids: np.ndarray,
+    probabilities: np.ndarray,
+    color: np.ndarray,
+    numbers: Mapping[str, np.ndarray],
+    shown: Mapping[int, str],
+    pieces: Sequence[int] = (),
+    ghosts: tuple[np.ndarray, np.ndarray] | None = None,
+) -> dict[str, Any]:
+    """R rows of K columns that have been read as the browser gets them; to be kept, not made at each rerun.
 
-    label: str
-    values: np.ndarray
-    form: Literal["bits", "rank"]
-
-
-@dataclass(frozen=True)
-class LensCells:
-    """R rows of K columns that have been read, k tokens each.
-
-    `known` are the K columns' positions as [start, stop) pairs in their order; `shown` has every token that
-    `ids` and `ghosts` name as the screen shows it; `color` runs from 0 to 1, the ends of the legend's scale.
+    `known` are the K columns' positions as [start, stop) pairs in their order. `ids` and `probabilities` are
+    the k first tokens, (R, K, k); `ghosts` the token on top unchanged and its probability, (R, K) each.
+    `shown` has every token that is named as the screen shows it, `pieces` those that are no whole characters.
+    `color`, (R, K), runs from 0 to 1, the ends of the legend's scale; `numbers`, (R, K), are bits, or whole
+    ones ranks.
     """
-
-    known: Sequence[tuple[int, int]]
-    ids: np.ndarray  # (R, K, k)
-    probabilities: np.ndarray  # (R, K, k)
-    color: np.ndarray  # (R, K)
-    numbers: Sequence[Number]
-    shown: Mapping[int, str]
-    pieces: Sequence[int] = ()  # of those, the ids that are no whole characters
-    ghosts: tuple[np.ndarray, np.ndarray] | None = None  # (R, K) each: ids on top unchanged, probabilities
-
-
-def encoded(cells: LensCells) -> dict[str, Any]:
-    """The cells as the browser gets them; to be kept, so that a rerun does not make them again."""
-    wide = bool(cells.ids.size) and int(cells.ids.max()) >= 2**16
+    wide = bool(ids.size) and int(ids.max()) >= 2**16
     return {
-        "known": list(cells.known),
-        "each": cells.ids.shape[-1],
+        "known": list(known),
+        "each": ids.shape[-1],
         "wide": wide,
-        "ids": packed(cells.ids, "<u4" if wide else "<u2"),
-        "probabilities": packed(cells.probabilities),
-        "color": packed(cells.color),
-        "numbers": [vars(number) | {"values": packed(number.values)} for number in cells.numbers],
-        "shown": {str(i): text for i, text in cells.shown.items()},
-        "pieces": list(cells.pieces),
-        "ghosts": cells.ghosts
-        and {"ids": packed(cells.ghosts[0], "<u4"), "probabilities": packed(cells.ghosts[1])},
+        "ids": packed(ids, "<u4" if wide else "<u2"),
+        "probabilities": packed(probabilities),
+        "color": packed(color),
+        "numbers": [
+            {"label": label, "values": packed(values), "form": "bits" if values.dtype.kind == "f" else "rank"}
+            for label, values in numbers.items()
+        ],
+        "shown": {str(i): text for i, text in shown.items()},
+        "pieces": list(pieces),
+        "ghosts": ghosts and {"ids": packed(ghosts[0], "<u4"), "probabilities": packed(ghosts[1])},
     }
 
 

@@ -1,0 +1,424 @@
+"""What the model would say if it stopped at each depth: the grid, a cell beside the end, tokens followed."""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz import Run
+from gptviz.analysis.lens import (
+    KEEP,
+    Depths,
+    Followed,
+    cells,
+    depths,
+    followed,
+    followed_cells,
+    leaders,
+    logit_lens,
+    row_names,
+)
+from gptviz.both import Both
+from gptviz.digits import fixed, percent, significant
+from gptviz.engine.progress import Progress
+from gptviz.figures.lens import ends_of, scale_of
+from gptviz.figures.next_token import probability_text
+from gptviz.figures.theme import palette
+from gptviz.model import LayerNorm
+from gptviz.ui import sheet
+from gptviz.ui.components.lens import Legend, lens_grid
+from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
+from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there, whole
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.slow import watched
+from gptviz.ui.shell.target import TARGET, target_input
+from gptviz.ui.words import as_code, show_id
+
+MOST = 6  # tokens that are followed at once: more lines are a thicket
+ASKED = "lens_asked"  # in the session: the run of which all columns are wanted
+READ = "lens_read"  # and all that have been read: of a run, with the ranks of a token or without any
+NAMES = {
+    "probability": "Probability of the top token",
+    "rank": "Rank of the followed token",
+    "entropy": "Entropy",
+    "kl": "Distance to the end",
+}
+
+
+class Tokens(Param[list[int]]):
+    """Ids of tokens: in the address as "512.733", in the session as the list that a widget has."""
+
+    def parse(self, text: str) -> list[int]:
+        numbers = [whole(part) for part in text.split(".")[:MOST]]
+        return list(dict.fromkeys(number for number in numbers if number is not None))
+
+    def written(self, value: list[int]) -> str:
+        return ".".join(map(str, value))
+
+
+COLOUR = Param("lens_colour", str, "probability", if_there)
+ROW: Param[int | None] = Param("lens_row", int, None, if_there)
+PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
+
+scene = page("Logit lens", keep=KEEP, params=(COLOUR, ROW, PINNED, TARGET))
+lm, position, label, count = scene.lm, scene.position, as_code(scene.label), len(scene.tokens)
+vocabulary, names, show = lm.config.vocab_size, row_names(lm.config), partial(show_id, lm)
+last = len(names) - 1
+both = sheet.of(scene, depths, position)
+now = both.now
+
+
+def place(row: int) -> str:
+    """A row's name in a sentence: "block 3's attention"."""
+    block, _, part = names[row].partition(" · ")
+    return f"{block}'s {part}" if part else "the embedding"
+
+
+def short(row: int) -> str:
+    return names[row].removeprefix("block ").replace(" ·", "")
+
+
+def says(found: Depths, row: int) -> str:
+    """What a row has on top, and how probable."""
+    return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
+
+
+def since(found: Depths) -> str:
+    if found.settled == last:
+        return "only at the very last step"
+    return f"from {place(found.settled)} on" if found.settled else "at every depth"
+
+
+text = (
+    f"After {label} (position {position}) the {'model' if both.was is None else '**changed** model'} says "
+    f"{both.map(lambda d: says(d, last))}. It would say so {both.map(since)}"
+)
+if now.settled:
+    text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
+prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
+
+# ---- the grid ----
+
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="lens_controls"):
+    measure = COLOUR.choose(
+        "Colour",
+        NAMES,
+        help="Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need on "
+        "top to answer as the model does in the end (KL divergence).",
+    )
+    target = target_input(scene, "Token to follow", against=None)
+chosen = ROW.within(len(names))
+row = max(0, now.settled - 1) if chosen is None else chosen
+ranked = target.token if measure == "rank" else None
+everything, wanted = parts_of(lm.config, count), st.session_state.get(ASKED) == scene.run
+is_read = (scene.run, ranked) in st.session_state.get(READ, ())
+parts = everything if is_read else unasked(lm.config, count, position)
+start, stop = parts[0][0], parts[-1][1]
+
+bar = st.container()
+if parts != everything and not wanted:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
+        ask = partial(st.session_state.update, {ASKED: scene.run})
+        st.button(f"Read all {count:,} columns", key="lens_all", on_click=ask)
+        st.caption(
+            f"{stop - start:,} of {count:,} columns are read, those around the selected token: each of the "
+            f"{len(names)} rows of a column takes {vocabulary:,} logits. The others are grey."
+        )
+
+
+def pick(row: int | None, position: int | None) -> None:
+    """A click on a cell chooses depth and token."""
+    if row is not None:
+        ROW.set(row)
+    if position is not None:
+        scene.select(position)
+
+
+title = {
+    "probability": "probability of the token in the cell",
+    "rank": f"rank of {target.shown}",
+    "entropy": "entropy of the reading",
+    "kl": "distance to the end (KL divergence)",
+}[measure]
+rows = [(short(i), f"After {place(i)}") for i in range(last)]
+with st.spinner("Reading the columns"):
+    grid = drawn(scene.run, scene.other, parts, measure, ranked)
+lens_grid(
+    grid,
+    [*rows, ("output", f"After {place(last)}: the model's own output")],
+    scene.labels,
+    (row, position),
+    Legend(title, *ends_of(measure, vocabulary), scale_of(measure, scene.mode)),
+    scene.mode,
+    pick,
+    saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
+)
+text = (
+    "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, put "
+    "through the final LayerNorm and the output head. The cell shows the token that comes out on top; point "
+    "at it for the first ten. Follow a column down and see the answer take shape. The last row is no "
+    "reading: it is the model's own output. **What it is not.** The model never reads itself like this. Its "
+    "final norm and head were trained for the last depth alone: an odd token in an early row may say more "
+    "about the reading than about the model."
+)
+top = columns(scene.run, parts, cells).ids[..., 0]
+itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
+if itself:
+    text += f" In {itself} of {stop - start} columns the first row gives back the very token that was read"
+    text += ": the output head is the token embedding." if lm.config.tie_embeddings else "."
+pieces = top[np.isin(top, grid["pieces"])]
+if len(pieces):
+    text += f" In {len(pieces):,} of {top.size:,} cells the token on top is a **piece of a character**, such "
+    text += f"as {as_code(show(int(pieces[0])))}: some of the bytes that write one."
+if scene.other is not None:
+    text += " A dashed frame marks a cell where the unchanged model has another token on top."
+prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
+example_row("A copied passage", "A quotation closes", "He and she", "Counting")
+
+# ---- a cell beside the end ----
+
+heading = "The model's own output" if row == last else f"After {place(row)} beside the end"
+st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
+ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
+ids = list(dict.fromkeys([*ends.now.ravel().tolist(), *ends.all[0][:, 0].tolist()]))
+ids = [ids[n] for n in np.argsort(followed(now.logits[[row]], ids).ranks[0])]
+sides = both.map(lambda d: followed(d.logits[[row, last]], ids))  # (2, n)
+
+
+def chance(side: int, token: int) -> str:
+    return f"{sides.map(lambda f: float(f.probabilities[side, ids.index(token)])):%}"
+
+
+def rank(side: int, token: int) -> str:
+    return f"{sides.now.ranks[side, ids.index(token)]:,}"
+
+
+def bits(name: str, row: int) -> str:
+    values = both.map(lambda d: float(getattr(d.reading, name)[row]))
+    return f"{values.map(lambda b: fixed(b, 2) if b >= 0.005 or b == 0 else significant(b, 2))} bits"
+
+
+first, end = int(now.top[row]), int(now.top[last])
+if row == last:
+    text = f"In the last row the lens and the model are the same. Its entropy is {bits('entropy', last)}. "
+    text += "Click a cell of another row to set that one beside it."
+else:
+    text = (
+        f"Stopped after {place(row)} the model would say {as_code(show(first))}, {chance(0, first)}; in the "
+    )
+    text += f"end that has {chance(1, first)}, rank {rank(1, first)}. "
+    if first != end:
+        text += f"Its final answer {as_code(show(end))} has {chance(0, end)} there, rank {rank(0, end)}, and "
+        text += f"{chance(1, end)} in the end. "
+    text += (
+        f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the distance "
+    )
+    text += f"to the end (KL divergence) is {bits('kl', row)}."
+prose(text, "entropy", "KL divergence")
+
+
+def named(ids: list[int]) -> list[str]:
+    """Tokens as the screen shows them, no two alike."""
+    shown = [show(i) for i in ids]
+    return [f"{text} (id {i})" if shown.count(text) > 1 else text for i, text in zip(ids, shown, strict=True)]
+
+
+def beside(key: str, side: int, where: str) -> None:
+    """The tokens' probabilities at the selected depth, or in the end."""
+
+    def follow() -> None:
+        points = st.session_state[key].selection.points
+        if points:
+            token = ids[int(points[0]["y"])]
+            others = [i for i in PINNED.value if i != token]
+            PINNED.set(others if len(others) < len(PINNED.value) else [*others, token][-MOST:])
+
+    def hovers(found: Followed) -> list[str]:
+        pairs = zip(named(ids), found.probabilities[side], found.ranks[side], strict=True)
+        return [f"`{token}`: {probability_text(float(p))} {where}, rank {r:,}" for token, p, r in pairs]
+
+    st.caption(f"**{where.capitalize()}**")
+    colors = palette(scene.mode)
+    sheet.bars(
+        scene,
+        key,
+        sides.map(lambda f: f.probabilities[side]),
+        named(ids),
+        "probability",
+        f"The most probable tokens {where}",
+        follow,
+        which=(f"row{row}",),
+        says=sides.map(hovers),
+        colors=colors.output if side else colors.quiet,
+        lying=True,
+        text=Both([probability_text(float(p)) for p in sides.now.probabilities[side]]),
+        height=44 + 21 * len(ids),
+    )
+
+
+pictures = (("lens_cell", 0, f"after {place(row)}"), ("lens_end", 1, "in the end"))[row == last :]
+for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
+    with column:
+        beside(*picture)
+
+# ---- tokens through the depth ----
+
+st.subheader("Tokens through the depth", anchor=False)
+pins = PINNED.within(vocabulary)
+offered = list(dict.fromkeys([*pins, *now.contenders]))
+labels = dict(zip(offered, named(offered), strict=True))
+pinned = PINNED.widget(
+    st.multiselect,
+    "More tokens",
+    options=offered,
+    format_func=lambda i: labels.get(i, str(i)),
+    max_selections=MOST,
+    placeholder="Tokens that some depth has among its ten most probable",
+    help="In the order of the highest probability that they reach at any depth: those that peak early "
+    "and lose stand here, too. A click on a bar above follows its token as well.",
+)
+lines = list(dict.fromkeys([target.token, *(pinned or leaders(now.top))]))
+trails = both.map(lambda d: followed(d.logits, lines))  # (R, n)
+
+
+def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object], **more: Any) -> None:
+    """The followed tokens through the depth; a click chooses the row."""
+
+    def pick_row() -> None:
+        points = st.session_state[key].selection.points
+        if points:
+            ROW.set(int(points[0]["x"]))
+
+    few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
+    sheet.curves(
+        scene,
+        key,
+        {token: values.map(lambda v, n=n: v[:, n]) for n, token in enumerate(named(lines))},  # type: ignore[misc]
+        names,
+        name,
+        f"{name.capitalize()} of {', '.join(named(lines))} at each depth",
+        pick_row,
+        at=row,
+        axis={
+            "tickvals": list(range(len(names))),
+            "ticktext": [short(i) if few or i % 2 == 0 else "" for i in range(len(names))],
+            "range": [-0.4, last + 0.4],
+            "tickangle": -40,
+            "fixedrange": True,
+        },
+        up=up | {"fixedrange": True},
+        many=True,
+        **more,
+    )
+
+
+chances = trails.map(lambda f: f.probabilities)
+most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
+curves("lens_lines", "probability", chances, {"range": [0, most]}, written=probability_text, height=290)
+downwards = {"type": "log", "range": [math.log10(vocabulary * 1.3), -0.12], "dtick": 1}  # rank 1 on top
+curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), downwards, written="{:,}".format, height=270)
+found, text = trails.now, ""
+loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
+peak = int(found.probabilities[:, loser].argmax())
+if peak < last and found.ranks[-1, loser] > found.ranks[peak, loser]:
+    at_peak, in_the_end = (
+        f"{percent(float(found.probabilities[r, loser]))} {where} (rank {found.ranks[r, loser]:,})"
+        for r, where in ((peak, f"after {place(peak)}"), (last, "in the end"))
+    )
+    text = f"{as_code(show(lines[loser]))} peaks and loses: {at_peak}, {in_the_end}. "
+if not pinned:
+    text += "As long as none is chosen, the curves are those of tokens that some depth has on top."
+st.markdown(text)
+
+# ---- details ----
+
+
+def grid_table(run: Run) -> pd.DataFrame:
+    """A row a cell, column after column: that of the selected token first."""
+    found, order = columns(run, parts, cells), sorted(range(start, stop), key=lambda p: p != position)
+
+    def flat(values: np.ndarray) -> np.ndarray:
+        """(R, K) -> (K R,)."""
+        return values[:, np.array(order) - start].T.ravel()
+
+    top = flat(found.ids[..., 0])
+    table = pd.DataFrame(
+        {
+            "position": np.repeat(order, len(names)),
+            "token": np.repeat([scene.labels[p] for p in order], len(names)),
+            "depth": np.tile(np.arange(len(names)), len(order)),
+            "after": names * len(order),
+            "says": [show(int(i)) for i in top],
+            "id": top,
+            "probability": flat(found.probabilities[..., 0]),
+            "entropy_bits": flat(found.entropy),
+            "kl_bits": flat(found.kl),
+        }
+    )
+    if ranked is not None:
+        own = columns(run, parts, followed_cells, (ranked,))
+        table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
+        table[f"rank of {target.shown}"] = flat(own.ranks[..., 0])
+    return table
+
+
+def followed_table(found: Depths) -> pd.DataFrame:
+    """A row a token and depth: the followed tokens, and those of the bars."""
+    tokens = list(dict.fromkeys([*lines, *ids]))
+    own, size = followed(found.logits, tokens), len(names)
+    return pd.DataFrame(
+        {
+            "token": np.repeat(named(tokens), size),
+            "id": np.repeat(tokens, size),
+            "depth": np.tile(np.arange(size), len(tokens)),
+            "after": names * len(tokens),
+            "probability": own.probabilities.T.ravel(),
+            "rank": own.ranks.T.ravel(),
+        }
+    )
+
+
+sheet.numbers_of(
+    "logit_lens_grid",
+    lambda: Both(scene.run, scene.other).map(grid_table),
+    "Every cell that has been read, the selected token's column first. entropy_bits: how unsure the reading "
+    "is; kl_bits: its distance to the end (KL divergence of the final distribution from the row's).",
+    what="every cell",
+)
+sheet.numbers_of(
+    "logit_lens_followed",
+    lambda: both.map(followed_table),
+    "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary.",
+    what="tokens through the depth",
+)
+sheet.code_of(
+    scene,
+    [logit_lens, LayerNorm.forward],
+    cells,
+    start,
+    stop,
+    run=lambda: logit_lens(scene.trace, lm.model, position),
+)
+
+if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
+
+    def read(progress: Progress) -> bool:
+        """Read all columns of both models, part by part: each is kept."""
+        for number, part in enumerate(everything):
+            progress(number, len(everything))
+            for run in filter(None, (scene.run, scene.other)):
+                columns(run, (part,), cells)
+            if ranked is not None:
+                columns(scene.run, (part,), followed_cells, (ranked,))
+        return True
+
+    told, stop_it = "Reading the columns: part {} of {}".format, partial(st.session_state.pop, ASKED, None)
+    with bar:
+        watched(("lens", ranked), scene.run, read, lambda n, of: told(n + 1, of), "lens_stop", stop_it)
+    st.session_state[READ] = {(scene.run, None), (scene.run, ranked)}
+    st.rerun()

@@ -1,0 +1,76 @@
+"""The grid's columns: those around the selected token at once, the rest where somebody asks for them.
+
+They are read some positions at a time, and what has been read is kept: a click that interrupts loses little.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gptviz import Run
+from gptviz.analysis.lens import cells, followed_cells
+from gptviz.engine.config import GPTConfig
+from gptviz.figures.lens import colors_of
+from gptviz.ui import runs, sheet
+from gptviz.ui.components.lens import encoded
+from gptviz.ui.runs import per_run
+from gptviz.ui.words import is_piece, show_id
+
+UNASKED = 2**36  # multiply-adds at the output head: GPT-2 124M's 25 rows at 64 tokens, a second or two
+LONGEST = 64  # positions of a part, where the vocabulary is small
+
+Part = tuple[int, int]  # positions from the first to before the second
+
+
+def work(config: GPTConfig) -> int:
+    """Multiply-adds at the output head for the rows of one position."""
+    return (1 + 2 * config.n_layers) * config.vocab_size * config.emb_dim
+
+
+def parts_of(config: GPTConfig, n_tokens: int) -> tuple[Part, ...]:
+    """All positions in parts, equally long but for the last."""
+    length = max(1, min(LONGEST, UNASKED // 2 // work(config)))
+    return tuple((start, min(start + length, n_tokens)) for start in range(0, n_tokens, length))
+
+
+def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]:
+    """What is read without being asked for: all where that is quick, else around the selected token."""
+    parts = parts_of(config, n_tokens)
+    here = position // parts[0][1]
+    return parts if n_tokens * work(config) <= UNASKED else parts[max(0, here - 1) : here + 1]
+
+
+def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *args: object) -> Any:
+    """`cells` or `followed_cells` of neighbouring parts as one: (R, K, ...)."""
+    found = [sheet.once(run, numbers, *part, *args) for part in parts]
+    arrays = zip(*(vars(one).values() for one in found), strict=True)
+    return type(found[0])(*(np.concatenate(same, axis=1) for same in arrays))
+
+
+@per_run
+def drawn(
+    run: Run, other: Run | None, parts: tuple[Part, ...], measure: str, token: int | None
+) -> dict[str, Any]:
+    """The cells as the browser gets them; `token` is the one whose ranks colour them, if they do."""
+    lm, found = runs.model(run), columns(run, parts, cells)
+    values = {"probability": found.probabilities[..., 0], "entropy": found.entropy, "kl": found.kl}
+    numbers, named, ghosts = {"entropy": found.entropy, "to the end": found.kl}, found.ids, None
+    if other is not None:
+        was = columns(other, parts, cells)
+        ghosts, named = (was.ids[..., 0], was.probabilities[..., 0]), np.append(named, was.ids[..., 0])
+        numbers["entropy unchanged"] = was.entropy
+    if token is not None:
+        values["rank"] = columns(run, parts, followed_cells, (token,)).ranks[..., 0]
+        numbers[f"{show_id(lm, token)} has rank"] = values["rank"]
+    ids = np.unique(named).tolist()
+    return encoded(
+        [(parts[0][0], parts[-1][1])],
+        found.ids,
+        found.probabilities,
+        colors_of(measure, values[measure], lm.config.vocab_size),
+        numbers,
+        {i: show_id(lm, i) for i in ids},
+        [i for i in ids if is_piece(lm, i)],
+        ghosts,
+    )
