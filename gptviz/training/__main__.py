@@ -131,12 +131,13 @@ def run_export(args: argparse.Namespace) -> None:
 
 
 def run_evaluate(args: argparse.Namespace) -> None:
-    from gptviz.training.evaluate import evaluate, report
+    from gptviz.training.evaluate import evaluate
 
     result = evaluate(args.model, args.text, args.table, args.held_out, args.limit)
+    measured = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     if args.json:
-        args.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(report(result))
+        args.json.write_text(measured, encoding="utf-8")
+    print(measured)
 
 
 def run_card(args: argparse.Namespace) -> None:

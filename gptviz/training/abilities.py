@@ -6,11 +6,12 @@ predict the second half (Olsson et al., In-context Learning and Induction Heads,
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
@@ -30,68 +31,40 @@ def repeated_tokens(lm: LanguageModel, period: int, seed: int) -> list[int]:
     return passage + passage
 
 
-@dataclass(frozen=True)
-class HeadScore:
-    """A head's mean attention, from 0 to 1, on repeated random tokens. Blocks and heads count from 0."""
-
-    block: int
-    head: int
-    induction: float  # from a second occurrence to the token after the first
-    previous_token: float  # from each token to the one before it
-
-
-@dataclass(frozen=True)
-class CopyingLoss:
-    """Nats a token on repeated random tokens.
-
-    The second half's first token cannot be foreseen and is counted; the first half's is not predicted.
-    """
-
-    period: int
-    first_half: float
-    second_half: float
-
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self) | {"ratio": self.second_half / self.first_half}
-
-
 def head_scores(
     lm: LanguageModel, periods: Sequence[int] = PERIODS, seeds: Sequence[int] = SEEDS
-) -> list[HeadScore]:
-    """Every head, block by block: means over the periods and the seeds."""
-    induction, previous = [], []
-    for period in periods:
-        for seed in seeds:
-            trace = lm.trace(repeated_tokens(lm, period, seed), keep=["attn"])
-            attn = torch.stack([trace["attn", block] for block in range(lm.config.n_layers)])  # (L, H, T, T)
-            induction.append(induction_score(attn, period))
-            previous.append(previous_token_score(attn))
-    mean_induction, mean_previous = (
-        torch.stack(scores).mean(0) for scores in (induction, previous)
-    )  # (L, H)
-    return [
-        HeadScore(block, head, mean_induction[block, head].item(), mean_previous[block, head].item())
-        for block in range(lm.config.n_layers)
-        for head in range(lm.config.n_heads)
-    ]
+) -> pd.DataFrame:
+    """Return every head's mean attention, from 0 to 1, on repeated random tokens: over periods and seeds.
+
+    Columns: block, head, induction (from a second occurrence to the token after the first), previous_token.
+    """
+    heads = pd.MultiIndex.from_product(map(range, (lm.config.n_layers, lm.config.n_heads)))
+    scores = []
+    for period, seed in product(periods, seeds):
+        trace = lm.trace(repeated_tokens(lm, period, seed), keep=["attn"])
+        attn = torch.stack([trace["attn", block] for block in range(lm.config.n_layers)])  # (L, H, T, T)
+        scores.append(torch.stack([induction_score(attn, period), previous_token_score(attn)]))
+    means = torch.stack(scores).mean(0).flatten(1).T.double()  # (2, L, H) -> (L * H, 2)
+    table = pd.DataFrame(means.numpy(), heads, ["induction", "previous_token"])
+    return table.rename_axis(["block", "head"]).reset_index()
 
 
 def copying_losses(
     lm: LanguageModel, periods: Sequence[int] = PERIODS, seeds: Sequence[int] = SEEDS
-) -> list[CopyingLoss]:
-    """The loss on the first and on the second half, for each period, means over the seeds."""
+) -> pd.DataFrame:
+    """Return nats per token on repeated random tokens, a row per period, means over the seeds.
+
+    Columns: period, first_half, second_half, ratio (of the second to the first). The second half's first
+    token cannot be foreseen and is counted; the first half's is not predicted.
+    """
     lm.check_plain("the loss on repeated tokens")
-    return [_copying_loss(lm, period, seeds) for period in periods]
-
-
-def _copying_loss(lm: LanguageModel, period: int, seeds: Sequence[int]) -> CopyingLoss:
-    nats = np.stack(
-        [
-            model_nats(lm.model, np.array(repeated_tokens(lm, period, s)), lm.config.context_length)
-            for s in seeds
-        ]
-    )  # (seeds, 2 * period - 1): the very first token is not predicted
-    return CopyingLoss(period, float(nats[:, : period - 1].mean()), float(nats[:, period - 1 :].mean()))
+    rows, context = [], lm.config.context_length
+    for period in periods:
+        texts = [np.array(repeated_tokens(lm, period, seed)) for seed in seeds]
+        nats = np.stack([model_nats(lm.model, ids, context) for ids in texts])  # (seeds, 2 * period - 1)
+        rows.append((period, nats[:, : period - 1].mean(), nats[:, period - 1 :].mean()))
+    table = pd.DataFrame(rows, columns=["period", "first_half", "second_half"])
+    return table.assign(ratio=table["second_half"] / table["first_half"])
 
 
 def samples(
@@ -101,24 +74,14 @@ def samples(
     temperature: float = 0.8,
     seeds: Sequence[int] = (1, 2, 3),
 ) -> list[dict[str, Any]]:
-    """The prompt continued, once a seed; the first seeds there are, not the best of many."""
-    found = []
-    for seed in seeds:
-        *_, last = generate(lm, prompt, tokens, temperature=temperature, seed=seed)
-        found.append(
-            {
-                "prompt": prompt,
-                "seed": seed,
-                "temperature": temperature,
-                "tokens": tokens,
-                "text": last.text_so_far,
-            }
-        )
-    return found
+    """Return the prompt continued, once a seed; the first seeds there are, not the best of many."""
+    asked = {"prompt": prompt, "temperature": temperature, "tokens": tokens}
+    made = {seed: [*generate(lm, prompt, tokens, temperature, seed=seed)][-1] for seed in seeds}
+    return [asked | {"seed": seed, "text": last.text_so_far} for seed, last in made.items()]
 
 
 def footprint(folder: Path) -> dict[str, Any]:
-    """Bytes on disk, parameters, and seconds to load: the median of three, in a process that has torch."""
+    """Return bytes on disk, parameters, and seconds to load: the median of three, with torch in memory."""
     seconds = []
     for _ in range(3):
         began = time.perf_counter()

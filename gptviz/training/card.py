@@ -5,34 +5,72 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gptviz.training.card_text import CARD
-from gptviz.training.evaluate import PREDICTORS, best_head, weights_of
+from gptviz.training.evaluate import PREDICTORS, weights_of
 from gptviz.training.export import read_checkpoint
 from gptviz.training.recipe import Recipe
 
+CARD = Path(__file__).parents[1] / "assets" / "model_card.md"  # its words; what stands in braces is filled in
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_ROWS = 12
 
 
 def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: str = "") -> str:
-    """The card as Markdown. `machine` says where the run was, in words, like "two CPU cores".
+    """Return the card as Markdown. `machine` says where the run was, in words, like "two CPU cores".
 
     Raises ValueError when the three do not belong together: the evaluation must be of the very
     weights in `folder`, and those of the checkpoint in `work`.
     """
-    weights = weights_of(folder)
+    weights, saved = weights_of(folder), read_checkpoint(work)
     if evaluation["weights"] != weights:
         raise ValueError(
             f"the evaluation is of other weights than those in {folder} "
             f"(step {evaluation['weights'].get('step')} against {weights.get('step')}): evaluate them again"
         )
-    saved = read_checkpoint(work)
     if weights.get("step") != str(saved["step"]):
         raise ValueError(
             f"{folder} holds step {weights.get('step')}, the checkpoint in {work} is at {saved['step']}: "
             "export and evaluate it again"
         )
-    return CARD.format(**_model(saved, evaluation), **_measured(evaluation), **_training(saved, machine))
+    config, recipe, curve = saved["config"], saved["recipe"], saved["curve"]
+    books, held_out, samples = evaluation["books"], evaluation["held_out"], evaluation["samples"]
+    tokens = saved["step"] * recipe["batch_size"] * config["context_length"]
+    limit = f"\n**A quick look: only the first {held_out['limit'] or 0:,} tokens of each book.**\n"
+    return CARD.read_text("utf-8").format(
+        saved=saved,
+        config=config,
+        recipe=recipe,
+        held_out=held_out,
+        size=evaluation["footprint"],
+        sample=samples[0],
+        first=curve[0],
+        last=curve[-1],
+        tied="tied" if config["tie_embeddings"] else "untied",
+        megabytes=evaluation["footprint"]["bytes"] / 1e6,
+        sha256=weights["sha256"][:16],
+        n_training=len(books["training"]),
+        n_held_out=len(books["held_out"]),
+        n_books=sum(map(len, books.values())),
+        characters=sum(book["characters"] for part in books.values() for book in part) / 1e6,
+        books=_book_list(books),
+        limited=limit if held_out["limit"] else "",
+        losses=_loss_table(held_out),
+        seen=held_out["windows"]["model"] - held_out["windows"]["model_sliding"] + 1,
+        draws=evaluation["sequences"]["draws"],
+        periods=" or ".join(str(loss["period"]) for loss in evaluation["copying"]),
+        previous_grid=_head_grid(evaluation["heads"], "previous_token"),
+        induction_grid=_head_grid(evaluation["heads"], "induction"),
+        copying=_copying_table(evaluation["copying"]),
+        asked=_asked(evaluation["heads"], evaluation["copying"]),
+        seeds=", ".join(str(sample["seed"]) for sample in samples),
+        samples="\n\n".join("> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples),
+        million_tokens=tokens / 1e6,
+        minutes=saved["seconds"] / 60,
+        machine=f" on {machine}" if machine else "",
+        hidden={"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
+        commands=_commands(saved),
+        sparkline=sparkline(point["validation"] for point in curve),
+        curve=_curve_table(curve),
+    )
 
 
 def table(headers: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
@@ -58,61 +96,10 @@ def _line(cells: Iterable[object]) -> str:
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def _model(saved: dict[str, Any], evaluation: dict[str, Any]) -> dict[str, Any]:
-    """What the model is, and its books."""
-    config, size, books = saved["config"], evaluation["footprint"], evaluation["books"]
-    return {
-        **{name: config[name] for name in ("n_layers", "n_heads", "emb_dim")},
-        "context": config["context_length"],
-        "vocab_size": f"{config['vocab_size']:,}",
-        "tied": "tied" if config["tie_embeddings"] else "untied",
-        "parameters": f"{size['parameters']:,}",
-        "megabytes": f"{size['bytes'] / 1e6:.1f}",
-        "load_seconds": f"{size['load_seconds']:.2f}",
-        "sha256": evaluation["weights"]["sha256"][:16],
-        "n_training": len(books["training"]),
-        "n_held_out": len(books["held_out"]),
-        "n_books": len(books["training"]) + len(books["held_out"]),
-        "characters": f"{sum(book['characters'] for part in books.values() for book in part) / 1e6:.1f}",
-        "books": _book_list(books),
-    }
-
-
 def _book_list(books: dict[str, list[dict[str, Any]]]) -> str:
-    marked = [(book, "") for book in books["training"]] + [
-        (book, " — **held out**") for book in books["held_out"]
-    ]
-    marked.sort(key=lambda pair: (pair[0]["author"], pair[0]["year"], pair[0]["title"]))
-    return "\n".join(f"- {book['author']}, *{book['title']}*, {book['year']}{mark}" for book, mark in marked)
-
-
-def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
-    """What it can do."""
-    held_out, heads, copying = evaluation["held_out"], evaluation["heads"], evaluation["copying"]
-    samples, windows = evaluation["samples"], held_out["windows"]
-    quoted = ["> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples]
-    return {
-        "limited": (
-            f"\n**A quick look: only the first {held_out['limit']:,} tokens of each book.**\n"
-            if held_out["limit"]
-            else ""
-        ),
-        "losses": _loss_table(held_out),
-        "slide": windows["model_sliding"],
-        "seen": windows["model"] - windows["model_sliding"] + 1,
-        "strength": f"{held_out['bigram_strength']:g}",
-        "draws": evaluation["sequences"]["draws"],
-        "periods": " or ".join(str(loss["period"]) for loss in copying),
-        "previous_grid": _head_grid(heads, "previous_token"),
-        "induction_grid": _head_grid(heads, "induction"),
-        "copying": _copying_table(copying),
-        "asked": "\n".join(_asked(heads, copying)),
-        "prompt": samples[0]["prompt"],
-        "sample_tokens": samples[0]["tokens"],
-        "temperature": samples[0]["temperature"],
-        "seeds": ", ".join(str(sample["seed"]) for sample in samples),
-        "samples": "\n\n".join(quoted),
-    }
+    marks = {"training": "", "held_out": " — **held out**"}
+    every = [(b["author"], b["year"], b["title"], marks[part]) for part in books for b in books[part]]
+    return "\n".join(f"- {author}, *{title}*, {year}{mark}" for author, year, title, mark in sorted(every))
 
 
 def _loss_table(held_out: dict[str, Any]) -> str:
@@ -124,15 +111,16 @@ def _loss_table(held_out: dict[str, Any]) -> str:
     return table(["book", "tokens", "model", "model, sliding", "bigram", "unigram"], rows)
 
 
+def _best(heads: list[dict[str, Any]], score: str) -> dict[str, Any]:
+    return max(heads, key=lambda head: head[score])
+
+
 def _head_grid(heads: list[dict[str, Any]], score: str) -> str:
     """A row per block, a column per head, the best one in bold."""
-    best = best_head(heads, score)
-    rows: dict[int, list[object]] = {}
-    for head in heads:
-        number = f"{head[score]:.2f}"
-        rows.setdefault(head["block"], [head["block"]]).append(f"**{number}**" if head is best else number)
-    columns = len(rows[0]) - 1
-    return table(["block", *(f"head {head}" for head in range(columns))], rows.values())
+    best, n_heads = _best(heads, score), 1 + max(head["head"] for head in heads)
+    cells = [f"**{head[score]:.2f}**" if head is best else f"{head[score]:.2f}" for head in heads]
+    rows = [[i // n_heads, *cells[i : i + n_heads]] for i in range(0, len(cells), n_heads)]
+    return table(["block", *(f"head {head}" for head in range(n_heads))], rows)
 
 
 def _copying_table(copying: list[dict[str, Any]]) -> str:
@@ -143,44 +131,15 @@ def _copying_table(copying: list[dict[str, Any]]) -> str:
     return table(["sequence", "first half", "second half", "second / first"], rows)
 
 
-def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> list[str]:
-    def head(score: str) -> str:
-        best = best_head(heads, score)
-        return f"{best[score]:.3f} (block {best['block']}, head {best['head']})"
-
+def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
+    rows = []
+    for name, score, least in (("induction", "induction", 0.75), ("previous-token", "previous_token", 0.6)):
+        best = _best(heads, score)
+        said = f"{best[score]:.3f} (block {best['block']}, head {best['head']})"
+        rows.append([f"best {name} score", f"at least {least}", said])
     ratio = max(loss["ratio"] for loss in copying)
-    return [
-        _line(["best induction score", "at least 0.75", head("induction")]),
-        _line(["best previous-token score", "at least 0.6", head("previous_token")]),
-        _line(["loss on the second half / on the first", "below 0.333", f"{ratio:.3f}"]),
-    ]
-
-
-def _training(saved: dict[str, Any], machine: str) -> dict[str, Any]:
-    """How it came about."""
-    recipe, curve = saved["recipe"], saved["curve"]
-    tokens = saved["step"] * recipe["batch_size"] * saved["config"]["context_length"]
-    return {
-        "steps": f"{saved['step']:,}",
-        "batch": recipe["batch_size"],
-        "million_tokens": f"{tokens / 1e6:.1f}",
-        "minutes": f"{saved['seconds'] / 60:.0f}",
-        "machine": f" on {machine}" if machine else "",
-        "hidden": {"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
-        "hidden_lr": f"{recipe['hidden_lr']:g}",
-        "other_lr": f"{recipe['other_lr']:g}",
-        "weight_decay": f"{recipe['weight_decay']:g}",
-        "clip": f"{recipe['clip_norm']:g}",
-        "warmup": recipe["warmup"],
-        "decay": f"{recipe['decay_share']:.0%}",
-        "repeats": f"{recipe['repeat_share']:.0%}",
-        "shuffled": f"{recipe['shuffle_share']:.0%}",
-        "commands": _commands(saved),
-        "first_step": f"{curve[0]['step']:,}",
-        "last_step": f"{curve[-1]['step']:,}",
-        "sparkline": sparkline(point["validation"] for point in curve),
-        "curve": _curve_table(curve),
-    }
+    rows.append(["loss on the second half / on the first", "below 0.333", f"{ratio:.3f}"])
+    return table(["asked of this model", "wanted", "measured"], rows)
 
 
 def _commands(saved: dict[str, Any]) -> str:
@@ -204,15 +163,9 @@ def _commands(saved: dict[str, Any]) -> str:
 
 def _curve_table(curve: list[dict[str, float]]) -> str:
     every = max(1, round(len(curve) / CURVE_ROWS))
-    chosen = curve[::-1][::every][::-1]  # the last point always among them
+    shown = "{step:,} {millions:.1f} {train:.3f} {validation:.3f} {minutes:.0f}"
     rows = [
-        [
-            f"{point['step']:,}",
-            f"{point['tokens'] / 1e6:.1f}",
-            f"{point['train']:.3f}",
-            f"{point['validation']:.3f}",
-            f"{point['seconds'] / 60:.0f}",
-        ]
-        for point in chosen
+        shown.format(millions=point["tokens"] / 1e6, minutes=point["seconds"] / 60, **point).split()
+        for point in curve[::-1][::every][::-1]  # the last point always among them
     ]
     return table(["step", "million tokens", "training loss", "validation loss", "minutes"], rows)

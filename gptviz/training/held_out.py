@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,39 +14,14 @@ from gptviz.tokenizer import END_OF_TEXT
 from gptviz.training.corpus import Book
 from gptviz.training.datasets import Ids
 
+Score = dict[str, Any]
 Predictor = Callable[[Ids], np.ndarray]  # (N,) ids -> (N-1,) nats of ids[1:]
-
-
-@dataclass(frozen=True)
-class TextScore:
-    """What a text costs: its tokens, its bytes as UTF-8, and each predictor's nats for all of it."""
-
-    title: str
-    tokens: int
-    bytes: int
-    nats: dict[str, float]
-
-    def nats_per_token(self, predictor: str) -> float:
-        return self.nats[predictor] / self.tokens
-
-    def bits_per_byte(self, predictor: str) -> float:
-        """Comparable between tokenizers, unlike nats a token."""
-        return self.nats[predictor] / math.log(2) / self.bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "title": self.title,
-            "tokens": self.tokens,
-            "bytes": self.bytes,
-            "nats_per_token": {name: self.nats_per_token(name) for name in self.nats},
-            "bits_per_byte": {name: self.bits_per_byte(name) for name in self.nats},
-        }
 
 
 def score_book(
     book: Book, encoding: tiktoken.Encoding, predictors: Mapping[str, Predictor], limit: int | None = None
-) -> TextScore:
-    """Every token of the book (or its first `limit`), each scored once, after one `<|endoftext|>`.
+) -> Score:
+    """Return what a book costs: every token of it (or its first `limit`) once, after one `<|endoftext|>`.
 
     The separator is context only, as it is between the books in training: every byte of the book
     is paid for, and nothing else.
@@ -55,18 +29,29 @@ def score_book(
     text_ids = encoding.encode_ordinary(book.text)[:limit]
     ids = np.array([encoding.encode_single_token(END_OF_TEXT), *text_ids], dtype=np.int64)
     nats = {name: float(predict(ids).sum()) for name, predict in predictors.items()}
-    return TextScore(book.title, len(text_ids), len(encoding.decode_bytes(text_ids)), nats)
+    return score(book.title, len(text_ids), len(encoding.decode_bytes(text_ids)), nats)
 
 
-def together(scores: list[TextScore]) -> TextScore:
-    """All books as one text: sums of tokens, bytes and nats, so that long books weigh more."""
-    names = scores[0].nats
-    return TextScore(
-        "all held-out books",
-        sum(score.tokens for score in scores),
-        sum(score.bytes for score in scores),
-        {name: sum(score.nats[name] for score in scores) for name in names},
-    )
+def score(title: str, tokens: int, bytes: int, nats: Mapping[str, float]) -> Score:
+    """Return what a text costs each predictor, of its nats for all of it: per token, and in bits per byte.
+
+    Bits per byte can be compared between tokenizers, nats per token cannot.
+    """
+    return {
+        "title": title,
+        "tokens": tokens,
+        "bytes": bytes,
+        "nats_per_token": {name: value / tokens for name, value in nats.items()},
+        "bits_per_byte": {name: value / math.log(2) / bytes for name, value in nats.items()},
+    }
+
+
+def together(scores: list[Score]) -> Score:
+    """Return all books as one text: sums of tokens, bytes and nats, so that long books weigh more."""
+    tokens, bytes = (sum(one[unit] for one in scores) for unit in ("tokens", "bytes"))
+    names = scores[0]["nats_per_token"]
+    nats = {name: sum(one["nats_per_token"][name] * one["tokens"] for one in scores) for name in names}
+    return score("all held-out books", tokens, bytes, nats)
 
 
 @torch.inference_mode()

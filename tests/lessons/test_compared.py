@@ -37,9 +37,9 @@ def test_the_counts_cost_what_the_training_s_own_measurement_says():
     books = [Book(p.author, p.title, p.year, p.text) for p in passages()]
     whole = together([score_book(book, Characters(), predictors) for book in books])
     found = compared.counted(chapter())
-    assert found.bigram == pytest.approx(whole.bits_per_byte("bigram"))
-    assert found.unigram == pytest.approx(whole.bits_per_byte("unigram"))
-    assert whole.bytes == compared.held_out_bytes()
+    assert found.bigram == pytest.approx(whole["bits_per_byte"]["bigram"])
+    assert found.unigram == pytest.approx(whole["bits_per_byte"]["unigram"])
+    assert whole["bytes"] == compared.held_out_bytes()
     assert found.blind == pytest.approx(math.log2(72))  # every character of both texts is one byte
     assert found.bigram < found.unigram < found.blind
 

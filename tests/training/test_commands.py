@@ -146,7 +146,7 @@ def test_a_quick_look_says_so(corpus, made, capsys):
     shown = capsys.readouterr().out
     held_out = json.loads(quick.read_text(encoding="utf-8"))["held_out"]
     assert held_out["together"]["tokens"] == 40 * len(HELD_OUT) and held_out["limit"] == 40
-    assert f"{held_out['together']['nats_per_token']['bigram']:.3f}" in shown and "Once upon a time" in shown
+    assert json.loads(shown)["held_out"] == held_out and "Once upon a time" in shown
     main(card_command(made, "quick.json"))
     assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ import torch
 
 from gptviz.tokenizer import get_encoding
 from gptviz.training.corpus import Book
-from gptviz.training.held_out import TextScore, model_nats, score_book, together
+from gptviz.training.held_out import model_nats, score, score_book, together
 from tests.conftest import random_lm
 
 CONTEXT = 12
@@ -52,16 +52,9 @@ def test_a_stride_that_would_skip_tokens_is_refused(short, stride):
 
 
 def test_bits_per_byte_by_hand():
-    score = TextScore("x", tokens=4, bytes=16, nats={"guess": 8 * math.log(2)})
-    assert score.bits_per_byte("guess") == 0.5  # 8 bits for 16 bytes
-    assert score.nats_per_token("guess") == pytest.approx(2 * math.log(2))
-    assert score.to_dict() == {
-        "title": "x",
-        "tokens": 4,
-        "bytes": 16,
-        "nats_per_token": {"guess": score.nats_per_token("guess")},
-        "bits_per_byte": {"guess": 0.5},
-    }
+    found = score("x", tokens=4, bytes=16, nats={"guess": 8 * math.log(2)})
+    assert found["bits_per_byte"] == {"guess": 0.5}  # 8 bits for 16 bytes
+    assert found["nats_per_token"] == {"guess": pytest.approx(2 * math.log(2))}
 
 
 def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary():
@@ -72,22 +65,21 @@ def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary():
         seen.append(ids)
         return np.full(len(ids) - 1, math.log(8192))
 
-    score = score_book(book, encoding, {"guess": guess})
+    found = score_book(book, encoding, {"guess": guess})
     ids = encoding.encode_ordinary(book.text)
     assert seen[0].tolist() == [encoding.eot_token, *ids]  # one token of context that is not paid for
-    assert score.tokens == len(ids) and score.bytes == len(book.text.encode())
-    assert score.nats_per_token("guess") == pytest.approx(math.log(8192))
-    assert score.bits_per_byte("guess") == pytest.approx(13 * len(ids) / len(book.text.encode()))
+    assert found["tokens"] == len(ids) and found["bytes"] == len(book.text.encode())
+    assert found["nats_per_token"]["guess"] == pytest.approx(math.log(8192))
+    assert found["bits_per_byte"]["guess"] == pytest.approx(13 * len(ids) / len(book.text.encode()))
 
 
 def test_a_limit_counts_the_bytes_of_the_tokens_it_took():
     encoding, book = get_encoding("mini"), Book("A", "B", 1900, "one two three 你好 four")
-    score = score_book(book, encoding, {"none": lambda ids: np.zeros(len(ids) - 1)}, limit=3)
-    assert score.tokens == 3
-    assert score.bytes == len(encoding.decode_bytes(encoding.encode_ordinary(book.text)[:3]))
+    found = score_book(book, encoding, {"none": lambda ids: np.zeros(len(ids) - 1)}, limit=3)
+    assert found["tokens"] == 3
+    assert found["bytes"] == len(encoding.decode_bytes(encoding.encode_ordinary(book.text)[:3]))
 
 
 def test_together_weighs_by_length():
-    short, long = TextScore("a", 1, 10, {"m": 5.0}), TextScore("b", 3, 10, {"m": 3.0})
-    both = together([short, long])
-    assert both.nats_per_token("m") == 2.0 and (both.tokens, both.bytes) == (4, 20)
+    both = together([score("a", 1, 10, {"m": 5.0}), score("b", 3, 10, {"m": 3.0})])
+    assert both["nats_per_token"]["m"] == pytest.approx(2) and (both["tokens"], both["bytes"]) == (4, 20)
