@@ -72,8 +72,8 @@ def _vocabulary(
     if len(merges) > len(tokens):  # each makes a token of its own
         raise ValueError(f"{path}: {len(merges):,} merges are more than its {len(tokens):,} tokens")
     try:
-        ranks = {_bytes_of(token): id for token, id in tokens.items() if token not in added}
-        pairs = [(_bytes_of(left), _bytes_of(right)) for left, right in merges]
+        ranks = {bytes_of(token): id for token, id in tokens.items() if token not in added}
+        pairs = [(bytes_of(left), bytes_of(right)) for left, right in merges]
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]!r} is not a byte in GPT-2's spelling") from None
     except ValueError:
@@ -129,15 +129,19 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, id: int) -> tuple[bytes, 
 
 
 @cache
-def _byte_of() -> dict[str, int]:
-    """GPT-2's spelling of bytes as printable characters: `Ġ` is a space (minGPT's `bytes_to_unicode`)."""
+def byte_of_unicode() -> dict[str, int]:
+    """Return GPT-2's stand-in character for each byte, read back: `Ġ` is a space (Radford et al., 2019).
+
+    Bytes that print stand for themselves, the others for code points from 256 on, in order, so that a
+    vocabulary can be written as text.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = (value for value in range(256) if value not in printable)
     return {chr(value): value for value in printable} | {chr(256 + n): v for n, v in enumerate(others)}
 
 
-def _bytes_of(token: str) -> bytes:
-    return bytes(map(_byte_of().__getitem__, token))
+def bytes_of(token: str) -> bytes:
+    return bytes(map(byte_of_unicode().__getitem__, token))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -104,14 +104,8 @@ def run_model(args: argparse.Namespace) -> None:
     training_ids, held_out_ids, vocab_size = encoded_corpus(
         args.text, args.table, args.tokenizer, args.work, args.held_out
     )
-    config = GPTConfig(
-        vocab_size=vocab_size,
-        context_length=args.context_length,
-        emb_dim=args.emb_dim,
-        n_heads=args.n_heads,
-        n_layers=args.n_layers,
-        tie_embeddings=True,
-    )
+    sizes = (args.context_length, args.emb_dim, args.n_heads, args.n_layers)
+    config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
     recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
     run = TrainingRun.start(config, recipe, args.work, args.device)
     windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)

@@ -7,21 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 
-
-def byte_of_unicode() -> dict[str, int]:
-    """GPT-2's stand-in character for each byte, read back: stand-in -> byte.
-
-    Radford et al., 2019: bytes that print stand for themselves, the others for code points from
-    256 on, in order (so that a vocabulary can be written as text).
-    """
-    printable = [
-        *range(ord("!"), ord("~") + 1),
-        *range(ord("¡"), ord("¬") + 1),
-        *range(ord("®"), ord("ÿ") + 1),
-    ]
-    others = [byte for byte in range(256) if byte not in printable]
-    table = {chr(byte): byte for byte in printable}
-    return table | {chr(256 + index): byte for index, byte in enumerate(others)}
+from gptviz.tokenizer.files import bytes_of
 
 
 def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
@@ -34,7 +20,7 @@ def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """The library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
+    """Return the library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
     if vocab_size < 258:
         raise ValueError(
             f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need at least 258"
@@ -52,25 +38,21 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
 
 
 def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
-    """Token bytes -> rank: the 256 single bytes first, then every merge in the order it was learnt."""
-    to_byte = byte_of_unicode()
-    learnt = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    tokens = [bytes(to_byte[character] for character in text) for text, _ in learnt]
-    merged = [token for token in tokens if len(token) > 1]
-    return {token: rank for rank, token in enumerate([bytes([byte]) for byte in range(256)] + merged)}
+    """Return token bytes -> rank: the 256 single bytes first, then every merge in the order it was learnt."""
+    vocabulary = tokenizer.get_vocab()
+    merged = [bytes_of(text) for text in sorted(vocabulary, key=vocabulary.__getitem__) if len(text) > 1]
+    return {token: rank for rank, token in enumerate([*(bytes([i]) for i in range(256)), *merged])}
 
 
 def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
-    """Books in pieces, for the trainer's parallel work: no token reaches over an empty line."""
+    """Yield books in pieces, for the trainer's parallel work: no token reaches over an empty line."""
     for text in texts:
-        head = ""
-        for paragraph in text.split("\n\n"):
-            yield head + paragraph
-            head = "\n\n"
+        first, *rest = text.split("\n\n")
+        yield first
+        yield from ("\n\n" + paragraph for paragraph in rest)
 
 
 def save_ranks(ranks: dict[bytes, int], path: Path) -> None:
     """Write tiktoken's own file format: a line a token, base64 of its bytes, a space, its rank."""
-    in_order = sorted(ranks.items(), key=lambda item: item[1])
-    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in in_order]
+    lines = [base64.b64encode(t) + b" %d\n" % rank for rank, t in sorted((r, t) for t, r in ranks.items())]
     path.write_bytes(b"".join(lines))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz.tokenizer import encoding_from_ranks
-from gptviz.training.bpe import byte_of_unicode, ranks_of, save_ranks, train_ranks, train_tokenizer
+from gptviz.tokenizer.files import byte_of_unicode, bytes_of
+from gptviz.training.bpe import ranks_of, save_ranks, train_ranks, train_tokenizer
 from tests.training.conftest import prose
 
 TEXTS = [prose(seed, 200) for seed in range(4)]
@@ -49,9 +50,8 @@ def test_first_merge_is_the_most_frequent_pair():
 
 
 def test_tiktoken_cuts_the_training_text_as_the_library_does(trained, encoding):
-    to_byte = byte_of_unicode()
     for text in TEXTS:
-        theirs = [bytes(to_byte[character] for character in token) for token in trained.encode(text).tokens]
+        theirs = list(map(bytes_of, trained.encode(text).tokens))
         assert [encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)] == theirs
 
 
