@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,8 @@ from typing import Any
 
 import torch
 from torch import nn
+
+from gptviz.whole import write_whole
 
 SETTING = "GPTVIZ_CACHE_DIR"
 SHIPPED = Path(__file__).parent / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
@@ -80,18 +81,10 @@ def shipped() -> dict[str, Any]:
 def write(name: str, value: Any) -> bool:
     """Keep a value that JSON can hold; False where the folder cannot be written: then nothing is kept."""
     content = json.dumps(value)
-    place = folder()
+    text, path = f"{_digest(content)}\n{content}", folder() / f"{name}.json"
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(prefix=f"{name}.", suffix=".partial", dir=place)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(f"{_digest(content)}\n{content}")
-            os.replace(unfinished, place / f"{name}.json")
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
-        _make_room(place)
+        write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+        _make_room(path.parent)
     except OSError:  # a full disk, a folder that is not ours
         return False
     return True

@@ -36,6 +36,7 @@ FLOORS = [
     {"tokenizer", "fast"},
     {"both"},
     {"model", "digits", "disk_cache", "leash"},
+    {"whole"},
 ]
 # the rooms of `ui`, in the same way: views -> shell -> runs -> models, components -> what all may use
 UI_FLOORS = [

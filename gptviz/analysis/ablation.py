@@ -32,7 +32,6 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
 BASELINES = ("zero", "mean", "sample")
-COLUMNS = ("kind", "block", "head", "logit", "probability", "effect", "lost")
 
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
 BATCH_NUMBERS = 2**24
@@ -92,18 +91,9 @@ def knock_out(
         found += zip(*_measured(logits, *ids), strict=True)
         if progress is not None:
             progress(len(found), len(parts))
-    return pd.DataFrame(
-        {
-            "kind": [part.kind for part in parts],
-            "block": pd.array([part.block for part in parts], dtype="Int64"),
-            "head": pd.array([part.head for part in parts], dtype="Int64"),
-            "logit": [without for without, _ in found],
-            "probability": [without for _, without in found],
-            "effect": [without - logit for without, _ in found],
-            "lost": [probability - without for _, without in found],
-        },
-        columns=COLUMNS,
-    )
+    table = pd.DataFrame(parts).astype({"block": "Int64", "head": "Int64"})
+    table[["logit", "probability"]] = found
+    return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
 
 
 def parts_of(lm: LanguageModel) -> list[MutedPart]:

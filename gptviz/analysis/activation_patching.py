@@ -24,6 +24,7 @@ patching.py does the same, a pass at a time.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,6 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
 DIRECTIONS = ("denoising", "noising")
-COLUMNS = ("site", "block", "head", "position", "logit", "metric", "effect", "change")
 
 # a smaller difference of the two texts is no scale to measure a patch by
 LEAST = 0.01
@@ -49,6 +49,7 @@ LEAST = 0.01
 SHARES_FROM = 1.0
 
 Target = tuple[OneToken, OneToken]
+Number = TypeVar("Number", float, pd.Series)
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class Ends:
         """Whether the two lie so far apart that a share of their distance says something."""
         return abs(self.distance) >= SHARES_FROM
 
-    def metric(self, logit: float) -> float:
-        """0 for the corrupt text's difference, 1 for the clean one's."""
+    def metric(self, logit: Number) -> Number:
+        """Return 0 for the corrupt text's difference, 1 for the clean one's."""
         return (logit - self.corrupt) / self.distance
 
 
@@ -136,21 +137,10 @@ def patching(
         done += len(some)
         if progress is not None:
             progress(done, len(patches))
-    found = [(patch, logits[patch], ends.metric(logits[patch])) for patch in patches]
-    unpatched = ends.metric(before)
-    return pd.DataFrame(
-        {
-            "site": [patch.site for patch, _, _ in found],
-            "block": [patch.block for patch, _, _ in found],
-            "head": pd.array([patch.head for patch, _, _ in found], dtype="Int64"),
-            "position": pd.array([patch.position for patch, _, _ in found], dtype="Int64"),
-            "logit": [logit for _, logit, _ in found],
-            "metric": [metric for _, _, metric in found],
-            "effect": [metric - unpatched for _, _, metric in found],
-            "change": [logit - before for _, logit, _ in found],
-        },
-        columns=COLUMNS,
-    )
+    table = pd.DataFrame(patches).astype({"head": "Int64", "position": "Int64"})
+    table["logit"] = [logits[patch] for patch in patches]
+    table["metric"] = ends.metric(table["logit"])
+    return table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
 
 
 def ends_of(

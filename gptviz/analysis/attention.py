@@ -141,20 +141,6 @@ def without_first(weights: torch.Tensor) -> torch.Tensor:
     return rest
 
 
-def head_write(trace: "Trace", model: GPTModel, block: int, head: int) -> torch.Tensor:
-    """How much a head adds to the residual stream: (T,), the norm at each position.
-
-    The head's `z` times its slice of out_proj's weight, without the bias, which belongs to no head.
-    Needs `z` of the block.
-    """
-    _check_head(trace, head)
-    z = trace["z", block][head]  # (T, d)
-    d = z.shape[-1]
-    weight = trace.of(model).trf_blocks[block].att.out_proj.weight.detach()
-    weight = weight[:, head * d : (head + 1) * d]  # (D, d)
-    return torch.linalg.vector_norm(z @ weight.float().cpu().T, dim=-1)  # (T, D) -> (T,)
-
-
 def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
     """The heads' mean writes over a text: z (H, T, d), out_proj's weight (D, H d) -> (H,).
 

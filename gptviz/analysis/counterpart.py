@@ -15,7 +15,7 @@ import torch
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.fast import kernels
-from gptviz.tokenizer import has_token, token_bytes
+from gptviz.tokenizer import has_token
 
 MOST = 64  # tokens that are tried: the last ones
 INSTEAD = 12  # of the model's first choices for a place, the first that a text can hold
@@ -24,8 +24,10 @@ BATCH_TOKENS = 2048
 
 @dataclass(frozen=True)
 class Counterpart:
-    """The text with `token` in the place of what stood at `position`; `moved` is by how many logits the
-    difference of the two texts' first choices changed."""
+    """The text with `token` in the place of what stood at `position`.
+
+    `moved` is by how many logits the difference of the two texts' first choices changed.
+    """
 
     ids: tuple[int, ...]
     text: str
@@ -37,7 +39,7 @@ class Counterpart:
 def counterpart(
     lm: LanguageModel, ids: Sequence[int], position: int = -1, special_tokens: bool = False
 ) -> Counterpart | None:
-    """Of the texts with one token changed the one that moves the prediction at `position` most.
+    """Return, of the texts with one token changed, the one that moves the prediction at `position` most.
 
     Changed are tokens before `position`, the last 64 of them, and that at `position` only if no other change
     makes the model say something else. The very first token, which nothing predicts, becomes the one with
@@ -47,23 +49,26 @@ def counterpart(
     ids = list(ids)
     trace = lm.trace(ids, keep=["final"])
     at = range(len(ids))[position]
-    first = int(trace.logits(at).argmax())
+    own = _logits(lm, [ids[: at + 1]])[0]  # (V,)
+    first = int(own.argmax())
     for places in (range(max(0, at - MOST), at), [at]):
-        variants = [
-            changed
-            for place in places
-            if (changed := _changed(lm, trace["final"], ids, place, special_tokens))
-        ]
-        found = [one for one in _measured(lm, ids, variants, at, first) if one is not None]
-        if found:
-            return max(found, key=lambda one: one.moved)
+        changed = (_changed(lm, trace["final"], ids, place, special_tokens) for place in places)
+        texts = {place: text for place, text in zip(places, changed, strict=True) if text is not None}
+        logits = _logits(lm, [text[: at + 1] for text in texts.values()])  # (n, V)
+        now = logits.argmax(dim=-1)  # (n,)
+        moved = own[first] - own[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
+        moved[now == first] = -torch.inf
+        if (now != first).any():
+            place = list(texts)[int(moved.argmax())]
+            ids = texts[place]
+            return Counterpart(tuple(ids), lm.decode(ids), place, ids[place], float(moved.max()))
     return None
 
 
 def _changed(
     lm: LanguageModel, final: torch.Tensor, ids: list[int], place: int, special: bool
-) -> tuple[int, list[int], str] | None:
-    """The place, and ids and text with another token there; None where no text can hold one."""
+) -> list[int] | None:
+    """Return the ids with another token at the place; None where no text can hold one."""
     head = lm.model.out_head.weight.detach()
     if place:
         scores = kernels.linear(final[place - 1].to(head), head)  # (V,)
@@ -74,38 +79,21 @@ def _changed(
         if token == ids[place] or not has_token(lm.tokenizer, token):
             continue
         changed = [*ids[:place], token, *ids[place + 1 :]]
-        text = b"".join(token_bytes(lm.tokenizer, i) for i in changed).decode("utf-8", "replace")
-        if lm.encode(text, special_tokens=special) == changed:
-            return place, changed, text
+        if lm.encode(lm.decode(changed), special_tokens=special) == changed:
+            return changed
     return None
 
 
-def _measured(
-    lm: LanguageModel,
-    ids: list[int],
-    variants: list[tuple[int, list[int], str]],
-    at: int,
-    first: int,
-) -> list[Counterpart | None]:
-    """Of each text how far it moves the prediction; None where the first choice stays."""
-    size = max(1, BATCH_TOKENS // (at + 1))
-    found: list[Counterpart | None] = []
-    own = _logits(lm, [ids[: at + 1]])[0]
-    for i in range(0, len(variants), size):
-        some = variants[i : i + size]
-        for (place, changed, text), logits in zip(
-            some, _logits(lm, [one[: at + 1] for _, one, _ in some]), strict=True
-        ):
-            now = int(logits.argmax())
-            moved = float(own[first] - own[now] - logits[first] + logits[now])
-            one = Counterpart(tuple(changed), text, place, changed[place], moved)
-            found.append(None if now == first else one)
-    return found
-
-
 def _logits(lm: LanguageModel, texts: list[list[int]]) -> torch.Tensor:
-    """(B, T) ids -> (B, V), after the last token; with the model's own edits a pass each."""
+    """(n, T) ids -> (n, V), after the last token, in batches; with the model's own edits a pass each."""
     if lm.edits:
-        return torch.stack([lm.trace(ids, keep=[]).logits(-1) for ids in texts])
-    batch = torch.tensor(texts, device=lm.model.tok_emb.weight.device)  # (B, T)
-    return forward.last_logits(lm.model, batch).float().cpu()
+        rows = [lm.trace(ids, keep=[]).logits(-1)[None] for ids in texts]
+    else:
+        size = max(1, BATCH_TOKENS // max(map(len, texts), default=1))
+        batches = (texts[i : i + size] for i in range(0, len(texts), size))
+        device = lm.model.tok_emb.weight.device
+        rows = [
+            forward.last_logits(lm.model, torch.tensor(batch, device=device)).float().cpu()
+            for batch in batches
+        ]
+    return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)

@@ -140,22 +140,6 @@ class Moved:
     lowers: list[tuple[int, float]]
 
 
-@dataclass(frozen=True)
-class Readings:
-    """n of them as arrays (n, k): token ids, and the direct effect on them, the largest first."""
-
-    raised: NDArray[np.int64]
-    raised_by: NDArray[np.float32]
-    lowered: NDArray[np.int64]
-    lowered_by: NDArray[np.float32]
-
-    def __getitem__(self, row: int) -> Moved:
-        def pairs(ids: NDArray[np.int64], by: NDArray[np.float32]) -> list[tuple[int, float]]:
-            return list(zip(ids[row].tolist(), by[row].tolist(), strict=True))
-
-        return Moved(pairs(self.raised, self.raised_by), pairs(self.lowered, self.lowered_by))
-
-
 @reads(lambda lm, *_: (("resid_post", lm.config.n_layers - 1),))
 def readings(
     lm: LanguageModel,
@@ -165,8 +149,8 @@ def readings(
     activations: Sequence[float],
     k: int,
     position: int = -1,
-) -> Readings:
-    """What units write at a position, times their activations, adds to each logit minus the mean of all.
+) -> list[Moved]:
+    """Return what each unit's write at a position, times its activation, adds to each logit minus their mean.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
     this position, and what later blocks make of the write is not in it.
@@ -179,8 +163,12 @@ def readings(
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
     k = min(k, effects.shape[1])
-    high, low = torch.topk(effects, k), torch.topk(effects, k, largest=False)
-    return Readings(high.indices.numpy(), high.values.numpy(), low.indices.numpy(), low.values.numpy())
+    high, low = effects.topk(k), effects.topk(k, largest=False)
+
+    def pairs(top: torch.return_types.topk, row: int) -> list[tuple[int, float]]:
+        return list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True))
+
+    return [Moved(pairs(high, row), pairs(low, row)) for row in range(len(effects))]
 
 
 # ---- GELU ----

@@ -9,9 +9,11 @@ Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1, C
 `block_scores`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -191,49 +193,37 @@ class _Means:
 
 def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     """A row a head: all of `General.table` but what the weights say."""
-    random, random_even = repeated.means(lm)
-    sample, sample_even = read.means(lm)
-    far = read.distances(lm).astype(np.float64)
-    writes = read.writes / read.tokens if read.tokens else None
+    (random, random_even), (sample, sample_even) = repeated.means(lm), read.means(lm)
+    of_random = torch.zeros(COLUMNS, dtype=torch.bool)  # what repeats is asked of the random tokens
+    for name in REPEATING:
+        of_random[[SHARES.index(name), RESTS + SHARES.index(name)]] = True
+    own, even = torch.where(of_random, random, sample), torch.where(of_random, random_even, sample_even)
+    far, flat = read.distances(lm).astype(np.float64), even.tolist()
+    writes = torch.as_tensor(read.writes) / read.tokens if read.tokens else None
     rows = []
-    place = {name: i for i, name in enumerate(SHARES)}
-    for b in range(lm.config.n_layers):
-        for h in range(lm.config.n_heads):
-            on_random, on_sample = random[b, h].tolist(), sample[b, h].tolist()
-            named, rest = _named(on_random, on_sample, random_even.tolist(), sample_even.tolist())
-            mass = far[b, h]
-            total = mass.sum() or float("nan")  # 0: of a head that never looks at anything but token 0
-            rows.append(
-                {"block": b, "head": h, "role": named, "rest": rest}
-                | {name: (on_random if name in REPEATING else on_sample)[i] for name, i in place.items()}
-                | {f"{name}_random": on_random[place[name]] for name in ("first", "previous")}
-                | {f"{name}_sample": on_sample[place[name]] for name in REPEATING}
-                | {"entropy": on_sample[ENTROPY], "spread": float(np.exp(on_sample[ENTROPY]))}
-                | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
-                | {"write": float("nan") if writes is None else float(torch.as_tensor(writes)[b, h])}
-            )
-            rows[-1]["share"] = rows[-1].get(named, float("nan"))
-    table = pd.DataFrame(rows)
-    table.insert(3, "share", table.pop("share"))
-    table.insert(5, "share_of_rest", table["share"] / (1 - table["rest"]))
-    return table
-
-
-def _named(
-    random: list[float], sample: list[float], random_even: list[float], even: list[float]
-) -> tuple[str, float]:
-    """The role, and what its queries leave on token 0.
-
-    What repeats from the random tokens, all else from the sample.
-    """
-    own, flat = list(sample), list(even)
-    for i, name in enumerate(SHARES):
-        if name in REPEATING:
-            own[i], flat[i] = random[i], random_even[i]
-            own[RESTS + i], flat[RESTS + i] = random[RESTS + i], random_even[RESTS + i]
-    rests = rests_of(own)
-    role = kind_of(lifts_of(own, flat), rests["mixed"], sample[ENTROPY] / even[ENTROPY])
-    return role, rests[role]
+    for b, h in product(range(lm.config.n_layers), range(lm.config.n_heads)):
+        of_head, mass = own[b, h].tolist(), far[b, h]
+        shares, rests = dict(zip(SHARES, of_head, strict=False)), rests_of(of_head)
+        role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
+        share, rest = shares.get(role, math.nan), rests[role]
+        total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
+        rows.append(
+            {
+                "block": b,
+                "head": h,
+                "role": role,
+                "share": share,
+                "rest": rest,
+                "share_of_rest": share / (1 - rest),
+            }
+            | shares
+            | {f"{name}_random": float(random[b, h, SHARES.index(name)]) for name in ("first", "previous")}
+            | {f"{name}_sample": float(sample[b, h, SHARES.index(name)]) for name in REPEATING}
+            | {"entropy": of_head[ENTROPY], "spread": math.exp(of_head[ENTROPY])}
+            | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
+            | {"write": math.nan if writes is None else float(writes[b, h])}
+        )
+    return pd.DataFrame(rows)
 
 
 def to_json(made: General) -> dict[str, Any]:

@@ -5,7 +5,6 @@ came. In a text of T tokens n is T - 1: the last position has no target, since w
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -64,11 +63,6 @@ def loss_steps(logits: torch.Tensor, targets: torch.Tensor) -> LossSteps:
     logit = logits.gather(1, targets[:, None])[:, 0]  # (n, V) -> (n,)
     log_sum = logits.logsumexp(dim=1)
     return LossSteps(logit, log_sum, torch.exp(logit - log_sum), log_sum - logit)
-
-
-def next_targets(ids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-    """What has a target, and the targets: (T,) ids -> (T - 1,) and, shifted by one, (T - 1,)."""
-    return ids[:-1], ids[1:]
 
 
 def uniform_loss(vocabulary: int) -> float:

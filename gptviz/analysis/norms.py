@@ -133,19 +133,11 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
 
 
 def stage_table(steps: Steps) -> pd.DataFrame:
-    """One row a stage: stage, mean, variance (biased), smallest, largest."""
-    rows = [
-        {
-            "stage": name,
-            "mean": values.mean(),
-            "variance": values.var(),
-            "smallest": values.min(),
-            "largest": values.max(),
-        }
-        for name in STAGES
-        for values in [steps.stage(name)]
-    ]
-    return pd.DataFrame(rows)
+    """Return one row a stage: stage, mean, variance (biased), smallest, largest."""
+    rows = [(v.mean(), v.var(), v.min(), v.max()) for v in map(steps.stage, STAGES)]
+    table = pd.DataFrame(rows, columns=["mean", "variance", "smallest", "largest"])
+    table.insert(0, "stage", STAGES)
+    return table
 
 
 @dataclass(frozen=True)

@@ -171,54 +171,44 @@ def does(cosine: float) -> str:
     return word if abs(cosine) >= ALONG else f"turns, {word}"
 
 
+def _columns(found: Stream) -> dict[str, Floats]:
+    """Return the numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
+    empty = np.full((1, found.sizes.shape[1]), np.nan)
+    return {
+        "stream": np.concatenate([empty, found.sizes[:-1]]),
+        "write": np.concatenate([found.sizes[:1], found.writes]),
+        "ratio": np.concatenate([empty, found.ratios]),
+        "cosine": np.concatenate([empty, found.cosines]),
+        "along": np.concatenate([empty, found.writes * found.cosines]),
+        "turn": np.concatenate([empty, found.turns]),
+        "after": found.sizes,
+        "share": found.shares,
+    }
+
+
 def ladder_table(found: Stream, position: int) -> pd.DataFrame:
-    """One token's way, a row a write, the embedding first.
+    """Return one token's way, a row a write, the embedding first.
 
     Columns: step, stream (the size of what the write joins), write (its size), ratio, cosine, along (how much
     of the write points along the stream: negative, against it), does, turn (degrees), after (the size then),
     share (of the stream at the end). The embedding joins nothing: its cells are empty.
     """
-    nothing = [np.nan]
-    sizes, writes = found.sizes[:, position], found.writes[:, position]
-    cosines = found.cosines[:, position]
-    return pd.DataFrame(
-        {
-            "step": step_names(len(writes) // 2),
-            "stream": [*nothing, *sizes[:-1]],
-            "write": [sizes[0], *writes],
-            "ratio": [*nothing, *found.ratios[:, position]],
-            "cosine": [*nothing, *cosines],
-            "along": [*nothing, *(writes * cosines)],
-            "does": ["", *map(does, cosines)],
-            "turn": [*nothing, *found.turns[:, position]],
-            "after": sizes,
-            "share": found.shares[:, position],
-        }
-    )
+    table = pd.DataFrame({name: values[:, position] for name, values in _columns(found).items()})
+    table.insert(0, "step", step_names(len(table) // 2))
+    table.insert(6, "does", ["", *map(does, found.cosines[:, position])])
+    return table
 
 
 def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
-    """The map's numbers: a row a write and token, the embedding first.
+    """Return the map's numbers: a row a write and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """
-    names, count = step_names(len(found.writes) // 2), len(tokens)
-    empty = np.full((1, count), np.nan)
-    columns = {
-        "write": np.concatenate([found.sizes[:1], found.writes]),
-        "ratio": np.concatenate([empty, found.ratios]),
-        "cosine": np.concatenate([empty, found.cosines]),
-        "turn": np.concatenate([empty, found.turns]),
-        "after": found.sizes,
-    }
-    return pd.DataFrame(
-        {
-            "step": np.repeat(np.array(names, dtype=object), count),
-            "position": np.tile(np.arange(count), len(names)),
-            "token": [*tokens] * len(names),
-            **{name: values.ravel() for name, values in columns.items()},
-        }
-    )
+    rows = pd.MultiIndex.from_product([step_names(len(found.writes) // 2), range(len(tokens))])
+    table = pd.DataFrame({name: values.ravel() for name, values in _columns(found).items()}, rows)
+    table = table.rename_axis(["step", "position"]).reset_index()
+    table.insert(2, "token", [*tokens] * len(found.sizes))
+    return table.drop(columns=["stream", "along", "share"])
 
 
 @dataclass(frozen=True)

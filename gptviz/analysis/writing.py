@@ -74,32 +74,12 @@ def write_on(
 
 def table_of(lm: LanguageModel, steps: Sequence[WrittenStep]) -> pd.DataFrame:
     """Return a row per step: number (from 1), token, id, by whom, how it was drawn, and ln p of the model."""
-    rows = [
-        {
-            "number": number,
-            "token": show_token(named_bytes(lm.tokenizer, step.id)),
-            "id": step.id,
-            "by": "you" if step.forced else "the model",
-            "probability": step.probability,
-            "point": math.nan if step.point is None else step.point,
-            "start": step.start,
-            "stop": step.stop,
-            "rank": step.rank,
-            "model_probability": step.model_probability,
-            "ln p": step.ln,
-        }
-        for number, step in enumerate(steps, start=1)
-    ]
-    names = [
-        "number",
-        "token",
-        "id",
-        "by",
-        "probability",
-        "point",
-        "start",
-        "stop",
-        "rank",
-        "model_probability",
-    ]
-    return pd.DataFrame(rows, columns=[*names, "ln p"])
+    tokens = [show_token(named_bytes(lm.tokenizer, step.id)) for step in steps]
+    by = ["you" if step.forced else "the model" for step in steps]
+    table = pd.DataFrame({"number": range(1, len(steps) + 1), "token": tokens, "by": by})
+    table.insert(2, "id", [step.id for step in steps])
+    for name in ("probability", "point", "start", "stop", "rank", "model_probability", "ln"):
+        table[name] = pd.Series(
+            [getattr(step, name) for step in steps], dtype=int if name == "rank" else float
+        )
+    return table.rename(columns={"ln": "ln p"})

@@ -18,6 +18,7 @@ from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
 from gptviz.checkpoints.transfer import Remote, ask, fetch
+from gptviz.whole import write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
 
@@ -124,7 +125,7 @@ class _Cache:
 
     def point_main_to(self, remote: Remote) -> None:
         """`main` is this commit from now on."""
-        _write_whole(self.home / "refs" / "main", remote.commit)
+        write_whole(self.home / "refs" / "main", lambda path: path.write_text(remote.commit))
 
     def _bytes_here(self, remote: Remote) -> int:
         blob = self.blob(remote)
@@ -153,13 +154,4 @@ def _link(blob: Path, pointer: Path) -> None:
     except FileExistsError:  # another session was faster
         return
     except OSError:
-        unfinished = pointer.with_name(pointer.name + ".incomplete")
-        shutil.copyfile(blob, unfinished)
-        os.replace(unfinished, pointer)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.incomplete")
-    unfinished.write_text(text)
-    os.replace(unfinished, path)
+        write_whole(pointer, lambda path: shutil.copyfile(blob, path))

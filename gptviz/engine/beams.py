@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz.engine.generate import end_of_text
+from gptviz.engine.generate import Growing, end_of_text
 from gptviz.engine.given import ids_of, whole
-from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 
 
@@ -52,8 +51,7 @@ def beam_search(
     The model sees the last `context_length` tokens.
     """
     ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
-    reader = _Growing(lm, len(ids) + longest)
-    return search(reader.read, ids, beams, longest, end_of_text(lm), dropped)
+    return search(Growing(lm, len(ids) + longest).read, ids, beams, longest, end_of_text(lm), dropped)
 
 
 def search(
@@ -104,23 +102,3 @@ def ways(rounds: Sequence[Round]) -> list[list[int]]:
             way.insert(0, later.kept[way[0]].parent)
         found.append(way)
     return found
-
-
-class _Growing:
-    """Texts that grow by a token each time, as other texts' continuations: each token is read once."""
-
-    def __init__(self, lm: Reader, longest: int):
-        self.lm, self.context = lm, lm.config.context_length
-        self.past = Past(lm.model, room=min(longest, self.context)) if lm.is_causal else None
-        self.known: list[Sequence[int]] = [()]
-
-    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        if self.past is not None and len(texts[0]) <= self.context:
-            n = len(self.past)
-            self.past = self.past.rows([self.known.index(text[:n]) for text in texts])
-            new = [text[n:] for text in texts]
-        else:
-            self.past, new = None, [text[-self.context :] for text in texts]  # every position shifts
-        self.known = list(texts)
-        idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
-        return self.lm.last_logits(idx, self.past).float().cpu()

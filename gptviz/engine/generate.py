@@ -154,11 +154,11 @@ def _write(
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[list[Step | None]]:
-    reader = _Captured(lm, cache) if captured else _Growing(lm, len(ids) + max_new_tokens, cache)
+    reader = _Captured(lm, cache) if captured else Growing(lm, len(ids) + max_new_tokens, cache)
     writers = [_Writer(lm, ids, sampling, skip, stop) for sampling in samplings]
     for _ in range(max_new_tokens):
         alive = [row for row, writer in enumerate(writers) if not writer.ended]
-        logits = reader.read([writers[row].ids for row in alive], alive)
+        logits = reader.read([writers[row].ids for row in alive])
         written: list[Step | None] = [None] * len(writers)
         for row, of_row in zip(alive, logits, strict=True):
             written[row] = writers[row].write(of_row, reader.trace)
@@ -167,35 +167,33 @@ def _write(
             return
 
 
-class _Growing:
-    """The last logits of texts that grow by a token each time, each token read once."""
+class Growing:
+    """The last logits of texts that grow by a token each time; each token is read once."""
 
     trace: Trace | None = None
 
-    def __init__(self, lm: Reader, longest: int, cache: bool):
+    def __init__(self, lm: Reader, longest: int, cache: bool = True):
         self.lm, self.context = lm, lm.config.context_length
         # an edit that depends on the whole text changes the earlier tokens with every new one
         self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
-        self.rows = [0]  # which text each row of the past belongs to; at first they are all the same
+        self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
 
-    def read(self, texts: list[list[int]], rows: list[int]) -> torch.Tensor:
-        """(b, V) CPU float32, for these rows of the batch."""
-        length, past = len(texts[0]), self.past
-        if past is not None and length > self.context:
-            past = self.past = None  # every position shifts
-        if past is None:
-            new = [text[-self.context :] for text in texts]
+    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Return what comes after each of these texts of one length, (b, V) on the CPU in float32."""
+        every = [tuple(text) for text in texts]
+        apart = list(dict.fromkeys(every))  # those that are still the same go through together
+        if self.past is None or len(apart[0]) > self.context:
+            self.past, new = None, [text[-self.context :] for text in apart]  # every position shifts
         else:
-            if not len(past):
-                texts = texts[:1]
-            elif rows != self.rows:
-                known = [self.rows.index(row) if row in self.rows else 0 for row in rows]
-                past = self.past = past.rows(known)
-                self.rows = rows
-            new = [text[len(past) :] for text in texts]
+            n = len(self.known[0])
+            rows = [self.known.index(text[:n]) for text in apart]
+            if rows != list(range(self.past.batch)):
+                self.past = self.past.rows(rows)
+            new = [text[n:] for text in apart]
+        self.known = apart
         idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
-        logits = self.lm.last_logits(idx, past).float().cpu()
-        return logits.expand(len(rows), -1)
+        logits = self.lm.last_logits(idx, self.past).float().cpu()
+        return logits[[apart.index(text) for text in every]]
 
 
 class _Captured:
@@ -205,7 +203,7 @@ class _Captured:
         self.lm, self.cache = lm, cache
         self.trace: Trace | None = None
 
-    def read(self, texts: list[list[int]], rows: list[int]) -> torch.Tensor:
+    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
         seen = texts[0][-self.lm.config.context_length :]
         self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
         return self.trace.logits()[None]  # (1, V)

@@ -35,7 +35,14 @@ class Rows:
         return found
 
     def between(self, start: int, stop: int) -> torch.Tensor:
-        """The rows of these tokens; of attention weights over the keys before `stop`."""
+        """Return the rows of these tokens; of attention weights over the keys before `stop`."""
+        return _together(self._pieces(start, stop), self.weights)
+
+    def cut(self, n: int) -> "Rows":
+        """Return those of the first n tokens: views, no copies."""
+        return self if n == len(self) else Rows(self._pieces(0, n), self.weights)
+
+    def _pieces(self, start: int, stop: int) -> list[torch.Tensor]:
         wanted, at = [], 0
         for part in self.parts:
             first, last = max(start - at, 0), min(stop - at, part.shape[-2])
@@ -43,19 +50,7 @@ class Rows:
                 rows = part[..., first:last, :]
                 wanted.append(rows[..., :stop] if self.weights else rows)  # later keys are hidden from these
             at += part.shape[-2]
-        return _together(wanted, self.weights)
-
-    def cut(self, n: int) -> "Rows":
-        """Those of the first n tokens: views, no copies."""
-        if n == len(self):
-            return self
-        kept, at = [], 0
-        for part in self.parts:
-            if at < n:
-                rows = part[..., : n - at, :]
-                kept.append(rows[..., :n] if self.weights else rows)
-            at += part.shape[-2]
-        return Rows(kept, self.weights)
+        return wanted
 
     def then(self, more: torch.Tensor) -> "Rows":
         """These, and a further piece."""

@@ -10,7 +10,7 @@ from safetensors.torch import save
 
 from gptviz.engine.config import GPTConfig
 from gptviz.training.corpus import TOKENIZER_FILE
-from gptviz.training.whole import write_whole
+from gptviz.whole import write_whole
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TIED = "out_head.weight"  # the same tensor as tok_emb.weight: stored once

@@ -18,7 +18,7 @@ from gptviz.engine.initial import init_weights
 from gptviz.model import GPTModel
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.training.recipe import Recipe
-from gptviz.training.whole import write_whole
+from gptviz.whole import write_whole
 
 VALIDATION_BATCHES = 8
 

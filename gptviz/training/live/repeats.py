@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from gptviz.training.datasets import repeat_passage
 
@@ -63,20 +62,3 @@ def floor(vocab_size: int, max_length: int) -> float:
     longest = longest_passage(max_length)
     tokens = (SHORTEST + longest) / 2 - 1
     return (tokens * math.log(vocab_size) + math.log(longest - SHORTEST + 1)) / max_length
-
-
-def best_nats(window: NDArray[np.int64], vocab_size: int, max_length: int) -> NDArray[np.float64]:
-    """-log P of window[1:] for one who knows how windows are made: (max_length + 1,) -> (max_length,).
-
-    Bayes' rule over the lengths: a passage of length n explains the first t tokens with V^-min(n, t) if they
-    repeat after n, and not at all if they do not.
-    """
-    lengths = np.arange(SHORTEST, longest_passage(max_length) + 1)
-    logs = np.full((len(window), len(lengths)), -np.inf)  # [t, n]: of the first t + 1 tokens
-    for column, length in enumerate(lengths):
-        repeats = np.flatnonzero(window[length:] != window[:-length])
-        fits = len(window) if not len(repeats) else length + int(repeats[0])
-        shown = np.minimum(np.arange(1, len(window) + 1), length)
-        logs[:fits, column] = -shown[:fits] * math.log(vocab_size)
-    known = np.logaddexp.reduce(logs - math.log(len(lengths)), axis=1)  # (max_length + 1,)
-    return known[:-1] - known[1:]

@@ -28,7 +28,7 @@ from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.tasks import Task, task_for
-from gptviz.training.whole import write_whole
+from gptviz.whole import write_whole
 
 PLAN, TEXT, STATUS, MEASURES, WISH = "plan.json", "text.txt", "status.json", "measures.json", "wish"
 CURVE = ("step", "tokens", "train", "validation", "seconds")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.training.whole import write_whole
+from gptviz.whole import write_whole
 
 MAX_BYTES = 64 * 2**20  # of one run: 31 snapshots of the usual model are 60 MB
 
