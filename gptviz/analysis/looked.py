@@ -33,10 +33,3 @@ def towards(position: int) -> Reduction:
 def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
     """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d))."""
     return t["attn", block][head, -1]
-
-
-def taken(trace: Trace, wanted: Reduction) -> torch.Tensor:
-    """Return what a reduction makes of each block's weights, stacked: from the pass, or from `attn`."""
-    if trace.holds([], [wanted]):
-        return torch.stack(trace.reduced(wanted.name))
-    return torch.stack([wanted.of(trace["attn", block]) for block in range(trace.config.n_layers)])

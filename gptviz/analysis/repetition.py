@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
-from gptviz.analysis.next_token import surprises
-from gptviz.engine.edits import Edit
+from gptviz.analysis.reads import reads
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
+
+Head = tuple[int, int]  # block and head
 
 LONG, LEAST = 8, 4  # tokens, see `loop`
 
@@ -51,10 +51,11 @@ def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
 
 
 def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.DataFrame:
-    """Return a row per token from `start` on: step (from 1), token, `repeats` (or not), the share so far."""
+    """Return a row per token from `start` on: step (from 1), id, token, `repeats` or not, the share so far."""
     return pd.DataFrame(
         {
             "step": range(1, len(ids) - start + 1),
+            "id": ids[start:],
             "token": [show_token(named_bytes(lm.tokenizer, i)) for i in ids[start:]],
             "repeats": repeated(ids, n)[start:],
             "share": share_along(ids, start, n),
@@ -62,11 +63,11 @@ def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.Dat
     )
 
 
-def greedy_shares(lm: LanguageModel, prompt: str | Sequence[int], count: int, n: int) -> NDArray[np.float64]:
-    """Return `share_along` what the model writes at temperature 0 after a prompt: (count,), or fewer."""
+def greedy_repeats(lm: LanguageModel, prompt: str | Sequence[int], count: int, n: int) -> pd.DataFrame:
+    """Return `repeats` of what the model writes at temperature 0 after a prompt: `count` rows, or fewer."""
     ids = ids_of(lm, prompt)
     new = [step.id for step in lm.generate(ids, count, temperature=0)]
-    return share_along([*ids, *new], len(ids), n)
+    return repeats(lm, [*ids, *new], len(ids), n)
 
 
 @dataclass(frozen=True)
@@ -94,90 +95,52 @@ def loop(ids: Sequence[int]) -> Loop | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Followed:
-    scores: HeadScores
+@reads(lambda lm, block, head: (("attn", block),))
+def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDArray[np.float32]:
+    """Return what a head gives to the tokens that followed earlier copies of the query's token: (T,).
 
-    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        keys = self.scores.targets.keys[..., SHARES.index("induction")]  # (T, T)
-        given = (attn * keys).sum(dim=-1)  # (H, T)
-        return given.masked_fill(~keys.any(dim=-1), torch.nan)
-
-
-def followed(tokens: Sequence[Token]) -> Reduction:
-    """What each head gives to the tokens that followed earlier copies of the query's token: (H, T) a block.
-
-    NaN where the token stands for the first time. These are the keys of `head_scores`' induction share, whose
-    mean over the queries is that share.
+    NaN where the token stands for the first time. These are the keys of the induction share of `head_scores`,
+    which is the mean over the queries.
     """
-    return Reduction("attention to what followed", "attn", _Followed(HeadScores.of(tokens)))
+    keys = HeadScores.of(t.tokens).targets.keys[..., SHARES.index("induction")]  # (T, T)
+    given = (t["attn", block][head] * keys).sum(dim=-1)  # (T,)
+    return given.masked_fill(~keys.any(dim=-1), torch.nan).numpy()
 
 
-@dataclass(frozen=True)
-class Induction:
-    """The head that looks most at what followed, and all that do so clearly, the clearest first.
+def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> list[HeadRole]:
+    """Return the roles of the heads by how much they look at what followed, the most first.
 
-    `silent` are heads whose output an edit has set to zero: they make nothing go round, and are left out.
+    Empty where no token stands twice: nothing followed. Heads that an edit has silenced make nothing go
+    round, and are left out, unless there are no others.
     """
-
-    block: int
-    head: int
-    share: float
-    clear: tuple[tuple[int, int], ...]
-    silent: tuple[tuple[int, int], ...] = ()
-
-    def muted(self, most: int = 5) -> tuple[tuple[int, int], ...]:
-        """The heads to try it out without."""
-        return self.clear[:most] or ((self.block, self.head),)
+    every = [role for row in roles for role in row]
+    heard = [role for role in every if (role.block, role.head) not in silent(lm)] or every
+    asked = [role for role in heard if role.shares.get("induction") is not None]
+    return sorted(asked, key=lambda role: -(role.shares["induction"] or 0.0))
 
 
-def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> Induction | None:
-    """Return it from the roles of all heads on a text; None where no token stands twice: nothing followed."""
-    silent = {
+def silent(lm: LanguageModel) -> set[Head]:
+    """Return the (block, head) whose output an edit has set to zero."""
+    return {
         (block, head)
         for edit in lm.edits
         if (edit.site, edit.value, edit.positions) == ("z", "zero", None)
         for block in edit.blocks(lm.config.n_layers)
         for head in (range(lm.config.n_heads) if edit.heads is None else edit.heads)
     }
-    every = [role for row in roles for role in row]
-    heard = [role for role in every if (role.block, role.head) not in silent] or every
-    asked = [(share, role) for role in heard if (share := role.shares.get("induction")) is not None]
-    if not asked:
-        return None
-    share, best = max(asked, key=lambda pair: pair[0])
-    clear = sorted((pair for pair in asked if pair[1].kind == "induction"), key=lambda pair: -pair[0])
-    places = tuple((role.block, role.head) for _, role in clear)
-    return Induction(best.block, best.head, share, places, tuple(sorted(silent)))
 
 
 def other_heads(
-    lm: LanguageModel, heads: Sequence[tuple[int, int]], also: Iterable[tuple[int, int]] = (), sets: int = 5
-) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Sets of as many (block, head) as `heads`, drawn at random from all others but `also`: a comparison.
+    lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = (), sets: int = 5
+) -> list[list[Head]]:
+    """Return sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
 
-    The same ones every time. None where there are not that many others.
+    The same ones every time; none of `also`, nor a silent one. Empty where there are not that many others.
     """
-    every = [(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)]
-    rest = sorted(set(every) - set(heads) - set(also))
+    every = {(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)}
+    rest = sorted(every - set(heads) - set(also) - silent(lm))
     if len(rest) < len(heads):
-        return ()
+        return []
     chance = np.random.default_rng(len(heads))
     drawn = [chance.choice(len(rest), len(heads), replace=False) for _ in range(sets)]
-    return tuple(tuple(rest[i] for i in sorted(places)) for places in drawn)
-
-
-def without_heads(
-    lm: LanguageModel,
-    ids: Sequence[int],
-    heads: Sequence[tuple[int, int]],
-) -> NDArray[np.float64]:
-    """(T,): what each token's probability would have been with these (block, head) giving nothing.
-
-    One real pass in which their outputs are zero, everywhere in the text; NaN for the first token. No
-    heads: as the model has it, with its own edits.
-    """
-    edits = [Edit("z", block, "zero", [head]) for block, head in heads]
-    final = lm.trace(ids, keep=["final"], edits=edits)["final"]  # (T, D)
-    found = surprises(final, lm.model.out_head.weight.detach(), ids)
-    return found["probability"].to_numpy(dtype=np.float64)
+    return [[rest[i] for i in sorted(places)] for places in drawn]

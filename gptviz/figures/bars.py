@@ -32,6 +32,7 @@ def bars(
     signed: bool = False,
     text: Both[Sequence[str]] | None = None,
     clicks: bool = False,
+    called: tuple[str, str] = (CHANGED, UNCHANGED),
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
@@ -39,7 +40,7 @@ def bars(
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
     not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
     their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share").
-    `signed` bars are orange above 0 and blue below.
+    `signed` bars are orange above 0 and blue below. `called` are the names of now and was.
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
@@ -60,7 +61,7 @@ def bars(
     lies = {"orientation": "h"} if lying else {}
     main: dict[str, Any] = {
         "type": "bar",
-        "name": CHANGED,
+        "name": called[0],
         x: places,
         y: np.asarray(values.now),
         "marker": {"color": fills, "line": edge},
@@ -74,10 +75,10 @@ def bars(
     traces = [main]
     if values.was is not None:
         assert said.was is not None
-        hover = [f"{one} ({UNCHANGED})" for one in said.was]
+        hover = [f"{one} ({called[1]})" for one in said.was]
         old = np.asarray(values.was)
         across_to, up_to = (old, places) if lying else (places, old)
-        traces.append(ghost_bars(across_to, up_to, mode, hover, **lies))
+        traces.append(ghost_bars(across_to, up_to, mode, hover, **lies, name=called[1]))
     ticks = {"tickvals": places, "ticktext": [escape(name, quote=False) for name in names]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},

@@ -30,6 +30,7 @@ def curves(
     height: int = 380,
     axis: Mapping[str, Any] | None = None,
     many: bool = False,
+    dots: bool = False,
     up: Mapping[str, Any] | None = None,
     written: Callable[[Any], str] = lambda y: significant(float(y), 4),
 ) -> Figure:
@@ -38,7 +39,7 @@ def curves(
     `at` is the chosen place, `rest` where nothing would have happened; `axis` is the x axis, where `names`
     are not its labels (see `figures.token_axis`), `up` what else the y axis has. `many` lines, the first of
     which matters most, are told apart by colour, dashes and marks, and named in a legend. `written` is how
-    a number stands in a hover.
+    a number stands in a hover. NaN is a gap; with `dots` nothing joins the numbers.
     """
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
@@ -64,7 +65,7 @@ def curves(
         traces.append(
             {
                 "type": "scatter",
-                "mode": "lines+markers" if len(names) <= 60 else "lines",
+                "mode": "markers" if dots else "lines+markers" if len(names) <= 60 else "lines",
                 "x": x,
                 "y": now,
                 "name": escape(name, quote=False),

@@ -124,7 +124,7 @@ def maps(
         edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": y[0]}
         room = {"range": [-0.5, len(labels) - 0.5]}
-        layout[x[1]] = token_categories(shown_tokens, 80 // n) | room | edge | domain
+        layout[x[1]] = token_categories(shown_tokens, 80 // n, positions) | room | edge | domain
         layout[y[1]] = edge | {
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],

@@ -8,26 +8,34 @@ import numpy as np
 READABLE = 40  # tokens along half a page; above it positions are written
 
 
-def token_ticks(shown: Sequence[str], most: int = READABLE) -> dict[str, Any]:
-    """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML."""
+def token_ticks(
+    shown: Sequence[str],
+    most: int = READABLE,
+    positions: Sequence[int] | None = None,
+    title: str = "position",
+) -> dict[str, Any]:
+    """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML.
+
+    `positions` are their numbers, of what the `title` says, where these are others.
+    """
     n = len(shown)
     if n <= most:
         return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if n > 5 else 0}
-    return {"tickvals": np.arange(0, n, _step(n)), "title": {"text": "position"}, "tickangle": 0}
+    places = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
+    numbers = places.tolist() if positions is None else [positions[i] for i in places]
+    named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
+    return {"tickvals": places, "tickangle": 0} | named
 
 
-def token_categories(shown: Sequence[str], most: int = READABLE) -> dict[str, Any]:
+def token_categories(
+    shown: Sequence[str], most: int = READABLE, positions: Sequence[int] | None = None
+) -> dict[str, Any]:
     """The same of an axis whose places are the categories "0", "1", ...: a hover then says the token."""
-    n = len(shown)
     axis = {"type": "category", "labelalias": {str(i): token for i, token in enumerate(shown)}}
-    if n <= most:
-        return axis | {"tickangle": -60 if n > 5 else 0}
-    places = [str(i) for i in range(0, n, _step(n))]
-    return axis | {"tickvals": places, "ticktext": places, "tickangle": 0, "title": {"text": "position"}}
-
-
-def _step(n: int) -> int:
-    return 10 if n <= 128 else 32 if n <= 512 else 128
+    ticks = token_ticks(shown, most, positions)
+    if len(shown) <= most:
+        return axis | {"tickangle": ticks["tickangle"]}
+    return axis | ticks | {"tickvals": [str(i) for i in ticks["tickvals"].tolist()]}
 
 
 def window(position: int, n_tokens: int, size: int) -> slice:

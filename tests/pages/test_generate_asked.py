@@ -9,14 +9,14 @@ import torch
 
 from gptviz.analysis.decoding_cost import steps
 from gptviz.analysis.head_roles import roles
-from gptviz.analysis.repetition import greedy_shares, share_along
+from gptviz.analysis.repetition import greedy_repeats, share_along
 from gptviz.analysis.surgery import Operation, surgery
 from gptviz.digits import fixed
 from gptviz.engine.beams import beam_search
 from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.pages.generate import written as shared
+from gptviz.ui.pages.generate import beams, written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand, prose
 from tests.pages.test_next_token import given
@@ -97,13 +97,13 @@ def test_where_an_edit_depends_on_the_whole_text_each_step_is_its_own_pass(mini)
 def test_the_work_is_that_of_the_config_and_the_tokens_come_again(mini):
     at = asking("cache", written=12)
     table = steps(mini.config, len(mini.encode(STORY)), 12)
-    slow, quick = charts(at)[0]["data"]
+    quick, slow = charts(at)[0]["data"]
     assert np.allclose(slow["y"], table["without_cache"] / 1e6)
     assert np.allclose(quick["y"], table["with_cache"] / 1e6)
     at.button(key="generate_time_again").click().run()
     assert not at.exception and "Every token came out the same again" in words_on(at)
     both = charts(at)[1]["data"]
-    assert [len(bars["y"]) for bars in both] == [12, 12] and all((bars["y"] > 0).all() for bars in both)
+    assert [len(one["y"]) for one in both] == [12, 12] and all((one["y"] > 0).all() for one in both)
 
 
 def test_without_a_cache_every_pass_reads_all(mini):
@@ -131,7 +131,7 @@ def test_what_was_measured_belongs_to_the_changes_and_the_draws():
     at = asking("cache", written=3, edits="z.4.3=zero", temperature=0.7)
     at.button(key="generate_time_again").click().run()
     assert len(charts(at)) == 2
-    held = at.session_state["generate_measured"].about
+    held, _ = at.session_state["generate_measured"]
     assert [str(edit) for edit in held.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
     at.session_state["edits"] = ""
     at.run()
@@ -161,7 +161,7 @@ def test_what_comes_after_an_operation(mini, query, operation):
         chosen = next(i for i in trace.next_tokens(12, position=8)["id"] if i != ids[9])
         operation = Operation("freeze", 10, 9, int(chosen))
     found = surgery(mini, ids, operation)
-    before, now = charts(at)[0]["data"]
+    now, before = charts(at)[0]["data"]
     for bars, logits in ((before, found.cached), (now, found.after)):
         assert np.isclose(max(bars["x"]), logits.softmax(0).max(), atol=1e-4)
     assert "Check." in words_on(at)
@@ -172,7 +172,7 @@ def test_of_a_changed_model_both_are_said(mini):
     at = asking("surgery", written=1, edits=edit, surgery_at=0)
     ids = mini.encode(STORY)
     changed, plain = surgery(mini.edited(edit), ids, operation), surgery(mini, ids, operation)
-    before, now = charts(at)[0]["data"]
+    now, before = charts(at)[0]["data"]
     assert np.isclose(max(before["x"]), changed.cached.softmax(0).max(), atol=1e-4)
     assert np.isclose(max(now["x"]), changed.after.softmax(0).max(), atol=1e-4)
     token = int(changed.cached.argmax())
@@ -188,7 +188,7 @@ def test_what_is_frozen_by_itself_can_matter(query):
     shown = given(at, "generate_cached")
     assert shown["highlight"] == {str(shown["selected"]): "key"}
     assert "old one still stood" in words_on(at)
-    before, now = charts(at)[0]["data"]
+    now, before = charts(at)[0]["data"]
     assert np.abs(np.array(before["x"]) - now["x"]).max() > 1e-3
 
 
@@ -205,9 +205,15 @@ def test_what_stands_before_the_replaced_token_remembers_nothing(position):
 def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     at = asking("loops")
     ids, new = wrote(mini, 60)
-    greedy = charts(at)[0]["data"][0]["y"]
-    assert np.allclose(greedy, 100 * share_along(ids + new, len(ids), 3))
-    assert np.allclose(greedy, 100 * greedy_shares(mini, STORY, 60, 3))
+    greedy, _ = charts(at)[0]["data"]
+    assert np.allclose(greedy["y"], share_along(ids + new, len(ids), 3))
+    assert np.allclose(greedy["y"], greedy_repeats(mini, STORY, 60, 3)["share"])
+    looks = charts(at)[1]["data"][0]["y"]  # from where each token was written, to what had followed before
+    read, rows = ids + new[:-1], mini.trace(ids + new, keep=[("attn", 5)])["attn", 5][0]
+    for place in range(len(ids) - 1, len(read)):
+        keys = [key + 1 for key in range(place) if read[key] == read[place]]
+        given = float(rows[place, keys].sum()) if keys else np.nan
+        assert looks[place - len(ids) + 1] == pytest.approx(given, abs=1e-5, nan_ok=True)
     said = words_on(at)
     assert "goes round and round" in said and "induction head" in said and "Who makes it go round" in said
     link = at.get("link_button")[0].proto
@@ -229,9 +235,11 @@ def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
     _, plain = wrote(mini, 60)
     assert new != plain
     drawn = charts(at)[0]["data"]
-    assert np.allclose(drawn[0]["y"], 100 * share_along(ids + new, len(ids), 3))
-    ghost = next(line for line in drawn if line["name"] == "unchanged, temperature 0")
-    assert np.allclose(ghost["y"], 100 * share_along(ids + plain, len(ids), 3))
+    named = {}
+    for line in drawn:
+        named.setdefault(line["name"], line["y"])
+    assert np.allclose(named["temperature 0"], share_along(ids + new, len(ids), 3))
+    assert np.allclose(named["unchanged"], share_along(ids + plain, len(ids), 3))
     now, was = (fixed(given_to(lm, ids + new, 60), 2) for lm in (changed, mini))
     assert f"instead of {now} (unchanged {was})" in words_on(at)
     silent = {(5, h) for h in (0, 3, 4, 5, 7)}
@@ -270,7 +278,8 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     """The model as if the second token that it writes were its own end of text."""
     text = "Whoever ends early says so: the cat sat on the"
     end = [step.id for step in mini.generate(text, 2, temperature=0)][1]
-    monkeypatch.setattr(shared, "end_of_text", lambda lm: end)
+    for part in (beams, written):
+        monkeypatch.setattr(part, "end_of_text", lambda lm: end)
     at = asking("beams", text=text, beams=2, beam_tokens=5, seed=2, temperature=1.0)
     ids = [step.id for step in mini.generate(text, 5, seed=2)]
     drawn = ids.index(end) + 1 if end in ids else len(ids)
@@ -294,6 +303,6 @@ def test_beams_of_a_changed_model_are_its_own(mini):
         assert np.allclose(frame[name], sums, atol=1e-3)
         assert fixed(sums[-1], 2) in ends[0]
     said = " ".join(element.proto.body for element in at.get("html"))
-    for how, written in (("1 beam", new), ("greedy", new), ("unchanged: 1 beam", plain)):
+    for how, ids in (("1 beam", new), ("greedy", new), ("1 beam, unchanged", plain)):
         (row,) = re.findall(rf"<td[^>]*>{how}</td><td[^>]*>(.*?)</td>", said, re.DOTALL)
-        assert row == mini.decode(written)
+        assert row == mini.decode(ids)

@@ -4,28 +4,29 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
+import torch
 
 from gptviz import Run
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed
+from gptviz.engine.beams import Round, search
+from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.beams import beam_tree
-from gptviz.figures.ghosts import UNCHANGED
-from gptviz.ui import sheet
+from gptviz.ui import runs, sheet
 from gptviz.ui.pages.generate.written import (
     Written,
-    beam_rounds,
-    beams_unchanged,
     log_probability,
+    next_logits,
     perplexity,
     steps_of,
     text_of,
 )
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.tables import STYLE, Row, number, table
 from gptviz.ui.words import show_id
 
 BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
@@ -34,7 +35,46 @@ MOST_BEAMS, MOST_TOKENS = 6, 16
 COLUMN = 72  # pixels of a token's column, so that its word stands clear of the next
 FIT_A_PHONE = 3  # columns
 
-Way = tuple[str, tuple[int, ...], float]  # how it was found, its ids, ln of its probability
+
+@per_run
+def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
+    """Return the rounds of a beam search after the text of `run`."""
+    lm = runs.model(run)
+    context = lm.config.context_length
+
+    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        return torch.stack([next_logits(Run(run.model, tuple(ids[-context:]), run.edits)) for ids in texts])
+
+    return search(read, run.ids, beams, tokens, end_of_text(lm))
+
+
+@per_run
+def unchanged(run: Run, beams: int, tokens: int) -> dict[tuple[int, ...], float]:
+    """Return ln of what the unchanged model gives each beam of `beam_rounds`, kept or dropped, by its ids."""
+    context = runs.model(run).config.context_length
+    found: dict[tuple[int, ...], float] = {(): 0.0}
+    rows: dict[tuple[int, ...], torch.Tensor] = {}  # (V,) each: ln p of all tokens after so much of a beam
+    for one in beam_rounds(run, beams, tokens):
+        for beam in (*one.kept, *one.dropped):
+            before, last = beam.ids[:-1], beam.ids[-1]
+            if before not in rows:
+                after = Run(run.model, (*run.ids, *before)[-context:])
+                rows[before] = next_logits(after).double().log_softmax(0)
+            found[beam.ids] = found[before] + float(rows[before][last])
+    return found
+
+
+def ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> pd.DataFrame:
+    """Return what beams, greedy search and, where something is drawn, sampling come to after this text."""
+    best = beam_rounds(base, beams, tokens)[-1].kept[0]
+    found = [(f"{beams} beam{'s' * (beams > 1)}", best.ids, best.log_probability)]
+    drawn = [] if sampling.greedy else [(f"sampling, seed {sampling.seed}", sampling)]
+    for name, how in (("greedy", Sampling(0.0)), *drawn):
+        steps = steps_of(base, how, (), tokens, "").steps
+        found.append((name, tuple(step.id for step in steps), log_probability(steps)))
+    lm = runs.model(base)
+    rows = [(name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, ids, ln in found]
+    return pd.DataFrame(rows, columns=["", "text", "tokens", "ln p", "perplexity"])
 
 
 def draw(scene: Scene, written: Written) -> None:
@@ -46,68 +86,15 @@ def draw(scene: Scene, written: Written) -> None:
         TOKENS.within((1, MOST_TOKENS))
         tokens = int(TOKENS.widget(st.number_input, "Tokens", min_value=1, max_value=MOST_TOKENS, width=130))
     with st.spinner("Searching …"):
-        rounds, old = beam_rounds(base, beams, tokens), None
-        own, plain = ways(base, beams, tokens, written.sampling), []
-        if base.edits:  # each by its own model
-            old, plain = (
-                beams_unchanged(base, beams, tokens),
-                ways(base.plain, beams, tokens, written.sampling),
-            )
-    prose(sentence(beams, own), "vocabulary", "perplexity")
-    if tokens > FIT_A_PHONE:
-        sideways("generate_beam_tree", COLUMN * (tokens + 1))
-    tree, alt = (
-        beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old),
-        f"Beam search with {beams} beams over {tokens} tokens",
-    )
-    scene.chart(tree, key="generate_beam_tree", alt=alt, which=(f"beams{beams}",))
-    if old is not None:
-        st.caption(
-            "At the ends: ln p of the whole text, unchanged → changed. Elsewhere both are in the hover."
-        )
-    rows: list[Row] = []
-    for how, ids, ln in [*own, *((f"{UNCHANGED}: {how}", ids, ln) for how, ids, ln in plain)]:
-        numbers = str(len(ids)), fixed(ln, 2), significant(perplexity(ln, len(ids)) or 1.0)
-        rows.append(Row([how, text_of(lm, ids), *map(number, numbers)], "line" if rows else "chosen"))
-    st.html(STYLE + table("beams", ["", "text", "#tokens", "#ln p", "#perplexity"], rows))
-
-    def every() -> Both[pd.DataFrame]:
-        found = [
-            (
-                n,
-                kept,
-                text_of(lm, beam.ids),
-                beam.parent + 1 if n > 1 else None,
-                beam.log_probability,
-                beam.ids,
-            )
-            for n, one in enumerate(rounds, 1)
-            for kept, some in (("kept", one.kept), ("dropped", one.dropped))
-            for beam in some
-        ]
-        frame = pd.DataFrame(found, columns=["tokens", "kept", "text", "from beam", "ln p", "ids"])
-        now = frame.drop(columns="ids").astype({"from beam": "Int64"})
-        return Both(now, None if old is None else now.assign(**{"ln p": [old[ids] for ids in frame["ids"]]}))
-
-    told = "Every beam that was kept after each token, and the next ones, which were dropped."
-    sheet.numbers_of("generate_beams", every, told, what="every beam, kept and dropped")
-
-
-def ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> list[Way]:
-    """Return what beams, greedy search and, where something is drawn, sampling come to after this text."""
-    best = beam_rounds(base, beams, tokens)[-1].kept[0]
-    found = [(f"{beams} beam{'s' * (beams > 1)}", best.ids, best.log_probability)]
-    drawn = [] if sampling.greedy else [(f"sampling, seed {sampling.seed}", sampling)]
-    for name, how in (("greedy", Sampling(0.0)), *drawn):
-        steps = steps_of(base, how, (), tokens, "").steps
-        found.append((name, tuple(step.id for step in steps), log_probability(steps)))
-    return found
-
-
-def sentence(beams: int, found: Sequence[Way]) -> str:
-    """Return what each way comes to: ln p, and the number of tokens where they are not alike."""
-    even = len({len(ids) for _, ids, _ in found}) == 1
-    said = [fixed(ln, 2) + f" ({len(ids)} token{'s' * (len(ids) != 1)})" * (not even) for _, ids, ln in found]
+        asked = beams, tokens
+        rounds, old = beam_rounds(base, *asked), unchanged(base, *asked) if base.edits else None
+        plain = ways(base.plain, *asked, written.sampling) if base.edits else None
+        found = Both(ways(base, *asked, written.sampling), plain)
+    even = found.now["tokens"].nunique() == 1
+    said = [
+        fixed(way["ln p"], 2) + f" ({way['tokens']} token{'s' * (way['tokens'] != 1)})" * (not even)
+        for _, way in found.now.iterrows()
+    ]
     start = "A single beam is greedy: the best token each time, which may miss the best text."
     if beams > 1:
         start = (
@@ -118,4 +105,40 @@ def sentence(beams: int, found: Sequence[Way]) -> str:
     last = "The more probable text is not always the better one."
     if not even:
         last = "Texts of different lengths are compared by perplexity: it is per token."
-    return f"{start} Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}. {last}"
+    prose(
+        f"{start} Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}. {last}",
+        "vocabulary",
+        "perplexity",
+    )
+    if tokens > FIT_A_PHONE:
+        sideways("generate_beam_tree", COLUMN * (tokens + 1))
+    scene.chart(
+        beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old),
+        key="generate_beam_tree",
+        alt=f"Beam search with {beams} beams over {tokens} tokens",
+        which=(f"beams{beams}",),
+    )
+    if old is not None:
+        st.caption(
+            "At the ends: ln p of the whole text, unchanged → changed. Elsewhere both are in the hover."
+        )
+    sheet.table("beams", found, chosen=0)
+
+    def every() -> Both[pd.DataFrame]:
+        each = [(n, beam) for n, one in enumerate(rounds, 1) for beam in (*one.kept, *one.dropped)]
+        rows = [
+            (
+                n,
+                "kept" if beam in rounds[n - 1].kept else "dropped",
+                text_of(lm, beam.ids),
+                beam.parent + 1 if n > 1 else None,
+                beam.log_probability,
+            )
+            for n, beam in each
+        ]
+        now = pd.DataFrame(rows, columns=["tokens", "kept", "text", "from beam", "ln p"])
+        now = now.astype({"from beam": "Int64"})
+        return Both(now, None if old is None else now.assign(**{"ln p": [old[beam.ids] for _, beam in each]}))
+
+    told = "Every beam that was kept after each token, and the next ones, which were dropped."
+    sheet.numbers_of("generate_beams", every, told, what="every beam, kept and dropped")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from urllib.parse import urlencode
 
 import numpy as np
@@ -13,8 +14,9 @@ from gptviz import Run
 from gptviz.analysis import head_roles, looked
 from gptviz.analysis.logit_attribution import read_at
 from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
 from gptviz.digits import weight
-from gptviz.figures.looked import heads_map
+from gptviz.figures.maps import Map, maps
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
 from gptviz.ui import heads, runs, sheet
@@ -44,21 +46,25 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
     With `to` what every head gives to that position, from every token.
     """
     lm, wanted = runs.model(run), read_at(len(run) - 1) if to is None else looked.towards(to)
-    # all of it where that is little, so that another head or token is there at a click
-    whole = heads.fit_whole(lm.config, len(run))
-    trace = runs.get(run, ("attn",) if whole else (), () if whole else (wanted,))
-    return np.asarray(looked.taken(trace, wanted), dtype=np.float32)
+    if not heads.fit_whole(lm.config, len(run)):
+        return np.stack(sheet.reduced(run, wanted))
+    trace = runs.get(run, ("attn",))  # all of it, so that another head or token is there at a click
+    return np.stack([wanted.of(trace["attn", block]) for block in range(lm.config.n_layers)])
 
 
 def draw(scene: Scene, written: Written) -> None:
     """Where a head looked for the chosen step, and which heads looked at one token."""
     lm, run, slid = scene.lm, written.run, written.slid(written.chosen)
-    tokens = lm.tokens(run.ids)
+    tokens, config = lm.tokens(run.ids), lm.config
     places = [Place(show_token(token.raw), token.position) for token in tokens]
     query = len(tokens) - 1
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        block, head = head_of(scene)
+        block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+        if block is None or head is None:  # those that the Attention page begins with
+            best = head_roles.most_telling(heads.measured(scene.run).roles)
+            block, head = (best.block if block is None else block), (best.head if head is None else head)
+        block_and_head_inputs(config, block, head)
         row = attention(run)[block, head]  # (T,)
         strongest = int(row[:query].argmax()) if query else 0
         if KEY.value is not None and not slid <= KEY.value <= slid + query:
@@ -79,13 +85,10 @@ def draw(scene: Scene, written: Written) -> None:
     chips(tokens, query, scene.mode, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
     st.caption("The stronger the colour, the more attention. Click a token: which heads looked at it?")
     table = draw_map(scene, written, slid + key, places[key], (block, head))
-    own = {
-        "position": range(query + 1),
-        "token": [place.token for place in places],
-        "weight": row.astype(np.float64),
-    }
+    given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
     told = "The chosen head's attention from the last token that the model read; it sums to 1."
-    in_numbers(pd.DataFrame(own), f"generate-looked-block{block}-head{head}", told, "where the head looked")
+    own = pd.DataFrame({"position": range(query + 1)} | given)
+    in_numbers(own, f"generate-looked-block{block}-head{head}", told, "where the head looked")
     told = "A row per head and step: what it gave to this token when that step was written."
     in_numbers(table, "generate-heads", told, "who looked at the token")
     # what the model read, as a text of its own; of a changed one the unchanged model wrote another
@@ -95,64 +98,54 @@ def draw(scene: Scene, written: Written) -> None:
     sheet.code_of(read, lines, looked.last_row, block, head, key="in_code_looked", run=again)
 
 
-def head_of(scene: Scene) -> tuple[int, int]:
-    """The app's block and head; until somebody chooses, those that the Attention page begins with."""
-    config = scene.lm.config
-    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
-    if block is None or head is None:
-        best = head_roles.most_telling(heads.measured(scene.run).roles)
-        block, head = (best.block if block is None else block), (best.head if head is None else head)
-    block_and_head_inputs(config, block, head)
-    return block, head
-
-
 def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
     """Draw each head's weight on one token of the text, at each step that had it before it; its table."""
-    n_heads, count = scene.lm.config.n_heads, max(len(written.steps), written.chosen + 1)
-    prompt = len(written.prompt)
+    lm, n_heads, prompt = scene.lm, scene.lm.config.n_heads, len(written.prompt)
+    count = max(len(written.steps), written.chosen + 1)
     had = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
-    # what the model read for these steps is no beginning of what it read for later ones
-    alone = [i for i in had if written.slid(i) or not scene.lm.is_causal]
-    wait = [i for i in alone if i != written.chosen]
-    if is_asked_for(scene.lm, written.context, len(wait)):
-        why = "the context was full" if scene.lm.is_causal else "a change here depends on the whole text"
+    # one pass has all of these; what the model read for the others is no beginning of what it read later
+    together = [i for i in had if lm.is_causal and not written.slid(i)]
+    wait = [i for i in had if i not in together and i != written.chosen]
+    if is_asked_for(lm, written.context, len(wait)):
+        why = "the context was full" if lm.is_causal else "a change here depends on the whole text"
         st.caption(f"{len(wait)} steps are left out: {why}, so each takes a pass of its own.")
         ask = f"Take them in: {len(wait)} passes of {len(written.run):,} tokens"
-        if not st.toggle(ask, key="generate_looked_all"):
-            had = [i for i in had if i not in wait]
-    together = [i for i in had if i not in alone]  # one pass for all of these, for the others one each
-    columns = {i: attention(written.read(i), key - written.slid(i))[:, :, -1] for i in had if i in alone}
-    if together:
-        whole = attention(written.read(together[-1]), key)  # (L, H, T)
-        columns |= {i: whole[:, :, prompt + i - 1] for i in together}
-    weights = np.stack([columns[i].reshape(-1) for i in had], axis=1)  # (L * H, S)
-    means, rows = weights.mean(axis=1), len(weights)
+        if st.toggle(ask, key="generate_looked_all"):
+            wait = []
+    else:
+        wait = []
+    weights = np.full((lm.config.n_layers * n_heads, len(had)), np.nan)  # (L * H, S)
+    for column, i in enumerate(had):
+        if i in together:
+            weights[:, column] = attention(written.read(together[-1]), key)[:, :, prompt + i - 1].reshape(-1)
+        elif i not in wait:
+            weights[:, column] = attention(written.read(i), key - written.slid(i))[:, :, -1].reshape(-1)
+    means = np.nanmean(weights, axis=1)
     block, head = divmod(int(means.argmax()), n_heads)
-    over = "in this step" if len(had) == 1 else f"on average over {len(had)} steps"
+    asked = len(had) - len(wait)
+    over = "in this step" if asked == 1 else f"on average over {asked} steps"
     prose(
         f"**Who looked at {place}?** Block {block}, head {head} gave it most: {weight(float(means.max()))} "
         f"{over}. A row is a head, a column a written token. Click a row to choose its head.",
         "head",
     )
-    new = [*(show_id(scene.lm, i) for i in written.new), "(not written yet)"]
-    steps, words, frame = (
-        [i + 1 for i in had],
-        [new[i] for i in had],
-        (chosen[0] * n_heads + chosen[1], had.index(written.chosen)),
-    )
+    words = [*(show_id(lm, i) for i in written.new), "(not written yet)"][had[0] : had[-1] + 1]
+    names = [f"block {b}, head {h}" for b in range(lm.config.n_layers) for h in range(n_heads)]
+    grid = Map(f"attention to {escape(place.token, quote=False)}", Both(weights), "weight")
+    at = chosen[0] * n_heads + chosen[1], had.index(written.chosen)
     sideways("generate_heads")
     scene.chart(
-        heads_map(weights, steps, words, place.token, n_heads, frame, scene.mode),
+        maps([grid], names, words, at, scene.mode, positions=[prompt + i for i in had]),
         key="generate_heads",
         alt=f"What every head gave to {place.token} as each token was written",
         which=(f"position{key}",),
     )
-    size = rows, len(had)
+    size = len(names), len(had)
     cell_clicks("generate_heads", *size, lambda row, _: open_head(*divmod(row, n_heads)), scene.mode)
-    where = {"block": np.arange(rows) // n_heads, "head": np.arange(rows) % n_heads}
-    table = {"step": np.tile(steps, rows), "written": words * rows}
-    table |= {name: np.repeat(values, len(had)) for name, values in where.items()}
-    return pd.DataFrame(table | {"weight": weights.ravel().astype(np.float64)})
+    index = pd.MultiIndex.from_product([range(lm.config.n_layers), range(n_heads)], names=["block", "head"])
+    columns = pd.MultiIndex.from_arrays([[i + 1 for i in had], words], names=["step", "written"])
+    table = pd.DataFrame(weights, index, columns).stack(["step", "written"], future_stack=True)
+    return table.rename("weight").reset_index()[["step", "written", "block", "head", "weight"]].dropna()
 
 
 def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, head: int, key: str) -> None:

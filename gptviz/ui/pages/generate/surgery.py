@@ -9,7 +9,6 @@ from gptviz import Run
 from gptviz.analysis.surgery import Kind, Operation, Surgery, changed, operated, surgery
 from gptviz.both import Both
 from gptviz.digits import significant, weight
-from gptviz.figures.before_after import before_after
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs, sheet
@@ -51,7 +50,7 @@ def draw(scene: Scene, written: Written) -> None:
         st.info("The model reads one token only, so nothing is cached. Write another token first.")
         return
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
-    operation = choose(scene, written, received)
+    operation = choose(scene, run, received)
     try:
         found = Both(surgery_of(run, operation), surgery_of(run.plain, operation) if run.edits else None)
     except ValueError as error:
@@ -71,37 +70,42 @@ def draw(scene: Scene, written: Written) -> None:
     prose(sentence(scene, run, operation, received), "key", "value", "block", "attention sink", "cache")
     before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
     after = found.map(lambda one: one.after.double().softmax(0))
-    first, last = int(before.now.argmax()), int(after.now.argmax())
+    tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
+    (first, *_), (last, *_) = tops
+    ids = list(dict.fromkeys([*tops[0], *tops[1]]))
+    tokens = {i: show_id(lm, i) for i in ids}
 
     def p(chances: Both[torch.Tensor], token: int) -> Both[str]:
         return chances.map(lambda row: probability_text(float(row[token])))
 
-    names = {token: as_code(show_id(lm, token)) for token in (first, last)}
-    said = f"**What comes next:** {names[first]} has {p(before, first)} before and {p(after, first)} after"
-    if first != last:
-        said += f"; {names[last]} is first now, with {p(after, last)}"
+    said = f"{as_code(tokens[first])} has {p(before, first)} before and {p(after, first)} after"
+    said += "" if first == last else f"; {as_code(tokens[last])} is first now, with {p(after, last)}"
     bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
-    prose(f"{said}. KL divergence from before to after: {bits}.", "KL divergence")
-    tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
-    ids = list(dict.fromkeys([*tops[0], *tops[1]]))
-    tokens = [show_id(lm, i) for i in ids]
-    scene.chart(
-        before_after(tokens, before.now[ids].numpy(), after.now[ids].numpy(), scene.mode),
-        key="generate_surgery",
-        alt=f"What comes next before and after: {operation.kind} position {operation.position}",
+    prose(f"**What comes next:** {said}. KL divergence from before to after: {bits}.", "KL divergence")
+    drawn = Both(after.now[ids], before.now[ids])
+    texts = drawn.map(lambda row: [probability_text(x) for x in row.tolist()])
+    sheet.bars(
+        scene,
+        "generate_surgery",
+        drawn,
+        list(tokens.values()),
+        "probability",
+        f"What comes next before and after: {operation.kind} position {operation.position}",
         which=(operation.kind.replace(" ", "-"), f"position{operation.position}"),
+        lying=True,
+        text=texts,
+        called=("after", "before"),
+        height=90 + 40 * len(ids),
     )
     if found.now.unfrozen is not None:
         free = found.now.unfrozen.double().softmax(0)
-        given = [
-            f"{as_code(show_id(lm, i))} {probability_text(float(free[i]))}"
-            for i in (int(free.argmax()), first)
-        ]
-        st.markdown(f"With nothing frozen, the changed text gives {', and '.join(dict.fromkeys(given))}.")
+        some = dict.fromkeys([int(free.argmax()), first])
+        given = [f"{as_code(show_id(lm, i))} {probability_text(float(free[i]))}" for i in some]
+        st.markdown(f"With nothing frozen, the changed text gives {', and '.join(given)}.")
 
     def table(one: Surgery) -> pd.DataFrame:
         frame = one.table(ids)
-        frame.insert(1, "token", tokens)
+        frame.insert(1, "token", list(tokens.values()))
         return frame
 
     told = "The first choices before and after, with their logits."
@@ -110,9 +114,9 @@ def draw(scene: Scene, written: Written) -> None:
     sheet.code_of(scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again)
 
 
-def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
+def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
     """What is done, to which token, and with which other one: in controls, and by a click on the text."""
-    cached = len(received) - 1
+    lm, cached = scene.lm, len(received) - 1
     KIND.within(tuple(KINDS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = KINDS[KIND.widget(st.segmented_control, "Operation", options=tuple(KINDS), required=True)]
@@ -129,24 +133,19 @@ def choose(scene: Scene, written: Written, received: np.ndarray) -> Operation:
                 best, empty, label = at, "the same", "Put another at"
             asked = OTHER.index(f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
             other = best if asked is None else asked
-            if kind == "freeze":
-                token = put_there(scene, written.run, other)
-    tokens, pick = scene.lm.tokens(written.run.ids), lambda position: AT.set(min(position, cached - 1))
+        if kind == "freeze" and other is not None:
+            here = run.ids[other]
+            # nothing stands before the first token that could expect anything there
+            ids = [one.id for one in top(run, other - 1)] if other else list(dict.fromkeys(run.ids))
+            options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
+            PUT.within(options)
+            named = {"format_func": lambda i: show_id(lm, i), "placeholder": show_id(lm, options[0])}
+            put = PUT.widget(st.selectbox, "There instead", options=options, index=None, width=190, **named)
+            token = options[0] if put is None else int(put)
     marked, weights = ({} if other is None else {other: "key"}), received.tolist()
+    tokens, pick = lm.tokens(run.ids), lambda position: AT.set(min(position, cached - 1))
     chips(tokens, at, scene.mode, pick, key="generate_cached", weights=weights, highlight=marked)
     return Operation(kind, at, other, token)
-
-
-def put_there(scene: Scene, run: Run, other: int) -> int:
-    """The token that stands at `other` instead: the model's own other choices there."""
-    lm, here = scene.lm, run.ids[other]
-    # nothing stands before the first token that could expect anything there
-    ids = [one.id for one in top(run, other - 1)] if other else list(dict.fromkeys(run.ids))
-    options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
-    PUT.within(options)
-    named = {"format_func": lambda i: show_id(lm, i), "placeholder": show_id(lm, options[0])}
-    chosen = PUT.widget(st.selectbox, "There instead", options=options, index=None, width=190, **named)
-    return options[0] if chosen is None else int(chosen)
 
 
 def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray) -> str:
@@ -158,27 +157,27 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
         sink = " No token had more: it is the attention sink." if most else ""
         return (
             f"**Deleted:** {at} has no key and no value any more, in no block. Its share of the last token's "
-            f"attention, {weight(own)} on average over all heads, goes to the others.{sink} Their keys and "
-            "values stay as they were."
+            f"attention, {weight(own)} on average over all heads, goes to the others.{sink}"
         )
     other = places[operation.other]
-    if operation.token is None and operation.kind == "swap values":
+    if operation.kind == "swap values":
         return f"**Values swapped:** {at} and {other} keep their keys and hand over each other's values."
     if operation.token is None:
         return (
-            f"**Swapped whole:** {at} and {other} have changed places in the cache, keys and values "
-            "together. Attention does not know the cache's order, so nothing may change but the last digits."
+            f"**Swapped whole:** {at} and {other} have changed places in the cache. Attention does not know "
+            "the cache's order, so nothing may change but the last digits."
         )
-    put = as_code(show_id(scene.lm, operation.token))
-    read = f"the text was read anew with {put} in the place of {other}."
+    read = (
+        f"the text was read anew with {as_code(show_id(scene.lm, operation.token))} in the place of {other}"
+    )
     if at.position < other.position:
-        said = f"**Frozen, to no effect:** {read} {at} stands before it and never saw it: its keys and "
         itself = " Freezing position 0 matters only where position 0 itself has another token."
-        return f"{said}values are the same in both texts.{itself if at.position == 0 else ''}"
+        return (
+            f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it: its keys and values "
+            f"are the same in both texts.{itself if at.position == 0 else ''}"
+        )
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"
-    said = f"**Frozen:** {read} All keys and values are of that text, but {kept}."
-    if at == other == places[-2]:
-        said += " Nothing cached stands behind it, so all is as it was."
-    return said
+    last = " Nothing cached stands behind it, so all is as it was." if at == other == places[-2] else ""
+    return f"**Frozen:** {read}, but {kept}.{last}"

@@ -10,7 +10,6 @@ import torch
 from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis.next_token import candidates
 from gptviz.analysis.writing import WrittenStep, next_step
-from gptviz.engine.beams import Round, search
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.draws import Draw, draw_rows
@@ -214,34 +213,3 @@ def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Dra
         also.append(int(unchanged.table["id"].iloc[0]))
     found = candidates(next_logits(run), ROWS, sampling, also)
     return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i), unchanged)
-
-
-# ---- beam search ----
-
-
-@per_run
-def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
-    """Return the rounds of a beam search after the text of `run`."""
-    lm = runs.model(run)
-    context = lm.config.context_length
-
-    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        return torch.stack([next_logits(replace(run, ids=tuple(ids[-context:]))) for ids in texts])
-
-    return search(read, run.ids, beams, tokens, end_of_text(lm))
-
-
-@per_run
-def beams_unchanged(run: Run, beams: int, tokens: int) -> dict[tuple[int, ...], float]:
-    """Return ln of what the unchanged model gives each beam of `beam_rounds`, kept or dropped, by its ids."""
-    context = runs.model(run).config.context_length
-    found: dict[tuple[int, ...], float] = {(): 0.0}
-    rows: dict[tuple[int, ...], torch.Tensor] = {}  # (V,) each: ln p of all tokens after so much of a beam
-    for one in beam_rounds(run, beams, tokens):
-        for beam in (*one.kept, *one.dropped):
-            before, last = beam.ids[:-1], beam.ids[-1]
-            if before not in rows:
-                after = replace(run.plain, ids=(*run.ids, *before)[-context:])
-                rows[before] = next_logits(after).double().log_softmax(0)
-            found[beam.ids] = found[before] + float(rows[before][last])
-    return found
