@@ -51,7 +51,7 @@ def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
 
 
 def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.DataFrame:
-    """Return a row per token from `start` on: step (from 1), id, token, `repeats` or not, the share so far."""
+    """Return a row per token from `start` on: step (from 1), id, token, `repeats` or not, share so far."""
     return pd.DataFrame(
         {
             "step": range(1, len(ids) - start + 1),

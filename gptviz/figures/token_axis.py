@@ -22,7 +22,7 @@ def token_ticks(
     if n <= most:
         return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if n > 5 else 0}
     places = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
-    numbers = places.tolist() if positions is None else [positions[i] for i in places]
+    numbers = places.tolist() if positions is None else [positions[i] for i in places.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
     return {"tickvals": places, "tickangle": 0} | named
 
