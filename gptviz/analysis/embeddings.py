@@ -33,45 +33,35 @@ SITES = ("tok_emb", "pos_emb", "embed")
 
 @reads(*SITES)
 def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
-    """`embedding_parts`: this row plus this row is that row, for every token. (3, T, D)."""
-    return embedding_parts(t)
+    """Token embedding, position embedding and what the model made of the two: (3, T, D).
 
-
-@reads(*SITES)
-def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """`embedding_lengths` of a trace."""
-    return embedding_lengths(t)
+    Part 2 is the captured input of the first dropout, not an addition done here.
+    """
+    return np.stack([t[site].numpy() for site in SITES])
 
 
 @reads(*SITES)
 def rows_scale(lm: LanguageModel, t: Trace) -> "Scale":
     """The range of colours that all three rows of all tokens share: see `shared_scale`."""
-    return shared_scale(embedding_parts(t))
+    return shared_scale(embedding_rows(lm, t))
 
 
-def embedding_parts(trace: Trace) -> Rows:
-    """Token embedding, position embedding and what the model made of the two: (3, T, D).
-
-    Part 2 is the captured input of the first dropout, not an addition done here.
-    """
-    return np.stack([trace[site].numpy() for site in SITES])
-
-
-def embedding_lengths(trace: Trace) -> pd.DataFrame:
+@reads(*SITES)
+def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """One row a token: the length (Euclidean norm) of each of the three rows, and how they stand.
 
     Columns: position, token, token_norm, position_norm, sum_norm, cosine (between the token's and the
     position's row; 0 means at right angles, then sum_norm² = token_norm² + position_norm²).
     """
-    parts = embedding_parts(trace).astype(np.float64)
+    parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
     inner = np.einsum("td,td->t", parts[0], parts[1])
     lengths = norms[0] * norms[1]
     cosine = np.divide(inner, lengths, out=np.zeros_like(inner), where=lengths > 0)
     return pd.DataFrame(
         {
-            "position": [token.position for token in trace.tokens],
-            "token": [token.text for token in trace.tokens],
+            "position": [token.position for token in t.tokens],
+            "token": [token.text for token in t.tokens],
             "token_norm": norms[0],
             "position_norm": norms[1],
             "sum_norm": norms[2],
@@ -221,7 +211,7 @@ class Addition:
 
 
 def addition(parts: Rows, position: int, dimension: int) -> Addition:
-    """The addition at one token and dimension of `embedding_parts`, from (3, T, D).
+    """The addition at one token and dimension of `embedding_rows`, from (3, T, D).
 
     Raises ValueError for a position or a dimension that does not exist.
     """

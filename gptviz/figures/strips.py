@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.head_grid import sample
 from gptviz.figures.theme import Mode, palette
@@ -30,29 +31,20 @@ def strip(values: NDArray[np.floating], limit: float, mode: Mode) -> bytes:
     return file.getvalue()
 
 
-def norm_lines(
-    before: NDArray[np.floating],
-    after: NDArray[np.floating],
-    mode: Mode,
-    unchanged: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None,
-) -> str:
+def norm_lines(spread: Both[NDArray[np.floating]], mode: Mode) -> str:
     """The spread of one token's numbers before and after each LayerNorm, as an SVG with two lines.
 
-    Both are standard deviations, (N,), on one logarithmic axis, since they grow by multiples. The lines
-    are labelled with their first and last values. `unchanged`, the same two of the model without its changes,
-    lie below them as ghosts. ValueError unless there are as many of all, one at least.
+    Both are standard deviations, (2, N), on one logarithmic axis, since they grow by multiples. The lines are
+    labelled with their first and last values; those of the unchanged model lie below them as ghosts.
     """
-    if not len(before) == len(after) >= 1:
-        raise ValueError(f"{len(before)} values before and {len(after)} after; give as many of both")
-    colors = palette(mode)
-    heights = _log_heights(np.stack([before, after, *(unchanged or ())]))  # (2 or 4, N)
-    xs = np.linspace(EDGE, WIDTH - EDGE, len(before))
+    colors, old = palette(mode), spread.was if spread.moved else None
+    heights = _log_heights(np.concatenate([spread.now, *([] if old is None else [old])]))  # (2 or 4, N)
+    xs = np.linspace(EDGE, WIDTH - EDGE, spread.now.shape[1])
     parts, labels = [], []
     for ys in heights[2:]:
         parts.append(_line(xs, ys, colors.ghost, ' stroke-dasharray="5 3"'))
-    for line, (name, values, color) in enumerate(
-        (("before", before, colors.positive), ("after", after, colors.output))
-    ):
+    drawn = zip(("before", "after"), spread.now, (colors.positive, colors.output), strict=True)
+    for line, (name, values, color) in enumerate(drawn):
         ys = heights[line]
         parts.append(_line(xs, ys, color))
         parts += [

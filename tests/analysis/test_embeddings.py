@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.embeddings import (
     addition,
-    embedding_lengths,
-    embedding_parts,
+    embedding_rows,
+    lengths_table,
     nearest_tokens,
     position_similarity,
     shared_scale,
@@ -24,7 +24,7 @@ def trace(lm):
 
 
 def test_the_parts_are_rows_of_the_models_own_matrices_and_their_sum(lm, trace):
-    parts = embedding_parts(trace)
+    parts = embedding_rows(lm, trace)
     assert parts.shape == (3, len(trace.tokens), lm.config.emb_dim)
     for token in trace.tokens:
         row = lm.model.tok_emb.weight[token.id].detach().numpy()
@@ -34,8 +34,8 @@ def test_the_parts_are_rows_of_the_models_own_matrices_and_their_sum(lm, trace):
         assert np.array_equal(parts[2, token.position], row + place)
 
 
-def test_lengths_obey_the_law_of_cosines(trace):
-    lengths = embedding_lengths(trace)
+def test_lengths_obey_the_law_of_cosines(lm, trace):
+    lengths = lengths_table(lm, trace)
     a, b, c = lengths["token_norm"], lengths["position_norm"], lengths["sum_norm"]
     assert np.allclose(c**2, a**2 + b**2 + 2 * a * b * lengths["cosine"], rtol=1e-5)
     assert lengths["token"].tolist() == [token.text for token in trace.tokens]
@@ -66,7 +66,7 @@ def test_nearest_tokens_of_a_small_matrix_and_of_a_row_of_zeros():
     assert nearest_tokens(matrix, 2)["cosine"].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_what_does_not_exist_is_refused_by_name(trace):
+def test_what_does_not_exist_is_refused_by_name(lm, trace):
     matrix = torch.eye(3)
     with pytest.raises(ValueError, match="token id 3 is not in the matrix; it has ids 0 to 2"):
         nearest_tokens(matrix, 3)
@@ -74,7 +74,7 @@ def test_what_does_not_exist_is_refused_by_name(trace):
         nearest_tokens(matrix, 0, measure="euclid")
     with pytest.raises(ValueError, match="k is 0"):
         nearest_tokens(matrix, 0, k=0)
-    parts = embedding_parts(trace)
+    parts = embedding_rows(lm, trace)
     with pytest.raises(ValueError, match="position 99"):
         addition(parts, 99, 0)
     with pytest.raises(ValueError, match="dimension -1"):

@@ -1,11 +1,11 @@
-"""The Overview's numbers against the trace, and its snippet against both."""
+"""The Overview's numbers against the trace."""
 
 import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis.overview import SITES, around, folded, glance, sites, spread_table, token_table
-from gptviz.ui.views.overview.snippet import six_pictures
+from gptviz.analysis.overview import SITES, around, folded, glance, token_table
+from gptviz.analysis.reads import sites_of
 
 TEXT = 'He said, "Seven green parrots?"'
 
@@ -13,13 +13,16 @@ TEXT = 'He said, "Seven green parrots?"'
 def test_a_glance_is_the_trace(lm):
     t = lm.trace(TEXT)
     position = 3
-    seen = glance(lm.trace(TEXT, keep=sites(lm.config)), position)
+    seen = glance(lm, lm.trace(TEXT, keep=sites_of(glance, lm)), position)
+    norms = seen.norms
     assert np.array_equal(seen.parts[0] + seen.parts[1], seen.parts[2])
-    assert len(seen.norms) == len(seen.before) == len(seen.after) == 2 * lm.config.n_layers + 1
+    assert len(norms) == 2 * lm.config.n_layers + 1 and norms["norm"].iloc[-1] == "final"
     x = t["resid_pre", 0][position].double()
-    assert seen.before[0] == pytest.approx(float(((x - x.mean()) ** 2).mean().sqrt()), rel=1e-5)
+    assert norms["before"][0] == pytest.approx(float(((x - x.mean()) ** 2).mean().sqrt()), rel=1e-5)
     last = t["final"][position].double()
-    assert seen.after[-1] == pytest.approx(float(((last - last.mean()) ** 2).mean().sqrt()), rel=1e-5)
+    assert norms["after"].iloc[-1] == pytest.approx(
+        float(((last - last.mean()) ** 2).mean().sqrt()), rel=1e-5
+    )
     for row, site in zip((*seen.units, seen.added), ("mlp_pre", "mlp_act", "mlp_out"), strict=True):
         assert np.array_equal(row, t[site, lm.config.n_layers - 1][position])
     logits = t.logits(position)
@@ -45,23 +48,9 @@ def test_a_long_row_is_folded_from_the_left(n, shape):
 
 def test_a_line_a_token(lm):
     t = lm.trace(TEXT)
-    table = token_table(lm.trace(TEXT, keep=SITES))
+    table = token_table(lm, lm.trace(TEXT, keep=SITES))
     assert table["id"].tolist() == [token.id for token in t.tokens]
     assert np.allclose(table["sum_norm"], t["embed"].norm(dim=-1).numpy(), rtol=1e-5)
     assert np.allclose(table["first_variance"], t["embed"].var(dim=-1, unbiased=False).numpy(), rtol=1e-4)
     last = t["resid_post", lm.config.n_layers - 1].var(dim=-1, unbiased=False).numpy()
     assert np.allclose(table["last_variance"], last, rtol=1e-4)
-
-
-def test_the_snippet_gives_what_is_drawn(mini):
-    picture = six_pictures(mini, TEXT, 3)
-    t = mini.trace(TEXT)
-    assert picture["tokens"] == [token.id for token in t.tokens]
-    assert torch.equal(picture["attention"][2], t["attn", 2])
-    seen = glance(mini.trace(TEXT, keep=sites(mini.config)), 3)
-    assert np.array_equal(picture["embeddings"].numpy(), seen.parts)
-    assert np.array_equal(torch.stack(picture["feed_forward"][:2]), seen.units)
-    assert np.array_equal(picture["feed_forward"][2], seen.added)
-    assert np.allclose(picture["layernorm"]["variance"] ** 0.5, seen.before)
-    assert np.allclose(spread_table(seen)["after"] ** 2, picture["layernorm"]["variance_after"])
-    assert picture["next_token"]["id"].tolist() == seen.following["id"].tolist()

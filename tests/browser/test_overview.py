@@ -6,8 +6,9 @@ import pytest
 
 from gptviz.ui.shell.examples import EXAMPLES
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.views.overview.doors import BLOCK, DOORS
 
+BLOCK = ("layernorm", "attention", "feed_forward")
+DOORS = ("tokens", "embeddings", *BLOCK, "next_token")
 TEXT = "The king loved his daughter"
 
 

@@ -280,7 +280,7 @@ def share_drawn(picture: np.ndarray, drawn: np.ndarray) -> float:
 
 # the least share where a program gives more than the page draws
 SHARES = {
-    "overview": 0.1,  # all of an embedding's numbers
+    "overview": 0.005,  # rows of embeddings and units, of which the page has pixels
     "embeddings": 0.1,  # beside a difference, the changed numbers of all tokens
     "generate": 0.5,  # the text that the unchanged model writes, of which the page has the words
     "positions": 0.8,  # all positions of the context

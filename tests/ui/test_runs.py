@@ -266,7 +266,7 @@ ARGUMENTS = {"mode": "light", "block": 0, "head": 0, "position": 2, "name": "blo
 ARGUMENTS |= {"sampling": Sampling(0.7, top_k=50), "count": 10, "token_id": 42}
 ARGUMENTS |= {"token": 300, "against": 17, "threshold": 0.04, "places": (0, 2)}
 ARGUMENTS |= {"renormalize": True, "other": None}
-ARGUMENTS |= {"parts": ((0, 4), (4, 7)), "here": (0, 7), "start": 1, "stop": 5, "row": 3, "ids": (300, 17)}
+ARGUMENTS |= {"parts": ((0, 4), (4, 7)), "ids": (300, 17)}
 ARGUMENTS |= {"measure": "rank", "unit": 7}
 ARGUMENTS |= {
     "number": 3,

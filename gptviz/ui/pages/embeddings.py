@@ -11,7 +11,6 @@ from gptviz.analysis.embeddings import (
     Measure,
     addition,
     best_by_chance,
-    embedding_parts,
     embedding_rows,
     largest_dimension,
     lengths_table,
@@ -250,7 +249,7 @@ sheet.numbers_of(
 )
 sheet.code_of(
     scene,
-    [GPTModel.final_hidden, embedding_parts],
+    [GPTModel.final_hidden],
     embedding_rows,
     run=lambda: run_first_block(lm, scene.run.ids),
 )
