@@ -24,6 +24,7 @@ from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.heads import head_grid
+from gptviz.ui.components.kernel import happened
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
@@ -288,7 +289,7 @@ def surprise(mode: Mode, on: On) -> None:
 
 def theme_watch(mode: Mode, on: On) -> None:
     """It draws nothing: what it sends is a change of the browser's own theme."""
-    watching._component("theme_example", {}, mode=mode, on={"changed": on("changed")})
+    watching._component("theme_example", {}, mode, {"changed": (happened, on("changed"))})
 
 
 def token_cards(mode: Mode, on: On) -> None:

@@ -38,15 +38,12 @@ class Part:
     def name(self, labels: Sequence[str] = ()) -> str:
         """As a button says it: "block 4 head 3", with the tokens as the screen shows them."""
         at = "" if self.position is None else token(self.position, labels)
-        match self.kind:
-            case "head":
-                return f"block {self.block} head {self.head}"
-            case "token":
-                return at
-            case "site":
-                where = "" if self.block is None else f" of block {self.block}"
-                return f"{PARTS[self.site]}{where}{f' at {at}' if at else ''}"
-        return f"block {self.block}'s {self.kind}"
+        of = "" if self.block is None else f" of block {self.block}"
+        return {
+            "head": f"block {self.block} head {self.head}",
+            "token": at,
+            "site": f"{PARTS.get(self.site)}{of}{f' at {at}' if at else ''}",
+        }.get(self.kind, f"block {self.block}'s {self.kind}")
 
 
 @dataclass(frozen=True)
@@ -64,86 +61,68 @@ class Action:
         return f'lm.trace(text, edits=["{self.edit}"])'
 
 
+# value -> label, formula of x, what that means of it, and the way back
+VALUES = {
+    "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on again"),
+    "mean": (
+        "Average of this text",
+        "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
+        "is its mean over this text's positions",
+        "Undo",
+    ),
+    "sample": (
+        "Average of a sample",
+        "{x}ᵢ = mean of {x} in a sample",
+        "is its mean over other text, the better null: nothing of this text is in it",
+        "Undo",
+    ),
+}
+# the same of attention weights, given by hand
+LOOKS = {
+    "uniform": (
+        "Look at all alike",
+        "Aᵢⱼ = 1 / (i + 1), j ≤ i",
+        "the same weight for every key that it may see",
+    ),
+    "first": ("Look at the first", "Aᵢ₀ = 1", "all of each row goes to the first token"),
+    "previous": (
+        "Look at the one before",
+        "Aᵢ,ᵢ₋₁ = 1, A₀₀ = 1",
+        "all of each row goes to the token just before",
+    ),
+}
+OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": ("mlp_out", "x")}
+
+
 def actions(part: Part) -> list[Action]:
     """What can be done to it, the plainest first."""
-    match part.kind:
-        case "head":
-            heads = [_must(part.head)]
-            return [*_values("z", part.block, "its output z", heads), *_looks(part.block, heads)]
-        case "attention":
-            return [*_values("attn_out", part.block, "its output"), *_looks(part.block, None)]
-        case "feed-forward":
-            return _values("mlp_out", part.block, "its output")
-        case "token":
-            return _hidden(part)
+    if part.kind == "token":
+        return _hidden(part)
+    heads = None if part.head is None else [part.head]
     positions = None if part.position is None else [part.position]
-    return _values(part.site, part.block, f"the {PARTS[part.site]}", None, positions)
-
-
-def _values(
-    site: str,
-    block: int | None,
-    name: str,
-    heads: Sequence[int] | None = None,
-    positions: Sequence[int] | None = None,
-) -> list[Action]:
-    """Zero and the two means."""
-    if SITES[site].form == "weights":
-        return _looks(block, heads)
-
-    def edit(value: str) -> Edit:
-        return Edit(site, block, value, heads, positions)
-
-    short = "z" if site == "z" else "x"
-    return [
+    site, x = OUTPUTS.get(part.kind, (part.site, "x"))
+    name = f"the {PARTS[site]}" if part.kind == "site" else "its output z" if x == "z" else "its output"
+    weights = SITES[site].form == "weights"
+    values = [
         Action(
-            "Switch off",
-            edit("zero"),
-            f"{short}ᵢ = 0",
-            f"{name} is zero, so it adds nothing",
-            undone="Switch on again",
-        ),
-        Action(
-            "Average of this text",
-            edit("mean"),
-            f"{short}ᵢ = (1/T) Σⱼ {short}ⱼ",
-            f"{name} is its mean over this text's positions",
-        ),
-        Action(
-            "Average of a sample",
-            edit("sample"),
-            f"{short}ᵢ = mean of {short} in a sample",
-            f"{name} is its mean over other text, the better null: nothing of this text is in it",
-        ),
+            label,
+            Edit(site, part.block, value, heads, positions),
+            formula.format(x=x),
+            f"{name} {does}",
+            undone,
+        )
+        for value, (label, formula, does, undone) in VALUES.items()
     ]
-
-
-def _looks(block: int | None, heads: Sequence[int] | None) -> list[Action]:
-    """Where a head looks, given by hand."""
-
-    def edit(value: str) -> Edit:
-        return Edit("attn", block, value, heads)
-
-    return [
-        Action(
-            "Look at all alike",
-            edit("uniform"),
-            "Aᵢⱼ = 1 / (i + 1), j ≤ i",
-            "the same weight for every key that it may see",
-        ),
-        Action("Look at the first", edit("first"), "Aᵢ₀ = 1", "all of each row goes to the first token"),
-        Action(
-            "Look at the one before",
-            edit("previous"),
-            "Aᵢ,ᵢ₋₁ = 1, A₀₀ = 1",
-            "all of each row goes to the token just before",
-        ),
+    looks = [
+        Action(label, Edit("attn", part.block, value, heads), formula, means)
+        for value, (label, formula, means) in LOOKS.items()
     ]
+    return looks if weights else values + looks if part.kind in ("head", "attention") else values
 
 
 def _hidden(part: Part) -> list[Action]:
     """A token that later ones may not look at: everywhere, in one block, in one head."""
-    n = _must(part.position)
+    n = part.position
     places: list[tuple[str, int | str, Sequence[int] | None]] = [("Hide from later ones", EVERY, None)]
     if part.block is not None:
         places.append((f"Hide in block {part.block} only", part.block, None))
@@ -160,25 +139,18 @@ def _hidden(part: Part) -> list[Action]:
     ]
 
 
-def _must(number: int | None) -> int:
-    assert number is not None, "this kind of part has this number"
-    return number
-
-
 # ---- drawn ----
 
 
-def menu(scene: Scene, *parts: Part, key: str, quick: bool = True) -> None:
+def menu(scene: Scene, *parts: Part, key: str) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
-    `key` is the menu's own on its page; `quick` draws the button of one click, for the first part. In a
-    fragment, too, the whole page runs again when something is changed, since all of its numbers are others.
+    `key` is the menu's own on its page; the button of one click is for the first part. In a fragment, too,
+    the whole page runs again when something is changed, since all of its numbers are others.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
-        if quick:
-            first = actions(parts[0])[0]
-            _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
-        opened = f"change_{key}_open"
+        first, opened = actions(parts[0])[0], f"change_{key}_open"
+        _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:
             with box:
@@ -207,15 +179,10 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
     else:
         st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
     for number, action in enumerate(actions(named[chosen])):
-        _row(action, f"change_{key}_{number}", opened)
-
-
-def _row(action: Action, key: str, opened: str) -> None:
-    button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
-    with button:
-        _button(action, key, opened)
-    with words:
-        st.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
+        button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
+        with button:
+            _button(action, f"change_{key}_{number}", opened)
+        words.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
 
 
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:

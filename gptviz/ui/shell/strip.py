@@ -5,6 +5,7 @@ It is drawn wherever a changed model is, and stays in sight while the page scrol
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -16,7 +17,7 @@ from gptviz.engine.edit_text import GRAMMAR
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs
-from gptviz.ui.components.changes import Chip, Effect, change_strip
+from gptviz.ui.components.changes import change_strip
 from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import change_words as words
@@ -75,7 +76,7 @@ def draw(
     )
 
 
-def _chip(change: Change, labels: Sequence[str], off: bool) -> Chip:
+def _chip(change: Change, labels: Sequence[str], off: bool) -> dict[str, Any]:
     said = shortened(change.text, LONGEST) if change.edit is None else words.says(change.edit, labels)
     if change.refusal is not None:
         return {"text": change.text, "says": said, "state": "refused", "note": change.refusal}
@@ -112,7 +113,7 @@ def _silent(run: Run, position: int, labels: Sequence[str], lm: LanguageModel, t
     return notes
 
 
-def _effect(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> Effect:
+def _effect(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> dict[str, Any]:
     found = effect(run, position)
     return {
         "after": labels[position],

@@ -5,8 +5,9 @@ puts `PARAMS` among its own. As long as nobody has chosen a target it is the mod
 selected position; the comparison is with the mean over the vocabulary.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 import torch
@@ -20,8 +21,7 @@ from gptviz.engine.sampling import Sampling
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import params
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.params import Param, if_there, store
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import as_code, is_named, no_single_token, not_in_vocabulary, show_id
 
@@ -78,16 +78,11 @@ def whole(run: Run, position: int, token: int, against: int | None) -> tuple[flo
 
 
 @per_run
-def top(run: Run, position: int, count: int = CANDIDATES) -> list[Candidate]:
-    """The model's own first choices at a position, the most probable first."""
-    ids = top_ids(logits_at(run, position)[None], count)[0].tolist()
-    return _candidates(run, position, ids)
-
-
-def _candidates(run: Run, position: int, ids: list[int]) -> list[Candidate]:
-    logits = logits_at(run, position).double()
-    probabilities = (logits[ids] - logits.logsumexp(0)).exp().tolist()
-    lm = runs.model(run)
+def top(run: Run, position: int, count: int = CANDIDATES, also: int | None = None) -> list[Candidate]:
+    """The model's own first choices at a position, the most probable first; and one `also`, at any rank."""
+    lm, logits = runs.model(run), logits_at(run, position)
+    ids = dict.fromkeys([*top_ids(logits[None], count)[0].tolist(), *(() if also is None else (also,))])
+    probabilities = logits.double().softmax(0)[list(ids)].tolist()
     return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
 
 
@@ -98,24 +93,22 @@ def target_input(
 
     `label` says what the page does with the first, `against` what an empty second box means.
     """
-    lm, found = scene.lm, top(scene.run, scene.position)
-    said = _follow_model(scene, lm)
-    for param in PARAMS:
-        param.within(lm.config.vocab_size)
-    token = found[0].id if TARGET.value is None else TARGET.value
-    runner_up = next((one.id for one in found if one.id != token), token)  # a vocabulary of one token
-    other = AGAINST.value if against is not None and AGAINST.value != token else None
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
+    lm, best = scene.lm, top(scene.run, scene.position)
+    with _boxes(scene, PARAMS[:1] if against is None else PARAMS):
+        token = best[0].id if TARGET.value is None else TARGET.value
+        runner_up = next((one.id for one in best if one.id != token), token)  # a vocabulary of one token
+        other = AGAINST.value if against is not None and AGAINST.value != token else None
         _box(
             scene,
             TARGET,
             label,
-            f"most probable: {found[0].shown}",
+            f"most probable: {best[0].shown}",
             "Choose one of the most probable, or type any token of the vocabulary. · is a space: most words "
             "begin with one. Empty: the model's first choice.",
         )
-        if scene.other is not None:
-            _unchanged_first(scene, scene.other, token)
+        if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
+            help = "The unchanged model's first choice here"
+            _take_button(f"explain {as_code(first.shown)}", "target_unchanged", TARGET, first.id, help)
         if against is not None:
             _box(
                 scene,
@@ -127,53 +120,45 @@ def target_input(
                 "changes no probability.",
             )
             if other != runner_up != token:
-                shown = show_id(lm, runner_up)
-                st.button(
-                    f"against {as_code(shown)}",
-                    key="target_runner_up",
-                    help="The runner-up: the most probable of all other tokens",
-                    on_click=_take,
-                    args=(scene, AGAINST, runner_up),
-                )
-    params.store(PARAMS[:1] if against is None else PARAMS)
-    _say(scene, lm, said)
+                help = "The runner-up: the most probable of all other tokens"
+                said = f"against {as_code(show_id(lm, runner_up))}"
+                _take_button(said, "target_runner_up", AGAINST, runner_up, help)
     if against is not None and AGAINST.value == token:
         st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
-    shown_other = None if other is None else show_id(lm, other)
-    return Target(token, other, show_id(lm, token), shown_other, runner_up)
+    return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other), runner_up)
 
 
 def pair_input(
     scene: Scene, labels: tuple[str, str], empties: tuple[str, str]
 ) -> tuple[int | None, int | None]:
     """Both boxes, for a difference of two logits; None for one left empty: `empties` say what holds then."""
-    said = _follow_model(scene, scene.lm)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
+    with _boxes(scene, PARAMS):
         for param, label, empty in zip(PARAMS, labels, empties, strict=True):
-            param.within(scene.lm.config.vocab_size)
             _box(scene, param, label, empty, "Choose a token, or type any of the vocabulary. · is a space.")
-    params.store(PARAMS)
-    _say(scene, scene.lm, said)
     return TARGET.value, AGAINST.value
 
 
-def _unchanged_first(scene: Scene, other: Run, token: int) -> None:
-    """A button for what the model without its changes says first, where that is not what is explained."""
-    first = top(other, scene.position)[0]
-    if first.id != token:
-        st.button(
-            f"explain {as_code(first.shown)}",
-            key="target_unchanged",
-            help="The unchanged model's first choice here",
-            on_click=_take,
-            args=(scene, TARGET, first.id),
-        )
+@contextmanager
+def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None]:
+    """The row of boxes, with choices that this model has; below it, what was typed and is no token."""
+    _follow_model(scene)
+    for param in PARAMS:
+        param.within(scene.lm.config.vocab_size)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
+        yield
+    store(params)
+    refused: tuple[str, str] | None = st.session_state.get(_REFUSED)
+    if refused is not None:
+        _say_refused(scene.lm, *refused)
 
 
 def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:
     """One token to choose or to type. The widget shows the choice; the choice itself is the Param."""
     key = f"{param.name}_box"
-    labels = _labels(scene, param.value)
+    offered = top(scene.run, scene.position, CANDIDATES, param.value)
+    labels = {one.id: f"{one.shown}   {significant(100 * one.probability, 2)} %" for one in offered}
+    if len(set(labels.values())) < len(labels):
+        labels = {i: f"{label} (id {i})" for i, label in labels.items()}
     st.session_state[key] = param.value
     st.selectbox(
         label,
@@ -190,29 +175,23 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
     )
 
 
-def _labels(scene: Scene, chosen: int | None) -> dict[int, str]:
-    """The candidates, and the chosen token where it is none of them, with probabilities; no two alike."""
-    found = top(scene.run, scene.position)
-    if chosen is not None and chosen not in {one.id for one in found}:
-        found = [*found, *_candidates(scene.run, scene.position, [chosen])]
-    labels = {one.id: f"{one.shown}   {significant(100 * one.probability, 2)} %" for one in found}
-    if len(set(labels.values())) < len(labels):
-        return {i: f"{label} (id {i})" for i, label in labels.items()}
-    return labels
+def _take_button(label: str, key: str, param: Param[int | None], token: int, help: str | None = None) -> None:
+    st.button(label, key=key, help=help, on_click=_take, args=(param, token))
+
+
+def _take(param: Param[int | None], token: int | None) -> None:
+    st.session_state.pop(_REFUSED, None)
+    param.set(token)
 
 
 def _chosen(scene: Scene, param: Param[int | None]) -> None:
     """Take what was chosen or typed; what is not one token is kept to be answered, and changes nothing."""
     value = st.session_state[f"{param.name}_box"]
-    st.session_state.pop(_REFUSED, None)
-    if isinstance(value, str):
-        found = find_token(scene.lm, value)
-        if found is None:
-            st.session_state[_REFUSED] = (param.name, value)
-            return
-        value = found
-    param.set(value)
-    _remember(scene.key, scene.lm)
+    token = find_token(scene.lm, value) if isinstance(value, str) else value
+    if token is None and value is not None:
+        st.session_state[_REFUSED] = (param.name, value)
+    else:
+        _take(param, token)
 
 
 def find_token(lm: LanguageModel, typed: str) -> int | None:
@@ -235,14 +214,8 @@ def _read_signs(typed: str) -> str:
     return typed.replace("·", " ").replace("⏎", "\n").replace("⇥", "\t")
 
 
-def _say(scene: Scene, lm: LanguageModel, said: str | None) -> None:
-    if said:
-        st.warning(said)
-    refused: tuple[str, str] | None = st.session_state.get(_REFUSED)
-    if refused is None:
-        return
-    param = next(param for param in PARAMS if param.name == refused[0])
-    typed = refused[1]
+def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
+    """Why what was typed is no token, with one that it is when a space stands before it."""
     text = _read_signs(typed)
     pieces = [show_id(lm, i) for i in lm.encode(text)]
     spaced = None if text.startswith(" ") else find_token(lm, f" {text}")
@@ -250,49 +223,28 @@ def _say(scene: Scene, lm: LanguageModel, said: str | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(no_single_token(typed, pieces, shown), width="stretch")
         if spaced is not None and shown is not None:
-            st.button(
-                f"take {as_code(shown)}", key="target_spaced", on_click=_take, args=(scene, param, spaced)
-            )
+            param = next(param for param in PARAMS if param.name == name)
+            _take_button(f"take {as_code(shown)}", "target_spaced", param, spaced)
 
 
-def _take(scene: Scene, param: Param[int | None], token: int) -> None:
-    st.session_state.pop(_REFUSED, None)
-    param.set(token)
-    _remember(scene.key, scene.lm)
-
-
-# ---- another model has other ids ----
-
-
-def _follow_model(scene: Scene, lm: LanguageModel) -> str | None:
+def _follow_model(scene: Scene) -> None:
     """After a change of the model: the same tokens by its ids. A sentence for one that it does not have."""
+    lm, gone = scene.lm, []
     key, held = st.session_state.get(_READ, (scene.key, {}))
-    gone = []
-    if key != scene.key:
-        for param in PARAMS:
-            raw = held.get((param.name, param.value))
-            if raw is None:
-                continue
-            found = _of_bytes(lm, raw)
-            param.set(found)
-            if found is None:
-                gone.append(raw)
-    _remember(scene.key, lm)
-    return not_in_vocabulary(gone, lm.name) if gone else None
+    for param in PARAMS if key != scene.key else ():
+        raw = held.get((param.name, param.value))
+        if raw is not None:
+            param.set(_of_bytes(lm, raw))
+            gone += [raw] if param.value is None else []
+    if gone:
+        st.warning(not_in_vocabulary(gone, lm.name))
+    chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]
+    st.session_state[_READ] = scene.key, {one: named_bytes(lm.tokenizer, one[1]) for one in chosen}
 
 
 def _of_bytes(lm: LanguageModel, raw: bytes) -> int | None:
     try:
-        found = lm.tokenizer.encode_single_token(raw)
+        token = lm.tokenizer.encode_single_token(raw)
     except KeyError:  # no token of this tokenizer
         return None
-    return found if found < lm.config.vocab_size else None
-
-
-def _remember(key: str, lm: LanguageModel) -> None:
-    held: dict[Any, bytes] = {
-        (param.name, param.value): named_bytes(lm.tokenizer, param.value)
-        for param in PARAMS
-        if param.value is not None
-    }
-    st.session_state[_READ] = (key, held)
+    return token if token < lm.config.vocab_size else None

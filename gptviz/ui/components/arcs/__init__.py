@@ -11,15 +11,10 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.kernel import On, among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component(
-    "arcs",
-    pick=record("query", "key", query=among("positions"), key=among("positions")),
-    head=among("heads"),
-    mass=among("masses"),
-)
+_component = component("arcs")
 
 MASSES = (50, 70, 80, 90, 95, 99, 100)  # percent of each row that is drawn
 HEIGHT = 500  # pixels that a text has before it scrolls
@@ -53,8 +48,8 @@ def arcs(
     mass: int,
     mode: Mode,
     on_pick: Callable[[int | None, int | None], Any],
-    on_head: Callable[[int], Any],
-    on_mass: Callable[[int], Any],
+    on_head: On,
+    on_mass: On,
     first: int = 0,
     saved: Saved | None = None,
 ) -> None:
@@ -65,8 +60,8 @@ def arcs(
     runs with the position that was clicked on the left or on the right and None for the other, `on_head` with
     the number of a head that somebody wants alone.
     """
-    n = len(tokens)
-    rows, columns = np.tril_indices(n)
+    rows, columns = np.tril_indices(len(tokens))
+    at = among(range(first, first + len(tokens)))
     _component(
         f"arcs_{name}",
         {
@@ -84,8 +79,11 @@ def arcs(
             "height": HEIGHT,
             "words": WORDS,
         },
-        mode=mode,
-        saved=saved,
-        limits={"positions": range(first, first + n), "heads": set(heads), "masses": set(MASSES)},
-        on={"pick": lambda at: on_pick(at.get("query"), at.get("key")), "head": on_head, "mass": on_mass},
+        mode,
+        {
+            "pick": parts(on_pick, "query", "key", query=at, key=at),
+            "head": (among(set(heads)), on_head),
+            "mass": (among(set(MASSES)), on_mass),
+        },
+        saved,
     )

@@ -3,24 +3,15 @@
 A click on a branch, or Enter where the focus is on it, goes to it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("branches", branch=among("branches"))
+_component = component("branches")
 
 
 def branch_tree(
-    rows: Sequence[Mapping[str, Any]],
-    chosen: int,
-    step: int,
-    mode: Mode,
-    on_branch: Callable[[int], Any],
-    *,
-    saved: Saved | None = None,
+    rows: Rows, chosen: int, step: int, mode: Mode, on_branch: On, saved: Saved | None = None
 ) -> None:
     """Draw a row a branch; `on_branch(number)` runs before the rerun that a click causes.
 
@@ -28,11 +19,5 @@ def branch_tree(
     and the texts of its numbers, "log_p" and "perplexity"; where all have an "unchanged" text, ln p in the
     model without its changes, it stands beside. `step` is the one that is looked at.
     """
-    _component(
-        "branches",
-        {"rows": [dict(row) for row in rows], "chosen": chosen, "step": step},
-        mode=mode,
-        limits={"branches": range(len(rows))},
-        on={"branch": on_branch},
-        saved=saved,
-    )
+    data = {"rows": list(rows), "chosen": chosen, "step": step}
+    _component("branches", data, mode, {"branch": (among(range(len(rows))), on_branch)}, saved)

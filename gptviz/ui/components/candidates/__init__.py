@@ -4,24 +4,23 @@ A row shows every step from logit to probability; its button appends the token. 
 or a click on it, writes its arithmetic under the rows. The picture can be saved.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("candidates", append=among("candidates"))
+_component = component("candidates")
 
 
 def candidate_bars(
-    rows: Sequence[dict[str, Any]],
+    rows: Rows,
     rest: dict[str, Any] | None,
     heads: dict[str, str],
     mode: Mode,
-    on_append: Callable[[int], Any],
+    on_append: On,
     *,
     action: str,
     saved: Saved | None = None,
@@ -34,10 +33,9 @@ def candidate_bars(
     sent = _component(
         "candidates",
         {"rows": list(rows), "rest": rest, "heads": heads, "action": action},
-        mode=mode,
-        saved=saved,
-        limits={"candidates": {int(row["id"]) for row in rows if row["whole"]}},
-        on={"append": on_append},
+        mode,
+        {"append": (among({int(row["id"]) for row in rows if row["whole"]}), on_append)},
+        saved,
     )
     if sent:
         st.rerun()  # the prompt belongs to the whole page, not to the fragment that this may be in

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, record
+from gptviz.ui.components.kernel import among, component, parts
 
-_component = component("cell_clicks", cell=record(row=among("rows"), column=among("columns")))
+_component = component("cell_clicks")
 
 
 def cell_clicks(
@@ -20,10 +20,5 @@ def cell_clicks(
 
     `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`.
     """
-    _component(
-        f"{chart}_clicks",
-        {"key": chart},
-        mode=mode,
-        limits={"rows": range(rows), "columns": range(columns)},
-        on={"cell": lambda cell: on_pick(cell["row"], cell["column"])},
-    )
+    on = {"cell": parts(on_pick, row=among(range(rows)), column=among(range(columns)))}
+    _component(f"{chart}_clicks", {"key": chart}, mode, on)

@@ -4,51 +4,22 @@ All of its words come from Python; the browser draws them. It stays small, so th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 
-_component = component("changes", remove=among("numbers"), act=among("acts"))
+_component = component("changes")
 
 ACTS = ("undo", "clear", "switch", "try")
 
 
-class Chip(TypedDict):
-    """One change: as it is written, in words, whether it is made ("made", "off" or "refused"), and what else
-    is to be said of it ("" for nothing)."""
-
-    text: str
-    says: str
-    state: Literal["made", "off", "refused"]
-    note: str
-
-
-class Effect(TypedDict):
-    """The selected position's prediction: tokens as the screen shows them, probabilities before and after,
-    their digits, KL divergence in bits. `nothing`: none of it was changed."""
-
-    after: str
-    position: int
-    token: str
-    before: float
-    before_text: str
-    now: float
-    now_text: str
-    top: str
-    top_now: float
-    top_text: str
-    kl: float
-    kl_text: str
-    nothing: bool
-
-
 def change_strip(
-    chips: Sequence[Chip],
-    effect: Effect | None,
+    chips: Rows,
+    effect: Mapping[str, Any] | None,
     off: bool,
     mode: Mode,
-    on_remove: Callable[[int], Any],
+    on_remove: On,
     on_act: Mapping[str, Callable[[], Any]],
     *,
     notes: Sequence[Sequence[str]] = (),
@@ -57,7 +28,11 @@ def change_strip(
 ) -> None:
     """Draw the strip; `on_remove(number)` and `on_act["undo"]()` run before the rerun that a click causes.
 
-    `effect` None: nothing is made, `off` or refused all of it. `notes` are sentences below
+    A chip is one change: its "text" as it is written, what it "says" in words, its "state" ("made", "off" or
+    "refused"), and a "note" on it, or "". `effect` is the selected position's prediction: "after" which token
+    and "position", the "token" that was first with its probability "before" and "now", the "top" one of now
+    with "top_now", "kl" in bits, each with the "..._text" of its digits, and whether "nothing" of it was
+    changed. `effect` None: nothing is made, `off` or refused all of it. `notes` are sentences below
     the chips, each text and code in turn; `ask` is one more, and the words of its button, which is
     `on_act["try"]`.
     """
@@ -70,7 +45,9 @@ def change_strip(
             "notes": [list(note) for note in notes],
             "ask": ask,
         },
-        mode=mode,
-        limits={"numbers": range(len(chips)), "acts": ACTS},
-        on={"remove": on_remove, "act": lambda act: on_act[act]()},
+        mode,
+        {
+            "remove": (among(range(len(chips))), on_remove),
+            "act": (among(ACTS), lambda act: on_act[act]()),
+        },
     )

@@ -43,4 +43,4 @@ def chart(
         st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
         selecting["height"] = "stretch"
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
-    _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode=mode, saved=saved)
+    _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode, saved=saved)

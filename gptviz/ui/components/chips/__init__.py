@@ -9,16 +9,16 @@ the same token a second time; else all chips are alike.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, among, component
 
-_component = component("chips", position=among("positions"), append=among("following"))
+_component = component("chips")
 
 Role = Literal["query", "key", "value", "output"]
 
@@ -27,14 +27,14 @@ def chips(
     tokens: Sequence[Token],
     selected: int,
     mode: Mode,
-    on_select: Callable[[int], Any],
+    on_select: On,
     *,
     key: str = "chips",
     highlight: Mapping[int, str] | None = None,
     weights: Sequence[float | None] | None = None,
     shares: Sequence[float] | None = None,
     following: Mapping[str, Any] | None = None,
-    on_append: Callable[[int], Any] | None = None,
+    on_append: On | None = None,
     coloured: bool = False,
 ) -> None:
     """Draw the strip; `on_select(position)` runs before the rerun that a click causes.
@@ -60,12 +60,11 @@ def chips(
             "next": None if following is None else dict(following),
             "appends": on_append is not None,
         },
-        mode=mode,
-        limits={
-            "positions": range(len(tokens)),
-            "following": () if following is None or on_append is None else (following["id"],),
+        mode,
+        {
+            "position": (among(range(len(tokens))), on_select),
+            "append": (among(() if following is None else (following["id"],)), on_append),
         },
-        on={"position": on_select} | ({} if on_append is None else {"append": on_append}),
     )
 
 

@@ -4,22 +4,22 @@ the candidates as rows, from the most probable down.
 Pointing at a row shows its place on the bar; a click on one that was not drawn goes on with it instead.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("draws", branch=among("others"))
+_component = component("draws")
 
 
 def draws(
-    rows: Sequence[Mapping[str, Any]],
-    segments: Sequence[Mapping[str, Any]],
+    rows: Rows,
+    segments: Rows,
     point: Mapping[str, Any] | None,
     mode: Mode,
-    on_branch: Callable[[int], Any],
+    on_branch: On,
     *,
     rest: Mapping[str, Any] | None = None,
     can_branch: bool = True,
@@ -36,15 +36,14 @@ def draws(
     _component(
         "draws",
         {
-            "rows": [dict(row) for row in rows],
-            "segments": [dict(segment) for segment in segments],
-            "point": None if point is None else dict(point),
-            "rest": None if rest is None else dict(rest),
+            "rows": list(rows),
+            "segments": list(segments),
+            "point": point,
+            "rest": rest,
             "branch": can_branch,
             "compared": compared,
         },
-        mode=mode,
-        limits={"others": others},
-        on={"branch": on_branch},
-        saved=saved,
+        mode,
+        {"branch": (among(others), on_branch)},
+        saved,
     )

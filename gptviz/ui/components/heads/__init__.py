@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, record
+from gptviz.ui.components.kernel import among, component, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("heads", head=record(block=among("blocks"), head=among("heads")))
+_component = component("heads")
 
 
 class Thumbnail(TypedDict):
@@ -59,8 +59,7 @@ def head_grid(
             "block": chosen[0],
             "head": chosen[1],
         },
-        mode=mode,
-        saved=saved,
-        limits={"blocks": range(n_blocks), "heads": range(n_heads)},
-        on={"head": lambda head: on_pick(head["block"], head["head"])},
+        mode,
+        {"head": parts(on_pick, block=among(range(n_blocks)), head=among(range(n_heads)))},
+        saved,
     )

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.theme import Mode, Scale
-from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.kernel import among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("lens", pick=record("row", "position", row=among("rows"), position=among("positions")))
+_component = component("lens")
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def lens_grid(
     A click on a cell gives both, one on a row's or a column's label only that, and None for the other.
     `rows` are the depths' names, (short, in a sentence); `tokens` all tokens of the text, as shown.
     """
+    row, position = among(range(len(rows))), among(range(len(tokens)))
     _component(
         key,
         {
@@ -92,8 +93,7 @@ def lens_grid(
             "position": selected[1],
             "legend": vars(legend),
         },
-        mode=mode,
-        saved=saved,
-        limits={"rows": range(len(rows)), "positions": range(len(tokens))},
-        on={"pick": lambda cell: on_pick(cell.get("row"), cell.get("position"))},
+        mode,
+        {"pick": parts(on_pick, "row", "position", row=row, position=position)},
+        saved,
     )

@@ -13,12 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, packed, record
+from gptviz.ui.components.kernel import among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component(
-    "matrix", pick=record("query", "key", query=among("positions"), key=among("positions"))
-)
+_component = component("matrix")
 
 Axis = Literal["query", "key", "dim"]
 
@@ -111,6 +109,7 @@ def matrix(
         sides = [len(arrays[of]) for of in values] if isinstance(values, tuple) else values.shape
         return dict(zip(("rows", "columns"), sides, strict=True))
 
+    at = among(range(first, first + len(tokens)))
     _component(
         f"matrix_{name}",
         {
@@ -125,10 +124,9 @@ def matrix(
             "small": small,
             "largest": largest,
         },
-        mode=mode,
-        saved=saved,
-        limits={"positions": range(first, first + len(tokens))},
-        on={"pick": lambda cell: on_pick(cell.get("query"), cell.get("key"))},
+        mode,
+        {"pick": parts(on_pick, "query", "key", query=at, key=at)},
+        saved,
     )
 
 

@@ -32,7 +32,7 @@ def merges(
 ) -> None:
     """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
     data = merges_data(encoding, piece, part, position)
-    _component("merges", data, mode=mode, saved=saved)
+    _component("merges", data, mode, saved=saved)
 
 
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from gptviz.figures.theme import Mode
 from gptviz.ui.components import kernel
 
-_component = kernel.component("prompt", run=kernel.text())
+_component = kernel.component("prompt")
 
 
 def prompt(text: str, page: str, back: bool, mode: Mode, on_run: Callable[[str], Any]) -> None:
@@ -19,4 +19,5 @@ def prompt(text: str, page: str, back: bool, mode: Mode, on_run: Callable[[str],
     `page` tells one page from another, and `back` says that this run is the browser's back or forward
     button's: the draft of the page before is then not run.
     """
-    _component("prompt", {"text": text, "page": page, "back": back}, mode=mode, on={"run": on_run})
+    data = {"text": text, "page": page, "back": back}
+    _component("prompt", data, mode, {"run": (kernel.text(), on_run)})

@@ -3,25 +3,24 @@
 Pointing at a chip writes its sentence; a click selects the token before it, where it was expected.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("surprise", position=among("positions"))
+_component = component("surprise")
 
 
 def surprise_chips(
-    chips: Sequence[dict[str, Any]],
+    chips: Rows,
     expected: int,
     legend: dict[str, str],
     mode: Mode,
-    on_select: Callable[[int], Any],
+    on_select: On,
     *,
     raws: Sequence[bytes] = (),
     key: str = "surprise",
@@ -32,18 +31,7 @@ def surprise_chips(
     `on_select(position)` runs before the rerun that a click causes, with the position before the chip's.
     `raws` are the tokens' bytes: those that share a character stand under it.
     """
-    sent = _component(
-        key,
-        {
-            "chips": list(chips),
-            "groups": shared_characters(raws),
-            "expected": expected,
-            "legend": legend,
-        },
-        mode=mode,
-        saved=saved,
-        limits={"positions": range(1, len(chips))},
-        on={"position": lambda position: on_select(position - 1)},
-    )
-    if sent:
+    data = {"chips": list(chips), "groups": shared_characters(raws), "expected": expected, "legend": legend}
+    on = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
+    if _component(key, data, mode, on, saved):
         st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in

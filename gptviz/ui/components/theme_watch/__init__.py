@@ -7,9 +7,9 @@ and be unreadable. This invisible component sees its background's colour change,
 import streamlit as st
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import component, exactly
+from gptviz.ui.components.kernel import component, happened
 
-_component = component("theme_watch", changed=exactly(True))
+_component = component("theme_watch")
 
 
 def mode_shown() -> Mode:
@@ -19,4 +19,4 @@ def mode_shown() -> Mode:
 
 def follow_theme() -> None:
     """Run the page again when its theme changes; to be called outside every fragment."""
-    _component("gptviz_theme_watch", {}, mode="light")
+    _component("gptviz_theme_watch", {}, "light", {"changed": (happened, None)})

@@ -3,7 +3,7 @@
 A card has its position's colour: the merges below name their tokens by the same one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gptviz.engine.trace import Token
@@ -11,10 +11,10 @@ from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
 from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("token_cards", position=among("positions"))
+_component = component("token_cards")
 
 
 def token_cards(
@@ -22,7 +22,7 @@ def token_cards(
     tokens: Sequence[Token],
     selected: int,
     mode: Mode,
-    on_select: Callable[[int], Any],
+    on_select: On,
     saved: Saved | None = None,
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
@@ -31,14 +31,7 @@ def token_cards(
         "selected": selected,
         "colours": len(palette(mode).positions),
     }
-    _component(
-        "token_cards",
-        data,
-        mode=mode,
-        saved=saved,
-        limits={"positions": range(len(tokens))},
-        on={"position": on_select},
-    )
+    _component("token_cards", data, mode, {"position": (among(range(len(tokens))), on_select)}, saved)
 
 
 def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ _component = component("tokenizer_rows")
 def tokenizer_rows(cuts: Sequence[Cut], mode: Mode, saved: Saved | None = None) -> None:
     """Draw the rows; tokens whose text is lost have a dashed outline."""
     data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette(mode).positions)}
-    _component("tokenizer_rows", data, mode=mode, saved=saved)
+    _component("tokenizer_rows", data, mode, saved=saved)
 
 
 def _row(cut: Cut) -> dict[str, Any]:

@@ -5,14 +5,13 @@ open: its inputs, and below them its targets, the same tokens from one place fur
 many tokens to write them, a window is a bar.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, among, component
 from gptviz.ui.components.saved import Saved
 
-_component = component("windows", window=among("windows"))
+_component = component("windows")
 
 READABLE = 48  # tokens that are written out side by side; the picture scrolls in itself where it must
 
@@ -24,7 +23,7 @@ def draw_windows(
     length: int,
     selected: int,
     mode: Mode,
-    on_select: Callable[[int], Any],
+    on_select: On,
     *,
     dropped: int | None = None,
     key: str = "windows",
@@ -54,8 +53,7 @@ def draw_windows(
             "selected": selected,
             "colours": len(palette(mode).positions),
         },
-        mode=mode,
-        saved=saved,
-        limits={"windows": {number for number, _ in starts}},
-        on={"window": on_select},
+        mode,
+        {"window": (among({number for number, _ in starts}), on_select)},
+        saved,
     )

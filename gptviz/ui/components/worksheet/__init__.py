@@ -5,23 +5,18 @@ Pointing at a number says where it comes from, and marks the rows that it was wo
 said here, in Python; the browser colours cells and sends what was typed, as the text that it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from gptviz.figures.theme import Mode
-from gptviz.ui.components.kernel import among, component, record, text
+from gptviz.ui.components.kernel import Check, among, component, parts, text
 from gptviz.ui.components.saved import Saved
 
 LONGEST = 60  # characters of what may be typed into a cell
 
 
-_component = component(
-    "worksheet",
-    number=record(sheet=among("editable"), row=among("rows"), column=among("columns"), text=text(LONGEST)),
-    word=record(row=among("words"), text=text(LONGEST)),
-    row=among("picked"),
-)
+_component = component("worksheet")
 
 
 @dataclass(frozen=True)
@@ -105,6 +100,10 @@ def worksheet(
     """
     sheets = [item for line in lines for item in line.items if isinstance(item, Sheet)]
     editable = [sheet for sheet in sheets if sheet.edit]
+
+    def rows_of(some: Iterable[Sheet]) -> Check:
+        return among(range(max((len(sheet.rows) for sheet in some), default=0)))
+
     _component(
         f"worksheet_{name}",
         {
@@ -117,18 +116,17 @@ def worksheet(
             "longest": LONGEST,
             "picks": on_row is not None,
         },
-        mode=mode,
-        saved=saved,
-        limits={
-            "editable": {sheet.name for sheet in editable},
-            "rows": range(max((len(sheet.rows) for sheet in editable), default=0)),
-            "columns": range(max((len(sheet.columns) for sheet in editable), default=0)),
-            "words": range(max((len(sheet.rows) for sheet in sheets if sheet.words), default=0)),
-            "picked": range(max((len(sheet.rows) for sheet in sheets if sheet.tokens), default=0)),
+        mode,
+        {
+            "number": parts(
+                on_number,
+                sheet=among({sheet.name for sheet in editable}),
+                row=rows_of(editable),
+                column=among(range(max((len(sheet.columns) for sheet in editable), default=0))),
+                text=text(LONGEST),
+            ),
+            "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
+            "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
         },
-        on={
-            "number": lambda to: on_number and on_number(to["sheet"], to["row"], to["column"], to["text"]),
-            "word": lambda to: on_word and on_word(to["row"], to["text"]),
-            "row": lambda row: on_row and on_row(row),
-        },
+        saved,
     )

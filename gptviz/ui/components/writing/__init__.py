@@ -5,27 +5,26 @@ click, or Enter on a focused chip, chooses its step. While it plays, the compone
 by itself, a while after the last one is on the screen.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import among, component
+from gptviz.ui.components.kernel import On, Rows, among, component
 
-_component = component("writing", step=among("steps"), turn=among("turns"))
+_component = component("writing")
 
 
 def writing(
     before: str,
-    tokens: Sequence[Mapping[str, Any]],
+    tokens: Rows,
     chosen: int,
     mode: Mode,
-    on_step: Callable[[int], Any],
+    on_step: On,
     *,
     raws: Sequence[bytes] = (),
     open_end: bool = True,
     delay: int | None = None,
-    on_turn: Callable[[int], Any] | None = None,
+    on_turn: On | None = None,
     address: Mapping[str, str] | None = None,
     key: str = "writing",
 ) -> None:
@@ -36,19 +35,20 @@ def writing(
     plays: `on_turn(step)` runs so long after step `chosen` was drawn. `address` are query parameters that the
     address has to say meanwhile, without a step in the browser's history.
     """
-    steps = range(len(tokens) + open_end)
     _component(
         key,
         {
             "before": before,
-            "tokens": [dict(token) for token in tokens],
+            "tokens": list(tokens),
             "groups": shared_characters(raws),
             "chosen": chosen,
             "open": open_end,
             "delay": delay,
-            "address": None if address is None else dict(address),
+            "address": address,
         },
-        mode=mode,
-        limits={"steps": steps, "turns": () if delay is None else (chosen,)},
-        on={"step": on_step} | ({} if on_turn is None else {"turn": on_turn}),
+        mode,
+        {
+            "step": (among(range(len(tokens) + open_end)), on_step),
+            "turn": (among(() if delay is None else (chosen,)), on_turn),
+        },
     )
