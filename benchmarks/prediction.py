@@ -25,10 +25,10 @@ from gptviz.analysis.flow import SITES as FLOW
 from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.lens import KEEP as LENS
 from gptviz.analysis.lens import cells
-from gptviz.analysis.logit_attribution import read_at, sites
+from gptviz.analysis.logit_attribution import sites
 from gptviz.analysis.paths import SITES as PATHS
 from gptviz.analysis.paths import paths
-from gptviz.analysis.rollout import MEANS, rollout
+from gptviz.analysis.rollout import rollout
 from gptviz.analysis.stream import SITES as STREAM
 from gptviz.analysis.stream import stream
 
@@ -48,7 +48,7 @@ class Row:
 
 
 def with_sources(config: gptviz.GPTConfig) -> list[str | tuple[str, int]]:
-    return [*sites(config), "v"]
+    return [*sites(config), "q", "k", "v"]
 
 
 ROWS = [
@@ -73,12 +73,10 @@ ROWS = [
     ),
     Row("why", "attribution", sites, lambda lm, t: attribution(t, lm.model, TOKEN, AGAINST)),
     Row("why", "source tokens", with_sources, lambda lm, t: source_tokens(t, lm.model, TOKEN, AGAINST)),
-    Row("why", "paths", lambda _: list(PATHS), lambda lm, t: paths(t, lm.model, TOKEN, AGAINST)),
-    Row(
-        "why", "flow: one token's graph", lambda _: list(FLOW), lambda lm, t: contribution_graph(t, lm.model)
-    ),
-    Row("why", "flow: shares of all tokens", lambda _: list(FLOW), lambda lm, t: token_flow(t, lm.model)),
-    Row("why", "rollout", lambda _: [], lambda lm, t: rollout(t)),
+    Row("why", "paths", lambda _: list(PATHS), lambda lm, t: paths(lm, t, TOKEN, AGAINST)),
+    Row("why", "flow: one token's graph", lambda _: list(FLOW), contribution_graph),
+    Row("why", "flow: shares of all tokens", lambda _: list(FLOW), token_flow),
+    Row("why", "rollout", lambda _: ["q", "k"], rollout),
     Row(
         "why",
         "muting every part",
@@ -99,7 +97,7 @@ def measure(lm: gptviz.LanguageModel, ids: list[int], rows: list[Row], rounds: i
     """Milliseconds of a plain pass, and for each row its time divided by that, None where it is left out."""
     possible = [row for row in rows if len(ids) <= row.most]
     keep = dict.fromkeys(key for row in possible for key in row.keep(lm.config))
-    trace = lm.trace(ids, keep=keep, reduce=[read_at(len(ids) - 1), MEANS])
+    trace = lm.trace(ids, keep=keep)
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
         times.setdefault("", []).append(clocked(lambda: lm.trace(ids, keep=[])))

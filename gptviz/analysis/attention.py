@@ -16,6 +16,7 @@ import torch
 from gptviz.model import GPTModel
 
 if TYPE_CHECKING:
+    from gptviz.engine.language_model import LanguageModel
     from gptviz.engine.trace import Trace
 
 
@@ -121,6 +122,30 @@ def weighted_values(trace: "Trace", block: int, head: int, query: int) -> torch.
     _check_head(trace, head)
     weights = trace["attn", block][head, query, : query + 1]  # (query + 1,)
     return weights[:, None] * trace["v", block][head, : query + 1]
+
+
+def edited_weights(lm: "LanguageModel", *_: object) -> tuple[str, ...]:
+    """What `rows_of_attention` reads beside `q` and `k`: the weights, where an edit may have changed them."""
+    return ("attn",) if lm.edits else ()
+
+
+def rows_of_attention(
+    trace: "Trace", block: int, positions: torch.Tensor, heads: slice = slice(None)
+) -> torch.Tensor:
+    """The attention weights of some queries, (H, R, n), n up to the last of them.
+
+    Those of the pass where the trace has `attn`. Where it does not they are worked out from queries and keys,
+    R rows and not T of them; of a pass with edits that would not be what was passed on: ValueError.
+    """
+    n = int(positions.max()) + 1
+    if trace.holds([("attn", block)]):
+        return trace["attn", block][heads][:, positions, :n]
+    if trace.edits:
+        raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
+    q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
+    later = torch.arange(n) > positions[:, None]  # (R, n)
+    return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
 
 
 def block_mean(attn: torch.Tensor) -> torch.Tensor:

@@ -20,8 +20,11 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
+from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.logit_attribution import position_of
-from gptviz.analysis.readings import rows_of_attention, tensor
+from gptviz.analysis.readings import tensor
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 
@@ -101,9 +104,10 @@ class ContributionGraph:
     left_out: int
 
 
+@reads(*SITES, edited_weights)
 def contribution_graph(
-    trace: Trace,
-    model: GPTModel,
+    lm: LanguageModel,
+    t: Trace,
     position: int = -1,
     threshold: float = 0.04,
     renormalize: bool = False,
@@ -114,19 +118,19 @@ def contribution_graph(
     An edge between two tokens sums all heads, and from a token to itself the shortcut, too, before it is
     compared. With `renormalize`, their app's default, each head's share is compared alone, what remains is
     scaled up to 1, and all of it is followed.
-    At most `most` positions a block are followed, those with the largest shares. Needs `SITES`, or `attn`
-    in the place of q and k. ValueError for a position or a threshold that makes no sense.
+    At most `most` positions a block are followed, those with the largest shares. ValueError for a
+    position or a threshold that makes no sense.
     """
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
     cut, least = (threshold, 0.0) if renormalize else (-1.0, threshold)
-    reached = {position_of(trace, position): 1.0}  # position -> the largest share on the way to it
+    reached = {position_of(t, position): 1.0}  # position -> the largest share on the way to it
     edges: list[tuple[object, ...]] = []
     left_out = 0
-    for block in range(trace.config.n_layers - 1, -1, -1):
+    for block in reversed(range(lm.config.n_layers)):
         positions = torch.tensor(sorted(reached))
         mid: list[int] = []
-        adds, stays = renormalized(*into_feed_forward(trace, block, positions), cut)
+        adds, stays = renormalized(*into_feed_forward(t, block, positions), cut)
         for row, target in enumerate(positions.tolist()):
             ways = [("feed-forward", adds[row].item()), ("shortcut", stays[row].item())]
             for via, share in ways:
@@ -137,7 +141,7 @@ def contribution_graph(
         if not mid:
             break
         follow: dict[int, float] = {}
-        by_head, stays = renormalized(*into_attention(trace, model, block, torch.tensor(mid)), cut)
+        by_head, stays = renormalized(*into_attention(t, lm.model, block, torch.tensor(mid)), cut)
         for row, target in enumerate(mid):
             shares = by_head[row].sum(dim=0)  # (n,)
             together = shares.clone()
@@ -167,27 +171,27 @@ def _table(edges: list[tuple[object, ...]]) -> pd.DataFrame:
     return found.astype({"head": "Int64", "head_contribution": "float64"})
 
 
+@reads(*SITES, edited_weights)
 def token_flow(
-    trace: Trace, model: GPTModel, position: int = -1, most: int | None = None
+    lm: LanguageModel, t: Trace, position: int = -1, most: int | None = None
 ) -> tuple[torch.Tensor, float]:
     """(n_layers + 1, n): the contributions multiplied down to the embeddings, rows as in `rollout`.
 
     The feed-forward moves nothing between tokens; after attention a token's share is divided by the shares
     of what came into it. In each block the `most` largest shares are followed (None: as many as take about
     a second, all of a text that is not long) and the others taken to stay where they are; the second number
-    is the least that was followed in any block, 1 where all was. Needs `SITES`, as `contribution_graph`.
+    is the least that was followed in any block, 1 where all was.
     """
-    n, config = position_of(trace, position) + 1, trace.config
+    n, config = position_of(t, position) + 1, lm.config
     if most is None:
         most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
-    row = torch.zeros(n)
-    row[-1] = 1
+    row = torch.eye(n)[-1]
     rows, followed = [row], 1.0
-    for block in range(trace.config.n_layers - 1, -1, -1):
+    for block in reversed(range(config.n_layers)):
         order = torch.sort(row, descending=True).indices
         left = row[order[most:]].sum().item()
         chosen = order[:most][row[order[:most]] > 0].sort().values
-        by_head, stays = into_attention(trace, model, block, chosen)
+        by_head, stays = into_attention(t, lm.model, block, chosen)
         below = row.clone()
         below[chosen] = row[chosen] * stays
         below[: by_head.shape[-1]] += row[chosen] @ by_head.sum(dim=1)  # (R,) x (R, n)

@@ -25,12 +25,16 @@ Transformer Circuits, 2021; TransformerLens' `decompose_resid` and `logit_attrs`
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
+from gptviz.analysis.attention import edited_weights, rows_of_attention
+from gptviz.analysis.reads import reads
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.reduction import Reduction
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
@@ -43,7 +47,7 @@ EDIT, ROUNDING = "edit", "rounding"
 
 
 def sites(config: GPTConfig) -> list[str | tuple[str, int]]:
-    """What `attribution` reads; `source_tokens` reads `v`, and `attn` or the reduction `read_at`, too."""
+    """What `attribution` reads."""
     return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
 
@@ -150,69 +154,86 @@ def source_tokens(
 
     Summed over tokens it is the heads' contributions of `attribution`, exactly. Where the model has a bias
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it
-    looks, and token j is given a_ij of it; `value_bias` says how much that is.
+    looks, and token j is given a_ij of it.
 
     In an edited run, a head whose `z` was replaced by zero gives 0 everywhere, one whose `z` was replaced by
     anything else wrote what comes from no token: NaN.
 
-    Needs `v` and `resid_post`, and of `attn` either the site or the reduction `read_at(position)`; of an
-    edited run `z` as well.
+    Needs `v` and the last `resid_post`, and `attn` or else `q` and `k`; of an edited run `attn` and `z`.
     """
     at = position_of(trace, position)
-    read = reader(trace, model, token, against, at)
-    edited = {b for edit in trace.edits if edit.site == "z" for b in edit.blocks(trace.config.n_layers)}
-    near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
-    found = []
+    direction = reader(trace, model, token, against, at).direction
+    found = torch.zeros(trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64)
     for block in range(trace.config.n_layers):
-        weights = _attention_row(trace, block, at)  # (H, T)
-        through = _through_out_proj(model, block, read.direction)  # (H, d)
-        values = trace["v", block].double()  # (H, T, d)
-        given = weights * torch.einsum("htd,hd->ht", values, through)
-        if block in edited:
-            z = trace["z", block][:, at].double()  # (H, d)
-            own = torch.einsum("ht,htd->hd", weights, values)
-            off = (z - own).abs().amax(dim=-1) > near * (1 + own.abs().amax(dim=-1))
-            given[off] = torch.nan
-            given[off & (z == 0).all(dim=-1)] = 0.0
-        found.append(given)
-    return torch.stack(found)
+        found[block, :, : at + 1] = _given(trace, model, block, direction, at)
+    return found
 
 
-def value_bias(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
-) -> torch.Tensor:
-    """What each head writes towards the token wherever it looks, by W_value's bias: (L, H); 0 without one."""
-    read = reader(trace, model, token, against, position)
-    found = []
-    for block, trf_block in enumerate(model.trf_blocks):
-        through = _through_out_proj(model, block, read.direction)  # (H, d)
-        bias = trf_block.att.W_value.bias
-        found.append(
-            torch.zeros(len(through)).double()
-            if bias is None
-            else (_double(bias).view_as(through) * through).sum(dim=-1)  # (D,) -> (H, d) -> (H,)
-        )
-    return torch.stack(found)
+def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, at: int) -> torch.Tensor:
+    """What each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
+    weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
+    values = trace["v", block][:, : at + 1].double()  # (H, n, d)
+    given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
+    if any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
+        z = trace["z", block][:, at].double()  # (H, d)
+        own = torch.einsum("hn,hnd->hd", weights, values)
+        near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
+        off = (z - own).abs().amax(dim=-1) > near * (1 + own.abs().amax(dim=-1))
+        given[off] = torch.nan
+        given[off & (z == 0).all(dim=-1)] = 0.0
+    return given
+
+
+# ---- what the page "Why this token?" reads ----
+
+
+@reads(lambda lm, *_: tuple(sites(lm.config)))
+def logit_shares(
+    lm: LanguageModel, t: Trace, token: int, against: int | None = None, position: int = -1
+) -> pd.DataFrame:
+    """The rows of `attribution`, then their "sum", and "the model's own": the difference of its logits."""
+    table = attribution(t, lm.model, token, against, position)
+    ends = [table["contribution"].sum(), logit(t, token, against, position)]
+    rows = pd.DataFrame({"part": ["sum", "the model's own"], "contribution": ends})
+    return pd.concat([table, rows], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class HeadsRead:
+    """What the heads of a block read for a word, from n tokens.
+
+    `given` (H, n) is `source_tokens` of the block, `attention` (H, n) where the heads look, `anyway` (H,)
+    what each writes wherever it looks: the part of its values' bias.
+    """
+
+    given: NDArray[np.float64]
+    attention: NDArray[np.float32]
+    anyway: NDArray[np.float64]
+
+
+@reads(
+    lambda lm, block, *_: (
+        *((site, block) for site in ("v", "z", *(edited_weights(lm) or ("q", "k")))),
+        ("resid_post", lm.config.n_layers - 1),
+    )
+)
+def heads_read(
+    lm: LanguageModel, t: Trace, block: int, token: int, against: int | None = None, position: int = -1
+) -> HeadsRead:
+    """r . (a_ij v_j W_O) for every head of a block and every token j up to `position`, i."""
+    at = position_of(t, position)
+    direction = reader(t, lm.model, token, against, at).direction  # r, (D,)
+    given = _given(t, lm.model, block, direction, at)  # (H, n)
+    looks = rows_of_attention(t, block, torch.tensor([at]))[:, 0]  # a_ij, (H, n)
+    through = _through_out_proj(lm.model, block, direction)  # W_O r, (H, d)
+    bias = lm.model.trf_blocks[block].att.W_value.bias
+    anyway = torch.zeros(len(through)) if bias is None else (_double(bias).view_as(through) * through).sum(-1)
+    return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
 
 
 def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int = -1) -> float:
     """The model's own: by how much the logit of `token` is above the mean of all, or above `against`'s."""
     return float(difference(trace.logits(position), *both_ids(trace.token_id, token, against)))
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row of attention weights, for `read_at`: (H, T, T) -> (H, T)."""
-
-    position: int
-
-    def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        return attn[:, self.position]
-
-
-def read_at(position: int) -> Reduction:
-    """Where every head looks from one position, taken from a pass that need not keep all weights."""
-    return Reduction(f"attention of position {position}", "attn", _Row(position))
 
 
 def position_of(trace: Trace, position: int) -> int:
@@ -250,20 +271,6 @@ def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> t
     att = model.trf_blocks[block].att
     towards = _double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)
-
-
-def _attention_row(trace: Trace, block: int, at: int) -> torch.Tensor:
-    """(H, T): from the site, or from the reduction of just this row."""
-    if trace.holds([("attn", block)]):
-        return trace["attn", block][:, at].double()
-    wanted = read_at(at)
-    if not trace.holds([], [wanted]):
-        raise ValueError(
-            f"this trace has neither attn of block {block} nor its row at position {at}; trace again with "
-            f"keep=[..., 'attn'], or with reduce=[read_at({at})]"
-        )
-    row: torch.Tensor = trace.reduced(wanted.name)[block]
-    return row.double()
 
 
 def _double(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,18 +15,24 @@ from gptviz.engine.trace import Trace
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column of attention weights, for `towards`: (H, T, T) -> (H, T)."""
+class _Slice:
+    """One row (axis 1) or column (axis 2) of attention weights: (H, T, T) -> (H, T)."""
 
+    axis: int
     position: int
 
     def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        return attn[:, :, self.position]
+        return attn.select(self.axis, self.position)
+
+
+def read_at(position: int) -> Reduction:
+    """Where every head looks from one position, taken from a pass that need not keep all weights."""
+    return Reduction(f"attention of position {position}", "attn", _Slice(1, position))
 
 
 def towards(position: int) -> Reduction:
     """How much each head gives to one position, from a pass that need not keep all weights."""
-    return Reduction(f"attention to position {position}", "attn", _Column(position))
+    return Reduction(f"attention to position {position}", "attn", _Slice(2, position))
 
 
 @reads(lambda lm, block, head: (("attn", block),))

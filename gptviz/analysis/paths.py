@@ -17,10 +17,12 @@ import torch
 
 from gptviz.analysis import readings
 from gptviz.analysis.against import MEAN, Against
+from gptviz.analysis.attention import edited_weights
 from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.readings import Part, Reading
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
-from gptviz.model import GPTModel
 from gptviz.tokenizer.one import OneToken
 
 SITES = (*readings.SITES, "resid_post")
@@ -65,70 +67,6 @@ class Paths:
         return self.edges[self.edges["edge"].isin(kept)]
 
 
-def composition(
-    trace: Trace,
-    model: GPTModel,
-    block: int,
-    head: int,
-    token: OneToken,
-    against: Against = MEAN,
-    position: int = -1,
-) -> pd.DataFrame:
-    """What wrote what one head reads for the word: a row for each V, Q and K, part and position.
-
-    Columns: by, part, block, head, position, logits. The V rows sum to the head's share in
-    `attribution`, the Q and the K rows each to sum over j of d part / d score_j * score_j: first
-    order, what the scores make of the part. Needs `SITES`. ValueError for what does not exist.
-    """
-    config = trace.config
-    if not 0 <= block < config.n_layers or not 0 <= head < config.n_heads:
-        raise ValueError(
-            f"there is no head {head} of block {block}; {trace.name} has blocks 0 to {config.n_layers - 1} "
-            f"with heads 0 to {config.n_heads - 1}"
-        )
-    position = position_of(trace, position)
-    word = readings.word_reading(trace, model, token, against, position)
-    tables = []
-    for by, taken in _BY.items():
-        names, found = readings.parts(trace, model, taken(trace, model, word, block, head, position))
-        where = range(position, position + 1) if by == "Q" else range(position + 1)
-        tables += [
-            (by, part.kind, part.block, part.head, j, found[i, j].item())
-            for j in where
-            for i, part in enumerate(names)
-        ]
-    columns = ["by", "part", "block", "head", "position", "logits"]
-    return pd.DataFrame(tables, columns=columns).astype({"block": "Int64", "head": "Int64"})
-
-
-def paths(
-    trace: Trace,
-    model: GPTModel,
-    token: OneToken,
-    against: Against = MEAN,
-    position: int = -1,
-    least: float = LEAST,
-) -> Paths:
-    """The paths into a word's logit minus the mean, or minus another, with a share of at least `least`.
-
-    Bounded: the `HEADS` largest heads are taken apart, of what they read the `EARLIER` largest heads, and of
-    each reading the `EDGES` largest edges are kept. Needs `SITES` of the trace, and `attn` as well of a pass
-    with edits. ValueError for a token or a position that does not exist.
-    """
-    position = position_of(trace, position)
-    word = readings.word_reading(trace, model, token, against, position)
-    names, found = readings.parts(trace, model, word)
-    total, scale = found.sum().item(), found[:, position].abs().sum().item()
-    grown = _Grown(trace, model, scale, least)
-    direct = grown.add(names, found, None, "word", word, most=HEADS + EDGES)
-    first = [e for e in direct if e.part.kind == "head"][:HEADS]
-    second = [e for top in first for by in ("V", "Q", "K") for e in grown.open(top, by)]
-    earlier = sorted((e for e in second if e.part.kind == "head"), key=lambda e: -abs(e.logits))
-    for edge in earlier[:EARLIER]:
-        grown.open(edge, "V")
-    return Paths(grown.table(), total, scale)
-
-
 @dataclass(frozen=True)
 class _Edge:
     """An edge that was found, and the reading that it is a part of."""
@@ -150,50 +88,60 @@ class _Edge:
         return self.by not in ("Q", "K") and (self.parent is None or self.parent.exact)
 
 
-class _Grown:
-    """The edges that were found so far."""
+@reads(*SITES, edited_weights)
+def paths(
+    lm: LanguageModel,
+    t: Trace,
+    token: OneToken,
+    against: Against = MEAN,
+    position: int = -1,
+    least: float = LEAST,
+) -> Paths:
+    """The paths into a word's logit minus the mean, or minus another, with a share of at least `least`.
 
-    def __init__(self, trace: Trace, model: GPTModel, scale: float, least: float):
-        self.trace, self.model, self.scale, self.least = trace, model, scale, least
-        self.edges: list[_Edge] = []
+    Bounded: the `HEADS` largest heads are taken apart, of what they read the `EARLIER` largest heads, and of
+    each reading the `EDGES` largest edges are kept. ValueError for a token or position that there is not.
+    """
+    position = position_of(t, position)
+    word = readings.word_reading(t, lm.model, token, against, position)
+    direct = readings.parts(t, lm.model, word)
+    total, scale = direct[1].sum().item(), direct[1][:, position].abs().sum().item()
+    edges: list[_Edge] = []
 
-    def open(self, edge: _Edge, by: str) -> list[_Edge]:
+    def grow(
+        names: list[Part], found: torch.Tensor, parent: _Edge | None, by: str, reading: Reading, most: int
+    ) -> list[_Edge]:
+        """The `most` largest of these parts (P, n) as edges, the largest first; biases and rest are none."""
+        sizes, first = found[:-2].abs(), len(edges)  # (P - 2, n)
+        for place in torch.sort(sizes.flatten(), descending=True).indices[:most].tolist():
+            i, j = divmod(place, found.shape[1])
+            if sizes[i, j] > 0 and sizes[i, j] >= least * scale:
+                edges.append(_Edge(len(edges), parent, by, names[i], j, found[i, j].item(), reading))
+        return edges[first:]
+
+    def opened(edge: _Edge, by: str) -> list[_Edge]:
         """What the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
-        reading = _BY[by](self.trace, self.model, edge.reading, *head)
-        names, found = readings.parts(self.trace, self.model, reading)
-        return self.add(names, found, edge, by, reading, EDGES)
+        reading = _BY[by](t, lm.model, edge.reading, *head)
+        return grow(*readings.parts(t, lm.model, reading), edge, by, reading, EDGES)
 
-    def add(
-        self,
-        names: list[Part],
-        found: torch.Tensor,
-        parent: _Edge | None,
-        by: str,
-        reading: Reading,
-        most: int,
-    ) -> list[_Edge]:
-        """The `most` largest of these parts (P, n) as edges, the largest first; biases and rest are none."""
-        sizes = found[:-2].abs()  # (P - 2, n)
-        order = torch.sort(sizes.flatten(), descending=True).indices[:most].tolist()
-        n = found.shape[1]
-        made: list[_Edge] = []
-        for i, j in (divmod(place, n) for place in order):
-            logits = found[i, j].item()
-            if abs(logits) > 0 and abs(logits) >= self.least * self.scale:
-                made.append(_Edge(len(self.edges) + len(made), parent, by, names[i], j, logits, reading))
-        self.edges += made
-        return made
+    into = grow(*direct, None, "word", word, HEADS + EDGES)
+    heads = [edge for edge in into if edge.part.kind == "head"][:HEADS]
+    second = [edge for head in heads for by in _BY for edge in opened(head, by)]
+    earlier = sorted((edge for edge in second if edge.part.kind == "head"), key=lambda e: -abs(e.logits))
+    for edge in earlier[:EARLIER]:
+        opened(edge, "V")
+    return Paths(_table(edges, scale), total, scale)
 
-    def table(self) -> pd.DataFrame:
-        rows = []
-        for e in self.edges:
-            top = e.parent
-            to = (None, None, None) if top is None else (top.part.block, top.part.head, top.position)
-            what = (e.part.kind, e.part.block, e.part.head, e.position)
-            parent = None if top is None else top.number
-            share = abs(e.logits) / self.scale
-            rows.append((e.number, parent, e.level, e.by, *what, *to, e.logits, share, e.exact))
-        whole = ("parent", "block", "head", "to_block", "to_head", "to_position")
-        return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(whole, "Int64"))
+
+def _table(edges: list[_Edge], scale: float) -> pd.DataFrame:
+    rows = []
+    for e in edges:
+        top = e.parent
+        to = (None, None, None) if top is None else (top.part.block, top.part.head, top.position)
+        hangs = (e.number, None if top is None else top.number, e.level, e.by)
+        what = (e.part.kind, e.part.block, e.part.head, e.position)
+        rows.append((*hangs, *what, *to, e.logits, abs(e.logits) / scale, e.exact))
+    whole = ("parent", "block", "head", "to_block", "to_head", "to_position")
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(whole, "Int64"))

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.analysis.against import MEAN, Against
+from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import position_of, reader
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.tokenizer.one import OneToken
 
-# What the readings need of a trace; `attn` may be left out for a float32 pass without edits: see `weights`.
+# What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
 SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")
 
 
@@ -155,29 +156,8 @@ def stream(trace: Trace, depth: int) -> torch.Tensor:
 
 
 def weights(trace: Trace, block: int, head: int, position: int) -> torch.Tensor:
-    """One head's attention weights at one position, (n,): those of the pass where the trace has `attn`.
-
-    Where it does not they are worked out from queries and keys, a row and not T of them; of a pass with
-    edits that would not be what was passed on, so `attn` has to be kept: ValueError.
-    """
-    return rows_of_attention(trace, block, torch.tensor([position]), slice(head, head + 1))[
-        0, 0, : position + 1
-    ]
-
-
-def rows_of_attention(
-    trace: Trace, block: int, positions: torch.Tensor, heads: slice = slice(None)
-) -> torch.Tensor:
-    """The attention weights of some queries, (H, R, n), n up to the last of them: see `weights`."""
-    n = int(positions.max()) + 1
-    if trace.holds([("attn", block)]):
-        return trace["attn", block][heads][:, positions, :n]
-    if trace.edits:
-        raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
-    q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
-    scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
-    later = torch.arange(n) > positions[:, None]  # (R, n)
-    return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
+    """One head's attention weights at one position, (n,): see `rows_of_attention`."""
+    return rows_of_attention(trace, block, torch.tensor([position]), slice(head, head + 1))[0, 0]
 
 
 def tensor(weight: torch.Tensor) -> torch.Tensor:

@@ -8,36 +8,23 @@ values, no feed-forward, no sizes.
 
 import torch
 
-from gptviz.analysis.attention import block_mean
+from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.logit_attribution import position_of
-from gptviz.engine.reduction import Reduction
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 
-# a pass makes these of its weights block by block: 4 MiB a block for 1,024 tokens, where GPT-2's heads are 48
-MEANS = Reduction("mean attention", "attn", block_mean)
 
-STAYS = 0.5  # their convention for the shortcut
-
-
-def rollout(trace: Trace, position: int = -1) -> torch.Tensor:
+@reads("q", "k", edited_weights)
+def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> torch.Tensor:
     """(n_layers + 1, n): what the token at `position` draws from each position, at each depth.
 
     Row L is the token itself, row l where what stands before block l comes from, and row 0 the embeddings;
-    every row sums to 1. It is one row of the product of the matrices, so that T by T matrices are never
-    multiplied. Needs `attn`, or the reduction `MEANS`.
+    every row sums to 1. It is one row of the product of the matrices: T by T matrices are never multiplied.
     """
-    n = position_of(trace, position) + 1
-    row = torch.zeros(n)
-    row[-1] = 1
-    rows = [row]
-    for mean in reversed(means(trace)):
-        row = STAYS * row + (1 - STAYS) * (row @ mean[:n, :n])  # (n,) x (n, n)
-        rows.append(row)
+    n = position_of(t, position) + 1
+    rows = [torch.eye(n)[-1]]
+    for block in reversed(range(lm.config.n_layers)):
+        looks = rows_of_attention(t, block, torch.arange(n)).mean(dim=0)  # (H, n, n) -> (n, n)
+        rows.append(0.5 * rows[-1] + 0.5 * rows[-1] @ looks)  # half stays: their convention
     return torch.stack(rows[::-1])
-
-
-def means(trace: Trace) -> list[torch.Tensor]:
-    """The mean over the heads of every block's weights, (T, T) each."""
-    if trace.holds((), (MEANS,)):
-        return trace.reduced(MEANS.name)
-    return [block_mean(trace["attn", b]) for b in range(trace.config.n_layers)]

@@ -33,6 +33,7 @@ def bars(
     text: Both[Sequence[str]] | None = None,
     clicks: bool = False,
     called: tuple[str, str] = (CHANGED, UNCHANGED),
+    base: Floats | None = None,
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
@@ -40,14 +41,15 @@ def bars(
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
     not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
     their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share").
-    `signed` bars are orange above 0 and blue below. `called` are the names of now and was.
+    `signed` bars are orange above 0 and blue below. A waterfall has its bars begin at `base` (n,), each where
+    the one before it ended; the unchanged ones begin there as well. `called` are the names of now and was.
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
     places = (
         np.arange(n) if axis is None or "labelalias" not in axis else np.array([str(i) for i in range(n)])
     )
-    if signed:
+    if signed and colors is None:
         colors = [theme.positive if value >= 0 else theme.negative for value in values.now]
     fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
     edge: dict[str, Any] = {"width": 0}
@@ -58,7 +60,9 @@ def bars(
     said = says or values.map(
         lambda v: [f"{name}: {unit} {significant(float(z), 4)}" for name, z in zip(names, v, strict=True)]
     )
-    lies = {"orientation": "h"} if lying else {}
+    lies: dict[str, Any] = {"orientation": "h"} if lying else {}
+    if base is not None:
+        lies["base"] = base
     main: dict[str, Any] = {
         "type": "bar",
         "name": called[0],
@@ -90,17 +94,23 @@ def bars(
         **({"clickmode": "event+select"} if clicks else {}),
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
-        layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)))
+        layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)), base)
     if signed:
         layout["shapes"].append((upright if lying else across)(0, line(theme.quiet, 1)))
+    if base is not None:
+        ends, joint = base + np.asarray(values.now), line(theme.quiet, 1)
+        for i in range(n - 1):
+            corners = {f"{y}0": ends[i], f"{y}1": ends[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
+            layout["shapes"].append({"type": "line", "line": joint} | corners)
     if lying:
         layout["yaxis"] |= {"range": [n - 0.5, -0.5], "ticklabelstandoff": 7}
     return figure(traces, layout | (GHOSTED if values.was is not None else {}), mode, height)
 
 
-def _with_text(values: Both[Floats], longest: int) -> list[float]:
+def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> list[float]:
     """The ends of an axis, with room for texts of so many signs at the bars' ends."""
-    ends = np.concatenate([[0.0], *values.all])
+    start = np.zeros(1) if base is None else base
+    ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
     low, high = float(ends.min()), float(ends.max())
     room = (0.3 if longest < 8 else 0.5) * ((high - low) or 1.0)
     return [low - (room if low < 0 else 0), high + room]

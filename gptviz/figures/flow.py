@@ -1,20 +1,14 @@
-"""The contribution graph of LLM-TT, and a token's shares through the depth as a map."""
+"""The contribution graph of LLM-TT."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gptviz.digits import weight
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import Floats
-from gptviz.figures.theme import Mode, figure, palette
-from gptviz.figures.token_axis import token_categories
+from gptviz.figures.theme import Mode, palette
 from gptviz.figures.token_graph import Edge, Line, Node, token_graph
-
-ACROSS = 60  # tokens that are readable across a page
 
 
 def flow_graph(
@@ -72,44 +66,3 @@ def _says(row: Any, labels: Sequence[str]) -> str:
     source = f"{labels[row.source]} (position {row.source})"
     best = "" if pd.isna(row.head) else f"<br>most of it by head {row.head}: {weight(row.head_contribution)}"
     return f"What the heads took from {source} is {share} {after}{best}"
-
-
-def depth_map(shares: Floats, labels: Sequence[str], position: int, what: str, mode: Mode) -> Figure:
-    """Where the selected token's stream comes from at each depth, (L + 1, n); the embeddings below."""
-    colors = palette(mode)
-    rows, n = shares.shape
-    strongest = float(shares[:-1].max(initial=1e-6)) if n > 1 else 1.0  # of the token alone, on top, it is 1
-    shown = [html.escape(label, quote=False) for label in labels[:n]]
-    names = ["tokens", *(f"after block {b}" for b in range(rows - 1))]
-    columns = [str(j) for j in range(n)]
-    plain = {"showgrid": False, "fixedrange": True, "ticks": "", "type": "category"}
-    heat = {
-        "type": "heatmap",
-        "z": shares.astype(np.float32),
-        "x": columns,
-        "y": names,
-        "customdata": np.broadcast_to(np.arange(n, dtype=np.float32), shares.shape),
-        "colorscale": colors.attention,
-        "zmin": 0,
-        "zmax": strongest,
-        "showscale": False,
-        "hovertemplate": f"%{{z:.3f}} of {shown[position]} comes from<br>"
-        "%{x} (position %{customdata}), %{y}<extra></extra>",
-        "xgap": 1 if n <= ACROSS else 0,
-        "ygap": 1,
-    }
-    layout = {
-        "xaxis": plain | {"range": [-0.5, n - 0.5]} | token_categories(shown, ACROSS),
-        "yaxis": plain | {"tickmode": "linear", "ticksuffix": "  ", "range": [-0.5, rows - 0.5]},
-        "annotations": [
-            {
-                "text": f"<b>{html.escape(what)}</b>, strongest colour from {100 * strongest:.2g} % on",
-                "x": 0,
-                "y": 1,
-                "xref": "paper",
-                "yref": "paper",
-            }
-            | {"xanchor": "left", "yanchor": "bottom"}
-        ],
-    }
-    return figure([heat], layout, mode, height=110 + 24 * rows)

@@ -72,13 +72,14 @@ def maps(
     panels: Sequence[Map],
     rows: Sequence[str],
     labels: Sequence[str],
-    at: tuple[int, int] | None,
+    at: tuple[int, int | None] | None,
     mode: Mode,
     shown: str = CHANGED,
     joint: bool = False,
     positions: Sequence[int] | None = None,
 ) -> Figure:
-    """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each.
+    """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each, or
+    all of the row where there is no position.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
     scale. `positions` are the tokens' own, where they do not follow each other. ValueError where `rows` and
@@ -135,9 +136,10 @@ def maps(
         }
         layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1))
         if at is not None:
-            sides = [(i - 0.5, i + 0.5) for i in at[::-1]]
+            row, column = at
+            across = (-0.5, len(labels) - 0.5) if column is None else (column - 0.5, column + 0.5)
             stroke = line(palette(mode).accent, 2.5)
-            layout["shapes"].append(frame(sides[0], sides[1], stroke, (x[0], y[0])))
+            layout["shapes"].append(frame(across, (row - 0.5, row + 0.5), stroke, (x[0], y[0])))
     height = max(140 + len(rows) * (20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else 8), 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     return figure(traces, layout, mode, height, t=BAR + heads)

@@ -119,27 +119,28 @@ def maps(
     panels: Sequence[Map],
     rows: Sequence[str],
     alt: str,
-    at: tuple[int, int] | None = None,
+    at: tuple[int, int | None] | None = None,
     pick: Callable[[int, int], Any] | None = None,
     shown: str | None = None,
     joint: bool = False,
     which: Iterable[object] = (),
+    first: int | None = None,
 ) -> None:
     """Maps of rows and tokens, side by side: see `figures.maps`. A click on a cell is `pick(row, position)`.
 
-    Without `shown` the choice is drawn above them.
+    Without `shown` the choice is drawn above them. Of the text it is the `first` tokens, if not all.
     """
     if shown is None:
         shown = shown_input(scene, any(panel.cells.moved for panel in panels))
     changed = [shown] if any(panel.cells.was is not None for panel in panels) else []
     scene_of(scene, shown).chart(
-        map_mark.maps(panels, rows, scene.labels, at, scene.mode, shown, joint),
+        map_mark.maps(panels, rows, scene.labels[:first], at, scene.mode, shown, joint),
         key=key,
         alt=f"{alt} ({shown})" if changed else alt,
         which=(*which, *changed),
     )
     if pick is not None:
-        cell_clicks(key, len(rows), len(scene.tokens), pick, scene.mode)
+        cell_clicks(key, len(rows), len(scene.tokens[:first]), pick, scene.mode)
 
 
 def curves(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gptviz import Edit
 from gptviz.analysis import flow
 from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, token_flow
-from gptviz.analysis.rollout import MEANS, rollout
+from gptviz.analysis.rollout import rollout
 from tests.conftest import random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
@@ -81,10 +81,10 @@ def test_shares_sum_to_one(seed, heads, layers, biases, ids, data):
         assert not by_head.permute(1, 0, 2).triu(1).any()  # nothing of what comes later
         adds, stays = into_feed_forward(trace, block, torch.arange(len(ids)))
         assert torch.allclose(adds + stays, torch.ones(len(ids)), atol=1e-5)
-    shares, followed = token_flow(trace, lm.model, position)
+    shares, followed = token_flow(lm, trace, position)
     assert followed == 1 and shares.shape == (layers + 1, position + 1)
     assert (shares >= 0).all() and torch.allclose(shares.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
-    rolled = rollout(lm.trace(ids, keep=["attn"]), position)
+    rolled = rollout(lm, trace, position)
     assert (rolled >= 0).all() and torch.allclose(rolled.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
 
 
@@ -97,15 +97,15 @@ def test_the_flow_is_the_product_of_the_contributions():
         attention, stays, _ = all_at_once(lm, trace, block)
         product = product @ (attention.sum(dim=1) + torch.diag(stays))
         rows.append(product[position])
-    got, _ = token_flow(trace, lm.model, position)
+    got, _ = token_flow(lm, trace, position)
     torch.testing.assert_close(got, torch.stack(rows[::-1])[:, : position + 1], rtol=1e-3, atol=1e-4)
 
 
 def test_a_long_texts_smallest_shares_stay_where_they_are():
     lm = random_lm(8, n_layers=3)
     trace = lm.trace(list(range(40)))
-    whole, all_of_it = token_flow(trace, lm.model)
-    some, followed = token_flow(trace, lm.model, most=20)
+    whole, all_of_it = token_flow(lm, trace)
+    some, followed = token_flow(lm, trace, most=20)
     assert all_of_it == 1 and 0.5 < followed < 1
     assert torch.allclose(some.sum(dim=1), torch.ones(4), atol=1e-5)
     torch.testing.assert_close(some[2:], whole[2:])  # one token, then all that it reached: a row of each
@@ -152,7 +152,7 @@ def test_the_graph_is_theirs(threshold, renormalize):
     lm, position = random_lm(9, n_layers=3), 5
     trace = lm.trace(IDS)
     wanted = literal_graph(lm, trace, position, threshold, renormalize)
-    found = contribution_graph(trace, lm.model, position, threshold, renormalize)
+    found = contribution_graph(lm, trace, position, threshold, renormalize)
     assert found.left_out == 0
     got = {}
     for row in found.edges.itertuples():
@@ -180,7 +180,7 @@ def test_renormalized_shares_above_the_threshold_sum_to_one_again():
     torch.testing.assert_close(own, kept / total, rtol=1e-3, atol=1e-4)
     nothing = flow.renormalized(torch.full((1, 2), 0.3), torch.tensor([0.4]), 0.5)
     assert not nothing[0].any() and not nothing[1].any()
-    edges = contribution_graph(trace, lm.model, -1, 0.03, renormalize=True).edges
+    edges = contribution_graph(lm, trace, -1, 0.03, renormalize=True).edges
     top = edges[(edges["block"] == 1) & (edges["into"] == "feed-forward")]
     assert top["contribution"].sum() == pytest.approx(1, abs=1e-5)
 
@@ -188,7 +188,7 @@ def test_renormalized_shares_above_the_threshold_sum_to_one_again():
 def test_the_strongest_head_of_an_edge_and_few_rows():
     lm = random_lm(9, n_layers=2)
     trace = lm.trace(IDS)
-    edges = contribution_graph(trace, lm.model, -1, 0.01).edges
+    edges = contribution_graph(lm, trace, -1, 0.01).edges
     attention, _, _ = all_at_once(lm, trace, 1)
     rows = edges[(edges["block"] == 1) & (edges["via"] == "attention")]
     assert len(rows) > 2
@@ -196,7 +196,7 @@ def test_the_strongest_head_of_an_edge_and_few_rows():
         assert row.head == attention[row.target, :, row.source].argmax().item()
         best = attention[row.target, row.head, row.source].item()
         assert row.head_contribution == pytest.approx(best, abs=1e-4)
-    narrow = contribution_graph(trace, lm.model, -1, 0.01, most=2)
+    narrow = contribution_graph(lm, trace, -1, 0.01, most=2)
     assert narrow.left_out > 0
     assert narrow.edges[narrow.edges["block"] == 0]["target"].nunique() == 2
 
@@ -215,21 +215,21 @@ def test_rollout_is_the_product_that_the_paper_writes(tokens, position):
         with_identity = mean + np.eye(size)
         with_identity /= with_identity.sum(axis=1, keepdims=True)
         joint = with_identity @ joint
-    assert np.allclose(rollout(trace, position)[0], joint[position][: position % size + 1], atol=1e-6)
-    assert rollout(trace, position)[-1].tolist() == rows[0][: position % size + 1].tolist()
-    streamed = lm.trace(tokens, keep=[], reduce=[MEANS])
-    assert torch.equal(rollout(streamed, position), rollout(trace, position))
+    assert np.allclose(rollout(lm, trace, position)[0], joint[position][: position % size + 1], atol=1e-6)
+    assert rollout(lm, trace, position)[-1].tolist() == rows[0][: position % size + 1].tolist()
+    narrow = lm.trace(tokens, keep=["q", "k"])
+    assert torch.allclose(rollout(lm, narrow, position), rollout(lm, trace, position), atol=1e-6)
 
 
 def test_what_makes_no_sense_is_refused(lm):
     trace = lm.trace(IDS)
     for call in (contribution_graph, token_flow):
         with pytest.raises(ValueError, match="no position 7"):
-            call(trace, lm.model, 7)
+            call(lm, trace, 7)
     with pytest.raises(ValueError, match="no position -8"):
-        rollout(trace, -8)
+        rollout(lm, trace, -8)
     with pytest.raises(ValueError, match="threshold is 1"):
-        contribution_graph(trace, lm.model, 0, 1.0)
+        contribution_graph(lm, trace, 0, 1.0)
 
 
 def test_edited_and_in_bfloat16():
@@ -237,9 +237,9 @@ def test_edited_and_in_bfloat16():
     edited = lm.trace(IDS, edits=[Edit("attn", 0, "uniform"), Edit("mlp_out", 1, "zero")])
     adds, _ = into_feed_forward(edited, 1, torch.arange(len(IDS)))
     assert (adds < 1e-5).all()
-    shares, _ = token_flow(edited, lm.model)
+    shares, _ = token_flow(lm, edited)
     assert torch.allclose(shares.sum(dim=1), torch.ones(3), atol=1e-5)
-    before, _ = token_flow(lm.trace(IDS), lm.model)
+    before, _ = token_flow(lm, lm.trace(IDS))
     lm.model.bfloat16()
-    after, _ = token_flow(lm.trace(IDS, keep=flow.SITES), lm.model)
+    after, _ = token_flow(lm, lm.trace(IDS, keep=flow.SITES))
     assert torch.allclose(after, before, atol=0.02)

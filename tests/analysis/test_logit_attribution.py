@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 import gptviz
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
-from gptviz.analysis.agreement import measures
 from gptviz.analysis.feed_forward import readings
-from gptviz.analysis.logit_attribution import logit, read_at, reader, sites, value_bias
-from gptviz.analysis.muting import muted
+from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, reader, sites
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import above, random_lm
@@ -75,7 +73,7 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(
         norm_bias=norm, vocab_size=200, emb_dim=16,
     )  # fmt: skip
     position = data.draw(st.integers(-len(ids), len(ids) - 1))
-    trace = lm.trace(ids, keep=[*sites(lm.config), "v"], reduce=[read_at(position % len(ids))])
+    trace = lm.trace(ids, keep=[*sites(lm.config), "q", "k", "v"])
     table = attribution(trace, lm.model, *tokens, position)
     scale = table["contribution"].abs().max()
     close(total(table), logit(trace, *tokens, position), scale)
@@ -104,11 +102,9 @@ def test_what_raises_all_logits_alike_supports_none(tied):
         tables = [
             attribution(t, lm.model, 7)["contribution"],
             source_tokens(t, lm.model, 7, "mean", 4).flatten(),
-            value_bias(t, lm.model, 7).flatten(),
+            heads_read(lm, t, 0, 7).anyway,
             knock_out(lm, IDS, 7)[["logit", "probability", "effect"]].to_numpy().ravel(),
-            [loss for _, loss in muted(lm, IDS, range(5), 7)],
-            [paths(t, lm.model, 7).total, paths(t, lm.model, 7).scale],
-            measures(t, lm.model, 7)["attribution"],
+            [paths(lm, t, 7).total, paths(lm, t, 7).scale],
             np.ravel([units.raised_by, units.lowered_by]),
             np.ravel([units.raised, units.lowered]),
             t.logits().softmax(0),
@@ -176,12 +172,15 @@ def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
             assert torch.allclose(found[b, h, : position + 1], wanted, atol=1e-4)
             bias = out @ block.att.W_value.bias.detach()[rows].double()
             constant = reader(trace, model, token, None, position).direction @ bias
-            assert value_bias(trace, model, token, None, position)[b, h] == pytest.approx(float(constant))
+            own = heads_read(lm, trace, b, token, None, position)
+            assert own.anyway[h] == pytest.approx(float(constant))
+            assert np.allclose(own.given[h], wanted, atol=1e-4)
+            assert np.allclose(own.attention[h], scores.softmax(0), atol=1e-6)
 
 
 def test_without_a_bias_in_the_values_there_is_nothing_to_split():
     lm = random_lm(2, qkv_bias=False)
-    assert not value_bias(lm.trace(IDS), lm.model, 4).any()
+    assert not heads_read(lm, lm.trace(IDS), 0, 4).anyway.any()
 
 
 EDITS = [
@@ -225,6 +224,18 @@ def test_a_head_that_was_replaced_has_no_sources():
     assert mean[1, 2].isnan().all() and mean[1, [0, 1, 3]].isfinite().all()
     elsewhere = lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2], positions=[0])])
     assert torch.allclose(source_tokens(elsewhere, lm.model, 7), own, atol=1e-4)
+
+
+def test_below_the_parts_stand_their_sum_and_the_models_own():
+    lm = random_lm(8)
+    trace = lm.trace(IDS)
+    table = logit_shares(lm, trace, 7, 9, 3)
+    assert (
+        table[:-2]["contribution"].tolist() == attribution(trace, lm.model, 7, 9, 3)["contribution"].tolist()
+    )
+    logits = trace.logits(3)
+    assert table["part"].tolist()[-2:] == ["sum", "the model's own"]
+    assert table["contribution"].tolist()[-2:] == pytest.approx([float(logits[7] - logits[9])] * 2, abs=1e-4)
 
 
 def test_bfloat16_has_its_rounding_as_a_part():
@@ -277,5 +288,7 @@ def test_what_there_is_not_is_answered_with_a_sentence(lm):
         attribution(trace, lm.model, 3, position=7)
     with pytest.raises(ValueError, match=r"'v', 0.* was not kept"):
         source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "attn"]), lm.model, 3)
-    with pytest.raises(ValueError, match="neither attn of block 0 nor its row at position 2"):
+    with pytest.raises(ValueError, match=r"'q', 0.* was not kept"):
         source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "v"]), lm.model, 3, position=2)
+    with pytest.raises(ValueError, match="edited pass needs attn of block 0"):
+        source_tokens(lm.trace(IDS, keep=[*sites(lm.config), "q", "k", "v"], edits=["z.0=mean"]), lm.model, 3)

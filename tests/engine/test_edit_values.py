@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gptviz import Edit
 from gptviz.engine import sample_means
 from gptviz.engine.beams import beam_search
-from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled
+from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled, without
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, all_keys
@@ -438,3 +438,42 @@ def test_edits_are_the_models_and_plain_is_without(lm):
     assert not changed.is_causal and lm.edited("z.0.1=zero").is_causal
     assert torch.equal(changed.plain.trace(IDS).logits(), lm.trace(IDS).logits())
     assert load("mini").edits == ()
+
+
+# ---- a hidden token ----
+
+
+@pytest.mark.parametrize("changes", [{}, {"qkv_bias": False, "linear_bias": False}, {"n_heads": 1}])
+def test_a_hidden_token_is_one_that_the_causal_mask_hides(changes):
+    """The book's own lines, the mask hiding it from what comes later."""
+    for place in range(5):
+        lm = random_lm(6, n_layers=3, **changes)
+        got = lm.trace(IDS, edits=[f"attn.*=hide{place}"]).logits(6)
+        assert (got - lm.trace(IDS).logits(6)).abs().max() > 0.02  # it is not nothing
+        for block in lm.model.trf_blocks:
+            block.att.mask[place + 1 :, place] = True
+        with torch.no_grad():
+            assert torch.allclose(got, lm.model(torch.tensor([IDS]))[0, 6], atol=2e-4)
+
+
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 6), place=st.integers(0, 5), sharp=st.floats(0.1, 40))
+def test_weights_without_a_token_are_a_softmax_without_its_score(seed, size, place, sharp):
+    place = min(place, size - 1)
+    scores = sharp * torch.randn(2, size, size, generator=torch.Generator().manual_seed(seed))
+    scores.masked_fill_(torch.ones(size, size, dtype=torch.bool).triu(1), -torch.inf)
+    hidden = scores.clone()
+    hidden[:, place + 1 :, place] = -torch.inf
+    weights, wanted = torch.softmax(scores, dim=-1), torch.softmax(hidden, dim=-1)
+    got, told = (
+        without(weights, place),
+        weights[..., place] < 1,
+    )  # else float32 has nothing of the others left
+    told[:, : place + 1] = True
+    assert torch.allclose(got[told], wanted[told], atol=1e-5)
+    assert torch.allclose(got.sum(dim=-1), torch.ones(2, size), atol=1e-5)
+    assert torch.equal(got[:, : place + 1], weights[:, : place + 1])
+
+
+def test_a_row_that_saw_nothing_else_looks_at_itself():
+    weights = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0.5, 0.25, 0.25]])
+    assert without(weights, 0).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]]

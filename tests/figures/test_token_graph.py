@@ -1,18 +1,15 @@
-"""Small graphs over tokens: every edge is there once, as thick as its share; maps of shares and ranks."""
+"""Small graphs over tokens: every edge is there once, as thick as its share; what it says."""
 
 import json
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from plotly.io import to_json
 
-from gptviz.analysis.agreement import measures, rank_correlations, ranks
-from gptviz.analysis.flow import contribution_graph, token_flow
+from gptviz.analysis.flow import contribution_graph
 from gptviz.analysis.paths import paths
-from gptviz.figures.agreement import correlation_matrix, rank_map
-from gptviz.figures.flow import depth_map, flow_graph
+from gptviz.figures.flow import flow_graph
 from gptviz.figures.paths import paths_graph
 from gptviz.figures.theme import palette
 from gptviz.figures.token_graph import THICKEST, Edge, Node, token_graph
@@ -24,13 +21,13 @@ LABELS = ["a", "<b>", "·c", "·c", "`d", "e"]
 
 
 @pytest.fixture(scope="module")
-def trace():
-    return random_lm(5, n_layers=3).trace(IDS)
+def lm():
+    return random_lm(5, n_layers=3)
 
 
 @pytest.fixture(scope="module")
-def model():
-    return random_lm(5, n_layers=3).model
+def trace(lm):
+    return lm.trace(IDS)
 
 
 def spec(fig):
@@ -43,8 +40,8 @@ def ends(shape):
     return tuple(numbers[:2]), tuple(numbers[-2:])
 
 
-def test_paths_are_drawn_as_they_are_found(trace, model):
-    found = paths(trace, model, 50, 60, least=0.0)
+def test_paths_are_drawn_as_they_are_found(trace, lm):
+    found = paths(lm, trace, 50, 60, least=0.0)
     drawn = found.above(0.0001)
     fig = spec(paths_graph(drawn, LABELS, 5, "·word", 3, "light"))
     middles, nodes = fig["data"][:2]
@@ -70,8 +67,8 @@ def test_paths_are_drawn_as_they_are_found(trace, model):
     assert not any("<b>'" in tick for tick in fig["layout"]["xaxis"]["ticktext"])
 
 
-def test_what_is_exact_is_full_and_what_is_first_order_dotted(trace, model):
-    drawn = paths(trace, model, 50, least=0.0).above(0.0001)
+def test_what_is_exact_is_full_and_what_is_first_order_dotted(trace, lm):
+    drawn = paths(lm, trace, 50, least=0.0).above(0.0001)
     fig = spec(paths_graph(drawn, LABELS, 5, "w", 3, "dark"))
     for shape, says in zip(fig["layout"]["shapes"], fig["data"][0]["hovertext"], strict=True):
         assert (shape["line"]["dash"] == "dot") == says.endswith("to first order")
@@ -80,13 +77,13 @@ def test_what_is_exact_is_full_and_what_is_first_order_dotted(trace, model):
     assert used == {colors.output, colors.value, colors.query, colors.key}
 
 
-def test_nothing_but_the_word_is_a_picture_too(trace, model):
-    fig = spec(paths_graph(paths(trace, model, 50).above(2.0), LABELS, 5, "w", 3, "light"))
+def test_nothing_but_the_word_is_a_picture_too(trace, lm):
+    fig = spec(paths_graph(paths(lm, trace, 50).above(2.0), LABELS, 5, "w", 3, "light"))
     assert len(fig["data"][1]["x"]) == 1 and not fig["layout"].get("shapes")
 
 
-def test_the_flow_is_drawn_as_it_is_found(trace, model):
-    edges = contribution_graph(trace, model, -1, 0.03).edges
+def test_the_flow_is_drawn_as_it_is_found(trace, lm):
+    edges = contribution_graph(lm, trace, -1, 0.03).edges
     fig = spec(flow_graph(edges, LABELS, 5, 3, "light"))
     assert sorted(fig["data"][0]["customdata"][:, 0]) == pytest.approx(sorted(edges["contribution"]))
     assert len(fig["layout"]["shapes"]) == len(edges)
@@ -96,30 +93,6 @@ def test_the_flow_is_drawn_as_it_is_found(trace, model):
         assert used.count(color) == (edges["via"] == via).sum()
     assert any("`d (position 4)" in says for says in fig["data"][0]["hovertext"])
     assert any("&lt;b&gt;" in tick for tick in fig["layout"]["xaxis"]["ticktext"])
-
-
-def test_a_map_of_shares(trace, model):
-    rows, _ = token_flow(trace, model)
-    fig = spec(depth_map(rows.numpy(), LABELS, 5, "what", "dark"))
-    assert np.allclose(fig["data"][0]["z"], rows)
-    assert fig["data"][0]["zmax"] == rows[:-1].max().item()
-    assert fig["data"][0]["y"] == ["tokens", "after block 0", "after block 1", "after block 2"]
-    assert fig["layout"]["xaxis"]["labelalias"]["1"] == "&lt;b&gt;"
-    long = spec(depth_map(np.full((4, 200), 1 / 200, np.float32), ["x"] * 200, 199, "what", "light"))
-    assert long["layout"]["xaxis"]["ticktext"][:2] == ["0", "32"]
-
-
-def test_ranks_and_their_likeness(trace, model):
-    table = measures(trace, model, 50, None, 5)
-    ranked, alike = ranks(table), rank_correlations(table)
-    fig = spec(rank_map(table, ranked, LABELS, "light"))
-    ways = ["attention", "rollout", "contribution", "attribution"]
-    assert np.allclose(fig["data"][0]["z"], ranked[ways].to_numpy().T)
-    assert fig["data"][0]["text"][0] == [f"{r:g}" for r in ranked["attention"]]
-    likeness = spec(correlation_matrix(alike, "dark"))["data"][0]
-    assert np.allclose(likeness["z"], alike) and likeness["text"][0][0] == "1.00"
-    empty = pd.DataFrame(np.nan, index=ways, columns=ways)
-    assert spec(correlation_matrix(empty, "light"))["data"][0]["text"][0][0] == "–"
 
 
 def test_an_edge_goes_around_what_stands_between():

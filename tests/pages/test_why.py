@@ -8,14 +8,16 @@ import pytest
 
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
-from gptviz.analysis import shares as numbers
+from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.logit_attribution import logit
+from gptviz.analysis.paths import paths
+from gptviz.analysis.rollout import rollout
 from gptviz.ui import heads
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell import muted
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.views.why.snippet import shares
+from tests.pages.conftest import open_all
 from tests.pages.test_next_token import given
 from tests.specs import charts
 
@@ -26,14 +28,16 @@ MILL, TOWN = 2958, 1647
 def sum_on_screen(at):
     body = next(element.proto.body for element in at.get("html") if "why_sum" in element.proto.body)
     found = dict(re.findall(r'data-(\w+)="([^"]*)"', body))
-    return int(found["parts"]), float(found["sum"]), float(found["logit"]), body
+    return int(found["parts"]), float(found["sum"]), float(found["logit"])
 
 
-def expected(mini, text=TEXT, target=None, against=None, token=-1):
-    trace = mini.trace(text)
-    if target is None:
-        target = int(trace.next_tokens(1, token)["id"][0])
-    return trace, target, attribution(trace, mini.model, target, against, token)
+def words_on(at):
+    return " ".join(block.value for block in [*at.markdown, *at.caption])
+
+
+def grid_of(table):
+    """The parts of the mini model's blocks: heads, bias, feed-forward."""
+    return table[table["block"].notna()]["contribution"].to_numpy().reshape(6, 10)
 
 
 @pytest.mark.parametrize(
@@ -46,45 +50,39 @@ def expected(mini, text=TEXT, target=None, against=None, token=-1):
     ],
 )
 def test_what_is_drawn_is_attribution(run_page, mini, query):
-    at = run_page("why", text=TEXT, **query)
-    of_tokens = {name: query[name] for name in ("target", "against", "token") if name in query}
-    trace, target, table = expected(mini, **of_tokens)
-    position, against = query.get("token", -1) % len(trace), query.get("against")
-
-    parts, total, own, said = sum_on_screen(at)
+    at, trace = run_page("why", text=TEXT, **query), mini.trace(TEXT)
+    position, against = query.get("token", len(trace) - 1), query.get("against")
+    target = query.get("target", int(trace.next_tokens(1, position)["id"][0]))
+    table = attribution(trace, mini.model, target, against, position)
+    parts, total, own = sum_on_screen(at)
     assert parts == len(table) and total == pytest.approx(table["contribution"].sum(), abs=1e-9)
-    assert own == pytest.approx(logit(trace, target, against, position))
-    assert abs(total - own) < 1e-4
-    assert said.count(f"{total:.4f}".replace("-", "−")) >= 1
+    assert own == pytest.approx(logit(trace, target, against, position)) and abs(total - own) < 1e-4
 
-    bars, grid, sources = charts(at)
-    steps = numbers.waterfall(table)
-    assert np.allclose(bars["data"][0]["x"], [*steps["contribution"], total])
-    assert np.allclose(bars["data"][0]["base"], [*steps["start"], 0])
-    values, columns = numbers.grid(table, 6, 8)
-    assert columns[-2:] == ["attention bias", "feed-forward"]
-    assert np.allclose(grid["data"][0]["z"], values, atol=1e-6)
+    bars, grid, sources, together = (chart["data"] for chart in charts(at))
+    x, base = np.array(bars[0]["x"]), np.array(bars[0]["base"])
+    shown = table["contribution"][table["contribution"].abs().sort_values()[::-1].index[:12]]
+    assert np.allclose(x[:12], shown.sort_values()[::-1]) and x[:13].sum() == pytest.approx(total)
+    assert x[13] == pytest.approx(total) and base[0] == base[13] == 0
+    assert np.allclose(base[1:13], np.cumsum(x[:12]))  # a bar begins where the one before it ended
+    assert np.allclose(grid[0]["z"], grid_of(table), atol=1e-6)
 
-    block, head = query.get("block"), query.get("head")
-    if block is None:
-        block, head = numbers.strongest_head(table)
-    found = source_tokens(trace, mini.model, target, against, position)
-    assert np.allclose(sources["data"][0]["z"], found[block, :, : position + 1], atol=1e-6)
-    assert np.allclose(sources["data"][1]["y"], found[block, :, : position + 1].sum(0), atol=1e-6)
+    strongest = divmod(int(np.abs(grid_of(table)[:, :8]).argmax()), 8)
+    block, head = query.get("block", strongest[0]), query.get("head", strongest[1])
+    found = source_tokens(trace, mini.model, target, against, position)[block, :, : position + 1]
+    assert np.allclose(sources[0]["z"], found, atol=1e-6)
+    assert np.allclose(sources[1]["z"], trace["attn", block][:, position, : position + 1], atol=1e-6)
+    assert np.allclose(together[0]["y"], found.sum(0), atol=1e-6)
     chips = given(at, "chips")["shares"]
-    assert [chip["share"] for chip in chips[: position + 1]] == pytest.approx(
-        found[block, head, : position + 1].tolist()
-    )
+    assert [chip["share"] for chip in chips[: position + 1]] == pytest.approx(found[head].tolist(), abs=1e-6)
     assert chips[position + 1 :] == [None] * (len(trace) - position - 1)
 
 
-def test_the_story_of_mill_against_town_is_said(run_page):
+def test_the_story_of_mill_against_town_is_said_in_one_sentence(run_page):
     at = run_page("why", text=DEFAULT_TEXT, against=TOWN)
-    parts, total, own, _ = sum_on_screen(at)
-    assert (round(total, 4), round(own, 4)) == (8.9311, 8.9311) and parts == 63
+    assert sum_on_screen(at) == (63, pytest.approx(8.9311, abs=1e-4), pytest.approx(8.9311, abs=1e-4))
     sentence = next(element.value for element in at.markdown if "logit" in element.value)
-    assert "**8.93** above that of `·town`" in sentence
-    assert "5.17 from the" in sentence and "4.16 of it read from `·mill` (position 7)" in sentence
+    assert "**8.93** above that of `·town`: the largest shares are 5.17 from the" in sentence
+    assert "(4.16 of it read from `·mill`, position 7)" in sentence and sentence.count(". ") == 0
 
 
 def test_another_target_and_head_run_no_model(run_page):
@@ -94,45 +92,45 @@ def test_another_target_and_head_run_no_model(run_page):
     try:
         at.button(key="target_runner_up").click().run()
         at.number_input(key="head").set_value(2).run()
+        at.number_input(key="block").set_value(1).run()
     finally:
         handle.remove()
     assert not at.exception and not passes
     assert at.query_params["head"] == "2" and "against" in at.query_params
 
 
-def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini):
+def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, monkeypatch):
     at = run_page("why", text=TEXT, against=300)
     at.toggle(key="mute").set_value(True).run()
     assert not at.exception and at.query_params["mute"] == "on"
-    _, target, table = expected(mini, against=300)
-    muted = knock_out(mini, TEXT, (target, 300))
-    both = numbers.direct_and_total(table, muted)
-    grid, scatter = charts(at)[3:]
-    of_heads = both[both["kind"] == "head"]
-    assert np.allclose(np.array(grid["data"][0]["z"])[:, :8].ravel(), of_heads["total"], atol=2e-5)
-    assert np.allclose(scatter["data"][0]["x"], of_heads["direct"], atol=1e-6)
-    assert np.allclose(scatter["data"][0]["y"], of_heads["total"], atol=2e-5)
+    trace = mini.trace(TEXT)
+    target = int(trace.next_tokens(1)["id"][0])
+    direct = grid_of(attribution(trace, mini.model, target, 300))
+    table = knock_out(mini, TEXT, (target, 300))
+    total = -table["effect"].to_numpy().reshape(6, 10)
+    grid, scatter = charts(at)[4:]
+    assert np.allclose(grid["data"][0]["z"], total, atol=2e-5)
+    assert np.allclose(scatter["data"][0]["x"], direct[:, :8].ravel(), atol=1e-6)
+    assert np.allclose(scatter["data"][0]["y"], total[:, :8].ravel(), atol=2e-5)
     assert not [button for button in at.button if button.key == "why_stop"]
     at.session_state["numbers_muting"] = True
     at.run()
     drawn = at.dataframe[0].value
-    assert np.allclose(drawn["logit"], muted["logit"], atol=2e-5)
-    assert np.allclose(drawn["direct"] - drawn["takes away"], both["direct"] - both["total"], atol=2e-5)
+    assert np.allclose(drawn["logit"], table["logit"], atol=2e-5)
+    assert np.allclose(drawn["takes away"], total.ravel(), atol=2e-5)
+    attentions = drawn[drawn["kind"] == "attention"]["direct"]  # all heads of a block, and their bias
+    assert np.allclose(attentions, direct[:, :9].sum(axis=1), atol=1e-6)
+    monkeypatch.setattr(muted, "knock_out", None)  # from memory
+    run_page("why", text=TEXT, against=300, mute="on", block=1, head=1)
 
 
-def test_muting_again_comes_from_memory(run_page, monkeypatch):
-    run_page("why", text=TEXT, mute="on")
-    monkeypatch.setattr(muted, "knock_out", None)
-    run_page("why", text=TEXT, mute="on", block=1, head=1)
-
-
-def test_a_long_texts_attention_is_kept_as_one_row(run_page, mini, monkeypatch):
+@pytest.mark.parametrize("edits", ["", "attn.3.1=uniform"])
+def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkeypatch, edits):
     text = TEXT + " one two three"  # a text whose attention nobody has kept
     monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
-    sources = charts(run_page("why", text=text, block=3, token=8))[2]
-    trace = mini.trace(text)
-    target = int(trace.next_tokens(1, 8)["id"][0])
-    found = source_tokens(trace, mini.model, target, None, 8)[3]
+    sources = charts(run_page("why", text=text, block=3, token=8, target=12, edits=edits, shown="changed"))[2]
+    trace = mini.trace(text, edits=[Edit.parse(edits)] if edits else [])
+    found = source_tokens(trace, mini.model, 12, None, 8)[3]
     assert np.allclose(sources["data"][0]["z"], found[:, :9], atol=1e-6)
 
 
@@ -141,9 +139,11 @@ def test_a_long_texts_attention_is_kept_as_one_row(run_page, mini, monkeypatch):
 )
 def test_any_text_is_explained(run_page, text):
     at = run_page("why", text=text, mute="on" if len(text) < 20 else "off")
-    _, total, own, _ = sum_on_screen(at)
+    _, total, own = sum_on_screen(at)
     assert abs(total - own) < 1e-4
     assert len(given(at, "chips")["shares"]) == len(given(at, "chips")["tokens"])
+    for chart in at.get("plotly_chart"):  # plain JSON: no NaN, which no browser reads
+        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
 
 
 def test_block_and_head_that_are_not_there_are_the_last(run_page):
@@ -151,74 +151,48 @@ def test_block_and_head_that_are_not_there_are_the_last(run_page):
     assert at.number_input(key="block").value == 5 and at.number_input(key="head").value == 7
 
 
-def test_in_numbers_and_in_code(run_page, mini):
-    at = run_page("why", text=TEXT, block=4, head=3)
-    for name in ("numbers_why", "numbers_why-block4", "in_code"):
-        at.session_state[name] = True
-    at.run()
-    assert not at.exception
-    table, sources = (frame.value for frame in at.dataframe)
-    _, target, wanted = expected(mini)
+def test_in_numbers(run_page, mini):
+    at = open_all(run_page("why", text=TEXT, target=99, block=4, head=3))
+    *_, table, sources = (frame.value for frame in at.dataframe)
+    wanted = attribution(mini.trace(TEXT), mini.model, 99)
     assert np.allclose(table["contribution"][:-2], wanted["contribution"])
     assert table["part"].tolist()[-2:] == ["sum", "the model's own"]
     assert table["contribution"].iloc[-2] == pytest.approx(table["contribution"].iloc[-1], abs=1e-4)
-    of_head = wanted[(wanted["block"] == 4) & (wanted["head"] == 3)]["contribution"].item()
-    assert sources["head 3"].iloc[-1] == pytest.approx(of_head, abs=1e-6)
-    assert sources["head 3"][:-1].sum() == pytest.approx(of_head, abs=1e-6)
-    assert any(f"token={target}" in block.value for block in at.code)
-
-
-@pytest.mark.parametrize(("against", "position"), [(None, 11), (300, 4)])
-def test_the_snippet_gives_what_is_drawn(run_page, mini, capsys, against, position):
-    query = {} if against is None else {"against": against}
-    at = run_page("why", text=TEXT, target=99, token=position, **query)
-    picture = shares(mini, TEXT, position, 99, against, block=5, head=1, muted=True)
-    _, total, own, _ = sum_on_screen(at)
-    assert picture.sum() == pytest.approx(total, abs=1e-5) and total == pytest.approx(own, abs=1e-4)
-    values = np.array(charts(at)[1]["data"][0]["z"])
     assert np.allclose(
-        np.sort(picture)[-3:], np.sort([*values.ravel(), *picture[:2], picture[-1]])[-3:], atol=1e-5
+        sources.iloc[-1][[f"head {h}" for h in range(8)]].astype(float), grid_of(wanted)[4, :8]
     )
-    printed = capsys.readouterr().out
-    assert f"{own:.4f}" in printed and "probability" in printed
+    assert sources["all of block 4"].iloc[-1] == pytest.approx(grid_of(wanted)[4, :8].sum())
 
 
-def test_the_same_in_json(run_page):
-    """What goes to the browser is plain JSON: no NaN, which no browser reads."""
-    at = run_page("why", text="one")
-    for chart in at.get("plotly_chart"):
-        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
+# ---- a changed model ----
 
 
 def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     edits = "z.5.0+3+4+5+7=zero"
-    query = {"text": DEFAULT_TEXT, "target": MILL, "block": 5, "head": 3, "edits": edits}
-    at = run_page("why", **query)
-    tables = []
-    for trace in (mini.trace(DEFAULT_TEXT, edits=[Edit.parse(edits)]), mini.trace(DEFAULT_TEXT)):
-        tables.append(attribution(trace, mini.model, MILL))
-    _, total, own, said = sum_on_screen(at)
-    assert total == pytest.approx(tables[0]["contribution"].sum()) and abs(total - own) < 1e-4
-    assert "The changed model's logit" in said
-    bars, grid, sources = charts(at)
-    steps = numbers.waterfall(tables[0])
-    assert np.allclose(bars["data"][0]["x"], [*steps["contribution"], total])
-    ghosts, own_before = bars["data"][1], logit(mini.trace(DEFAULT_TEXT), MILL)
-    assert ghosts["x"][-1] == pytest.approx(own_before, abs=1e-4)
-    assert np.allclose(ghosts["x"][:-1], numbers.beside(steps, tables[1]))
-    new, old = (numbers.grid(table, 6, 8)[0] for table in tables)
-    assert np.allclose(grid["data"][0]["z"], new - old, atol=1e-5)
-    before = source_tokens(mini.trace(DEFAULT_TEXT), mini.model, MILL)[5, 3]
-    assert np.allclose(sources["data"][0]["z"][3], -before, atol=1e-5)  # off: nothing is left
-    assert any(
-        f"the mean over the vocabulary is {own_before:.3g}; **changed,**" in element.value
-        for element in at.markdown
-    )
+    at = run_page("why", text=DEFAULT_TEXT, target=MILL, block=5, head=3, edits=edits)
+    plain, changed = mini.trace(DEFAULT_TEXT), mini.trace(DEFAULT_TEXT, edits=[Edit.parse(edits)])
+    new, old = (attribution(trace, mini.model, MILL) for trace in (changed, plain))
+    _, total, own = sum_on_screen(at)
+    assert total == pytest.approx(new["contribution"].sum()) and abs(total - own) < 1e-4
+    bars, grid, sources, together = (chart["data"] for chart in charts(at))
+    before = logit(plain, MILL)
+    assert bars[1]["x"][-1] == pytest.approx(before, abs=1e-4)  # the ghosts: each begins with its bar
+    assert bars[1]["x"][:-1].sum() == pytest.approx(before, abs=1e-4)
+    assert np.array_equal(bars[1]["base"], bars[0]["base"])
+    shares = dict(zip(bars[0]["x"][:12].round(6), bars[1]["x"], strict=False))
+    pairs = zip(new["contribution"].round(6), old["contribution"], strict=True)
+    assert all(shares[a] == pytest.approx(b, abs=1e-5) for a, b in pairs if a in shares and a)
+    assert np.allclose(grid[0]["z"], grid_of(new) - grid_of(old), atol=1e-5)
+    was = source_tokens(plain, mini.model, MILL)[5]
+    assert np.allclose(sources[0]["z"][3], -was[3], atol=1e-5)  # off: nothing is left
+    assert np.allclose(together[1]["y"], was.sum(0), atol=1e-5)
+    assert f"**{own:.3g} (unchanged {before:.3g})** above" in words_on(at)
+    assert "switched off, and wrote nothing" in words_on(at)
     at.session_state["numbers_why"] = True
     at.run()
     frame = at.dataframe[0].value
-    assert np.allclose(frame["unchanged contribution"][:-2], tables[1]["contribution"], atol=1e-5)
-    assert np.allclose(frame["contribution"][:-2], tables[0]["contribution"], atol=1e-5)
+    assert np.allclose(frame["unchanged contribution"][:-2], old["contribution"], atol=1e-5)
+    assert np.allclose(frame["contribution"][:-2], new["contribution"], atol=1e-5)
 
 
 def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
@@ -232,14 +206,15 @@ def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
     "edits", ["z.4.3=mean", "resid_pre.2@5=zero,final=mean", "tok_emb=shuffle3,attn.1=uniform"]
 )
 def test_any_change_is_explained(run_page, edits):
-    at = run_page("why", text=TEXT, edits=edits, block=4, head=3)
-    _, total, own, _ = sum_on_screen(at)
+    at = open_all(run_page("why", text=TEXT, edits=edits, block=4, head=3))
+    _, total, own = sum_on_screen(at)
     assert abs(total - own) < 1e-4
 
 
 def test_a_change_of_later_tokens_cannot_matter(run_page):
-    at = run_page("why", text=TEXT, token=3, edits="z.4.3@5=zero")
-    assert any("cannot matter for the logit of" in element.value for element in at.markdown)
+    for edits in ("z.4.3@5=zero", "resid_mid.2@5=zero"):  # the second has a part of its own, of 0
+        at = run_page("why", text=TEXT, token=3, edits=edits)
+        assert any("cannot matter for the logit of" in element.value for element in at.markdown)
 
 
 @pytest.mark.parametrize(
@@ -250,3 +225,54 @@ def test_a_clicked_part_is_switched_off_for_the_whole_app(run_page, part, edit):
     at = run_page("why", text=TEXT, block=4, head=3, why_part=part)
     at.button(key="change_why_quick").click().run()
     assert not at.exception and at.query_params["edits"] == edit
+
+
+# ---- the panels on paths and flow ----
+
+
+def opened(run_page, *names, **query):
+    """The page with these panels open; closed they draw nothing."""
+    at = run_page("why", **query)
+    assert len(charts(at)) == 4
+    for name in names:
+        at.session_state[f"why_{name}_box"] = True
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def test_paths_are_those_that_are_found(run_page, mini):
+    at = opened(run_page, "paths", text=DEFAULT_TEXT, target=MILL, against=TOWN)
+    found = paths(mini, mini.trace(DEFAULT_TEXT), MILL, TOWN)
+    drawn, above = found.above(0.005, 32), found.above(0.005)
+    values = charts(at)[-1]["data"][0]["customdata"][:, 0]
+    assert values.sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
+    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in words_on(at) and "8.93" in words_on(at)
+
+
+def test_the_thresholds_stand_in_the_address(run_page, mini):
+    query = {"token": 9, "target": MILL, "paths_from": 5, "flow_from": 10}
+    at, trace = opened(run_page, "paths", "flow", text=DEFAULT_TEXT, **query), mini.trace(DEFAULT_TEXT)
+    assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)
+    of_paths, _, shown = (chart["data"][0] for chart in charts(at)[-3:])
+    found = paths(mini, trace, MILL, None, 9).above(0.05)
+    assert of_paths["customdata"][:, 0].sum() == pytest.approx(found["logits"].sum(), abs=1e-3)
+    assert np.allclose(np.flip(shown["z"], 0), token_flow(mini, trace, 9)[0], atol=1e-4)
+    for scaled in (True, False):
+        graph = contribution_graph(mini, trace, 9, 0.1, scaled).edges
+        drawn = charts(at)[-2]["data"][0]["customdata"][:, 0]
+        assert np.allclose(np.sort(drawn), np.sort(graph["contribution"]), atol=1e-4)
+        at.toggle(key="flow_scaled").set_value(False).run()
+
+
+def test_rollout_is_drawn_instead(run_page, mini):
+    at = opened(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
+    shown = np.flip(charts(at)[-1]["data"][0]["z"], 0)
+    assert np.allclose(shown, rollout(mini, mini.trace(DEFAULT_TEXT)), atol=1e-5)
+    assert f"{100 * shown[0, -1]:.1f} %" in words_on(at) and "flow_from" not in [s.key for s in at.slider]
+
+
+@pytest.mark.parametrize("text", ["A", "🦜 你好", "once upon a time there was " * 60])
+def test_panels_of_any_text(run_page, text):
+    at = opened(run_page, "paths", "flow", text=text)
+    assert len(charts(at)) == 7 and charts(at)[-1]["data"][0]["z"].shape[0] == 7

@@ -151,13 +151,11 @@ with left:
     )
     muted_map(
         scene,
-        table,
-        lost.now,
+        lost,
         divmod(opened, n_heads + 2),
         "knock_out_map",
         f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}",
         open_part,
-        lost.was,
     )
 with right:
     rows = order[:LISTED]

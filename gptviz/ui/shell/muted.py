@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz import Run
-from gptviz.analysis import shares as numbers
 from gptviz.analysis.ablation import knock_out
-from gptviz.figures import shares as figures
+from gptviz.both import Both
+from gptviz.figures.shares import share_grid
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.sample import read_sample
@@ -49,30 +49,20 @@ def knocked(
 
 def muted_map(
     scene: Scene,
-    muted: pd.DataFrame,
-    lost: NDArray[np.floating],
-    opened: tuple[int, int] | None,
+    lost: Both[NDArray[np.floating]],
+    opened: tuple[int, int],
     key: str,
     alt: str,
     on_pick: Callable[[int, int], Any],
-    unchanged: NDArray[np.floating] | None = None,
 ) -> None:
     """Blocks x parts: what muting each of `knock_out`'s rows takes away (n,). A click is (block, column).
 
-    The columns after the heads' are the block's attention and its feed-forward. `unchanged`, (n,), is what it
-    takes away in the model without its changes: a hover says it, too.
+    The columns after the heads' are the block's attention and its feed-forward. A hover says what it takes
+    away in the model without its changes, too.
     """
-    config = scene.lm.config
-    table = muted[["kind", "block", "head"]].rename(columns={"kind": "part"})
-
-    def grid_of(values: NDArray[np.floating]) -> tuple[NDArray[np.floating], list[str]]:
-        return numbers.grid(table.assign(contribution=values), config.n_layers, config.n_heads, KINDS[1:])
-
-    grid, columns = grid_of(lost)
-    old = None if unchanged is None else grid_of(unchanged)[0]
-    scene.chart(
-        figures.share_grid(grid, columns, opened, "muting it takes away", scene.mode, unchanged=old),
-        key=key,
-        alt=alt,
-    )
-    cell_clicks(key, len(grid), len(columns), on_pick, scene.mode)
+    layers, heads = scene.lm.config.n_layers, scene.lm.config.n_heads
+    grids = lost.map(lambda values: values.reshape(layers, -1))
+    columns = [*(f"head {h}" for h in range(heads)), *KINDS[1:]]
+    fig = share_grid(grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was)
+    scene.chart(fig, key=key, alt=alt)
+    cell_clicks(key, layers, len(columns), on_pick, scene.mode)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis import head_roles, looked
-from gptviz.analysis.logit_attribution import read_at
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import weight
@@ -45,7 +44,7 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
 
     With `to` what every head gives to that position, from every token.
     """
-    lm, wanted = runs.model(run), read_at(len(run) - 1) if to is None else looked.towards(to)
+    lm, wanted = runs.model(run), looked.read_at(len(run) - 1) if to is None else looked.towards(to)
     if not heads.fit_whole(lm.config, len(run)):
         return np.stack(sheet.reduced(run, wanted))
     trace = runs.get(run, ("attn",))  # all of it, so that another head or token is there at a click

@@ -1,0 +1,384 @@
+"""Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz import LanguageModel
+from gptviz.analysis.ablation import parts_of
+from gptviz.analysis.logit_attribution import (
+    HeadsRead,
+    attribution,
+    heads_read,
+    logit_shares,
+    reader,
+    sites,
+    spread,
+)
+from gptviz.analysis.shapes import run_first_block
+from gptviz.analysis.shares import label_of, waterfall
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.digits import weight as of_attention
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Token
+from gptviz.figures.maps import Map
+from gptviz.figures.shares import direct_and_total, share_grid
+from gptviz.figures.theme import palette
+from gptviz.figures.token_axis import token_ticks
+from gptviz.model import LayerNorm, TransformerBlock
+from gptviz.ui import heads, sheet
+from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.pages.why import flow, paths
+from gptviz.ui.runs import Keep
+from gptviz.ui.shell import changes, state, target
+from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.change_menu import Part, menu
+from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.muted import knocked, muted_map
+from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
+from gptviz.ui.words import Place, as_code, compared_with, towards
+
+PARTS = ("head", "attention", "feed-forward")
+PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
+MUTE = Param("mute", bool, False)
+PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS)
+ROW = 25  # pixels of a bar of the waterfall
+
+
+def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
+    """All that is read of a pass; where a change may have moved attention that as well, if it is little."""
+    edited = changes.made(changes.found(lm, len(tokens))) and heads.fit_whole(lm.config, len(tokens))
+    return (*sites(lm.config), "q", "k", "v", *(["attn"] if edited else [])), ()
+
+
+scene = page("Why this token?", needs, params=PARAMS, strip=False)
+lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
+layers, n_heads = lm.config.n_layers, lm.config.n_heads
+explained = target.target_input(scene)
+asked = explained.token, explained.against, at
+word, against = explained.shown, explained.against_shown
+title = f"the logit of {word} minus {'the mean of all' if against is None else f'that of {against}'}"
+
+# ---- the sum ----
+
+KEYS = ["part", "block", "head"]
+shares = sheet.of(scene, logit_shares, *asked)
+if shares.was is not None:  # a change may have added a part, which the unchanged model has not
+    old = shares.now[KEYS].merge(shares.was, "left", KEYS).fillna({"contribution": 0.0})
+    shares = Both(shares.now, old)
+table = shares.now[:-2]
+values = shares.map(lambda s: s["contribution"].to_numpy(float))  # of every part, their sum, the model's own
+logit = values.map(lambda v: float(v[-1]))
+names = [label_of(*row) for row in table[KEYS].itertuples(index=False)]
+in_blocks = np.flatnonzero(table["block"].notna())
+grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))  # (L, H heads, a bias or none, feed-forward)
+columns = [names[row].removeprefix("block 0 · ") for row in in_blocks[: grids.now.shape[1]]]
+strongest = divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
+chosen = BLOCK.within(layers), HEAD.within(n_heads)  # as long as nobody did, the strongest is open
+block, head = (own if one is None else one for one, own in zip(chosen, strongest, strict=True))
+read = sheet.of(scene, heads_read, block, *asked)
+scene.strip(shares=read.now.given[head].tolist())
+
+said: list[str] = []
+groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()  # the heads of a block are one
+for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
+    text = f"{significant(share)} from the {part}{'s' if part == 'head' and n_heads > 1 else ''}"
+    text += "" if pd.isna(where) else f" of block {where}"
+    if part == "head":
+        given = sheet.of(scene, heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
+        if np.isfinite(given).all() and given.any() and not any("read" in one for one in said):
+            most = int(np.abs(given).argmax())
+            text += f" ({significant(given[most])} of it read from {as_code(labels[most])}, position {most})"
+    said.append(text)
+side = 1 if logit.now >= 0 else -1
+sheet.say(
+    scene,
+    f"After {here} (position {at}) the logit of {as_code(word)} is **{logit.map(lambda x: side * x):3}** "
+    f"{'above' if side > 0 else 'below'} {compared_with(against)}: the largest shares are "
+    f"{' and '.join(said)}.",
+    *("logit", "block", "head", "feed-forward"),
+    about=values.map(lambda v: v[[*in_blocks, -1]]),
+    what=f"the logit of {towards(word, against)} after {here}",
+    sites=[("final", None)],
+    position=at,
+)
+left, right = st.columns([5, 4], gap="medium")
+with left:
+    order = waterfall(values.now[:-2])
+    bars = values.map(lambda v: np.array([*(v[rows].sum() for rows in order), v[-2]]))
+    ends = np.cumsum(bars.now[:-1])
+    called = [names[rows[0]] if len(rows) == 1 else f"{len(rows)} other parts" for rows in order]
+
+    def open_bar() -> None:
+        """A click on a bar opens its head."""
+        points = st.session_state["why_waterfall"].selection.points
+        place = int(points[0]["y"]) if points else len(order)
+        if place < len(order) and " · head " in called[place]:
+            row = table.iloc[order[place][0]]
+            open_head(int(row["block"]), int(row["head"]))
+
+    def hovers(found: np.ndarray) -> list[str]:
+        raises = [f"{'raises' if x >= 0 else 'lowers'} it by {significant(abs(x))}" for x in found[:-1]]
+        return [
+            *(f"{a}: {b}" for a, b in zip(called, raises, strict=True)),
+            f"all parts: {fixed(found[-1], 4)}",
+        ]
+
+    colors, opened = palette(scene.mode), label_of("", block, head)
+    tints = [colors.positive if x >= 0 else colors.negative for x in bars.now[:-1]]
+    sheet.bars(
+        scene,
+        "why_waterfall",
+        bars,
+        [*called, "sum"],
+        "",
+        f"The largest parts of {title}, and their sum",
+        open_bar,
+        at=called.index(opened) if opened in called else None,
+        says=bars.map(hovers),
+        colors=[*tints, colors.output],
+        lying=True,
+        signed=True,
+        text=Both([*(fixed(x, 2) for x in bars.now[:-1]), fixed(bars.now[-1], 4)]),
+        base=np.array([0.0, *ends[:-1], 0.0]),
+        height=ROW * len(bars.now) + 60,
+    )
+    whose = "model's own" if scene.other is None else "changed model's"
+    st.html(
+        f'<div data-testid="why_sum" data-parts="{len(table)}" data-sum="{values.now[-2]}" '
+        f'data-logit="{logit.now}">{len(table)} parts add up to {fixed(values.now[-2], 4)}. '
+        f"The {whose} number is {fixed(logit.now, 4)}.</div>"
+    )
+
+
+def open_cell(block: int, column: int) -> None:
+    """A click opens a head; a cell after the heads is what the page then offers to change of its block."""
+    if column < n_heads:
+        open_head(block, column)
+        PART.set(None)
+    else:
+        BLOCK.set(block)
+        PART.set("feed-forward" if columns[column:] == ["feed-forward"] else "attention")
+
+
+with right:
+    shown = shown_input(scene, values.moved, "The maps show")
+    scene_of(scene, shown).chart(
+        share_grid(
+            Map("", grids).drawn(shown),
+            columns,
+            (block, head),
+            "its share has changed by" if shown == DIFFERENCE else "its share is",
+            scene.mode,
+        ),
+        key="why_grid",
+        alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
+        which=(shown,) if scene.other else (),
+    )
+    cell_clicks("why_grid", layers, len(columns), open_cell, scene.mode)
+    text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
+    if shown == DIFFERENCE:
+        text += (
+            " What comes before a change wrote what it always does: its share moves only because the last "
+        )
+        text += "LayerNorm divides by another number."
+    st.caption(text)
+    PART.within(PARTS)
+    parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
+    menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
+shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
+text = (
+    "**Why this is a sum.** Every part only adds to the residual stream. At the end the final LayerNorm "
+    "takes the mean off and divides by one number, and the output head multiplies. With that number held at "
+    f"what it is here ({significant(spread(scene.trace, lm.model, at), 4)}){shift}, each part's write can be "
+    "sent through by itself. What raises all logits alike makes no token more probable, and counts as 0. A "
+    "share is what a part wrote for the word *itself*, without what later parts made of it."
+)
+if "edit" in set(table["part"]):
+    text += " `edit` is what the change put into the stream in place of what the parts wrote."
+if "rounding" in set(table["part"]):
+    text += " This model computes in bfloat16, which rounds the stream at every step: `rounding` in sum."
+prose(text, "residual stream", "LayerNorm")
+example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
+
+# ---- a head, opened ----
+
+st.subheader(f"What block {block}, head {head} read", anchor=False)
+with st.container(horizontal=True, gap="small"):
+    block_and_head_inputs(lm.config, block, head)
+given, looks = read.now.given[head], read.now.attention[head]  # (n,)
+share = grids.map(lambda g: float(g[block, head]))
+text = f"Block {block}, head {head} wrote {share:3} for {towards(word, against)}."
+if np.isfinite(given).all() and given.any():
+    first, most = int(np.abs(given).argmax()), int(looks.argmax())
+    text += f" {significant(given[first])} of it came from {Place(labels[first], first)}, which got "
+    text += f"{of_attention(looks[first])} of its attention."
+    if most != first:
+        text += (
+            f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}: that "
+        )
+        text += (
+            f"gave {significant(given[most])}. Attention says where a head looks, not what it takes there."
+        )
+else:
+    off = "switched off, and wrote nothing" if np.isfinite(given).all() else "replaced by what no token gave"
+    text += f" In this changed pass the head's output was {off}."
+prose(text)
+sheet.maps(
+    scene,
+    "why_sources",
+    [
+        Map("what each token gave", read.map(lambda r: r.given), "signed", "gave"),
+        Map("where the heads look", read.map(lambda r: r.attention), "weight", "attention"),
+    ],
+    [f"head {h}" for h in range(n_heads)],
+    f"What each token gave to {title} through the heads of block {block}",
+    (head, None),
+    lambda row, _: open_cell(block, row),
+    shown,
+    which=(f"block{block}", f"head{head}"),
+    first=at + 1,
+)
+sheet.bars(
+    scene,
+    "why_together",
+    read.map(lambda r: np.nansum(r.given, axis=0)),
+    labels[: at + 1],
+    "all heads together",
+    f"What each token gave to {title} through all heads of block {block}",
+    signed=True,
+    axis={"showgrid": False, "fixedrange": True} | token_ticks(labels[: at + 1]),
+    height=230,
+    which=(f"block{block}",),
+)
+text = (
+    "Left, a cell is one token's part of what a head wrote: attention weight × value, through the head's "
+    "output matrix, the final LayerNorm and the output head. A row adds up to the head's share, the bars are "
+    "the sums of the columns. The chips above are coloured by the opened head's row."
+)
+if read.now.anyway[head]:
+    text += (
+        " The values of this model have a bias, the same for every token. A row of attention adds up to 1, "
+        f"so a head writes it wherever it looks: for this head that is {significant(read.now.anyway[head])}, "
+        "given here to the tokens by their attention."
+    )
+prose(text, "attention weight", "value")
+
+# ---- direct beside total ----
+
+st.subheader("Direct is not total", anchor=False)
+prose(
+    f"What if a part were not there? Each of the {len(parts_of(lm))} heads, attentions and feed-forwards is "
+    "muted in turn, its output set to 0, and the rest of the model runs again."
+)
+if MUTE.widget(st.toggle, "Mute each part in turn"):
+    muted = knocked(scene, explained, "why_stop", lambda: MUTE.set(False))
+    grid, total = grids.now, -muted["effect"].to_numpy(float)
+    alone, without = grid[:, :n_heads], total.reshape(layers, -1)[:, :n_heads]
+    farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
+    text = (
+        f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}. "
+    )
+    text += f"Without it the difference {'falls' if without[block, head] >= 0 else 'rises'} by "
+    text += f"{significant(abs(without[block, head]))}."
+    if farthest != (block, head):
+        text += f" Farthest apart is {label_of('', *farthest)}: it wrote {significant(alone[farthest])}, and "
+        text += f"muting it takes {significant(without[farthest])} away."
+    prose(text)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**What muting takes away**")
+        alt = f"What muting each part takes away from {title}"
+        muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
+        st.page_link(
+            page_target("knock_out"),
+            label="Knock-out: the same by probability",
+            query_params=state.link() | in_link(target.PARAMS),
+        )
+    with right:
+        scene.chart(
+            direct_and_total(alone, without, (block, head), scene.mode),
+            key="why_both",
+            alt=f"Each head's direct share of {title}, and what muting it takes away",
+        )
+    prose(
+        "**Why they differ.** A direct share is what the head wrote for the word itself. Muting it changes "
+        "more: *later parts* read a stream without it, and write something else (a head that another head "
+        "relies on has a small share and a large effect); the *LayerNorms* divide by another number; and "
+        "*other heads stand in* for the one that is gone. On the dotted line both are the same.",
+        *("LayerNorm", "residual stream"),
+    )
+
+    def effects() -> pd.DataFrame:
+        """The direct share of a whole attention is that of its heads and its bias."""
+        direct = np.column_stack([grid[:, :n_heads], grid[:, :-1].sum(axis=1), grid[:, -1]]).ravel()
+        more = {"direct": direct, "takes away": total}
+        return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
+
+    sheet.numbers_of(
+        "muting",
+        lambda: Both(effects()),
+        "Each part's direct share and what muting it takes away; without the part, the difference of logits "
+        "(`logit`) and the target's probability.",
+        what="direct and total",
+    )
+
+alone_scene = replace(scene, other=None)  # these are of the run alone
+paths.draw(alone_scene, explained)
+flow.draw(alone_scene)
+
+# ---- details ----
+
+
+def by_token(found: HeadsRead) -> pd.DataFrame:
+    """A row for each token, a column for each head of the block, and their sums."""
+    table = pd.DataFrame(found.given.T, columns=[f"head {h}" for h in range(n_heads)])
+    table[f"all of block {block}"] = found.given.sum(axis=0)
+    table.insert(0, "token", labels[: at + 1])
+    table.insert(0, "position", pd.array(range(at + 1), dtype="Int64"))
+    sums = {"token": "sum", **{name: table[name].sum() for name in table.columns[2:]}}
+    return pd.concat([table, pd.DataFrame([sums])], ignore_index=True)
+
+
+sheet.numbers_of(
+    "why",
+    lambda: shares,
+    "Every part's direct share, in the order of the pass; the last rows are their sum and the model's own "
+    "number.",
+    what="every part",
+)
+sheet.numbers_of(
+    f"why-block{block}",
+    lambda: read.map(by_token),
+    "What each token gave through each head of the opened block; the last row is each head's share.",
+    what="what was read",
+)
+sheet.code_of(
+    scene,
+    [TransformerBlock.forward, LayerNorm.formula, reader, attribution],
+    logit_shares,
+    token=explained.token,
+    against=explained.against,
+    position=at,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)
+sheet.code_of(
+    scene,
+    [reader],
+    heads_read,
+    block,
+    token=explained.token,
+    against=explained.against,
+    position=at,
+    key="in_code_read",
+    what="what was read",
+)

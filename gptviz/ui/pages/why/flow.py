@@ -1,0 +1,143 @@
+"""The panel on flow: LLM-TT's contribution graph, and attention rollout, of the selected token's stream."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.flow import contribution_graph, token_flow
+from gptviz.analysis.rollout import rollout
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import percent
+from gptviz.figures.flow import flow_graph
+from gptviz.figures.maps import Map
+from gptviz.model import TransformerBlock
+from gptviz.ui import sheet
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.panels import panel, sideways
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.words import Place
+
+FROM, TO = 1.0, 30.0
+CONTRIBUTIONS, ROLLOUT = "Contributions", "Attention rollout"
+ASSUMES = {
+    CONTRIBUTIONS: "What is near to a sum has made it: a part counts by how much nearer to the whole stream "
+    "(sum of absolute differences) it brings one than nothing does. A part that points away counts for "
+    "nothing, however large. (Ferrando et al., 2022; LLM Transparency Tool, 2024.)",
+    ROLLOUT: "In every block half of a token stays where it is, and half goes where its heads look on "
+    "average. Values, sizes, signs and feed-forwards play no part. (Abnar & Zuidema, 2020.)",
+}
+
+WAY = Param("flow_way", str, CONTRIBUTIONS, if_there)
+THRESHOLD = Param("flow_from", float, 4.0, between)  # percent; 4 is LLM-TT's own
+RENORMALIZE = Param("flow_scaled", bool, True)  # as in LLM-TT
+PARAMS = (WAY, THRESHOLD, RENORMALIZE)
+
+
+def draw(scene: Scene) -> None:
+    """The panel, for the page's selected token; closed it costs nothing."""
+    name = "Flow: which tokens the stream is made of"
+    with panel(name, ":material/account_tree:", "why_flow_box") as opened:
+        if opened:
+            _draw(scene)
+
+
+@st.fragment
+def _draw(scene: Scene) -> None:
+    labels, at, layers = scene.labels, scene.position, scene.lm.config.n_layers
+    sentence = st.container()
+    with st.container(horizontal=True, vertical_alignment="top"):
+        way = WAY.choose("Picture", {name: name for name in (CONTRIBUTIONS, ROLLOUT)})
+        if way == CONTRIBUTIONS:
+            THRESHOLD.within((FROM, TO))
+            ends = {"min_value": FROM, "max_value": TO, "step": 0.5, "format": "%.1f %%", "width": 320}
+            threshold = THRESHOLD.widget(st.slider, "Follow edges of more than … %", **ends) / 100
+            scaled = RENORMALIZE.widget(
+                st.toggle,
+                "Head by head",
+                help="On, as in LLM Transparency Tool: what each head took from each token is compared with "
+                "the threshold by itself, and what remains is scaled up to 100 %. Off: all heads between two "
+                "tokens are added up and then compared, and nothing is scaled.",
+            )
+    asked = token_flow if way == CONTRIBUTIONS else rollout
+    found = sheet.once(scene.run, asked, at)
+    rows, followed = found if way == CONTRIBUTIONS else (found, 1.0)  # (L + 1, n)
+    row = rows[0].numpy()
+    with sentence:
+        text = f"Multiplied down to the tokens by {way.lower()}, **{percent(float(row[at]))}** of the last "
+        text += f"stream of {Place(labels[at], at)} is its own"
+        if at:
+            most = int(row[:at].argmax())
+            text += f", and {percent(float(row[most]))}, the most of any other, comes from "
+            prose(f"{text}{Place(labels[most], most)}.", "residual stream")
+        else:
+            prose(f"{text}: nothing stands before it.", "residual stream")
+    if way == CONTRIBUTIONS:
+        graph = sheet.once(scene.run, contribution_graph, at, threshold, scaled)
+        sideways("why_flow")
+        scene.chart(
+            flow_graph(graph.edges, labels, at, layers, scene.mode),
+            key="why_flow",
+            alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
+            which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
+        )
+        text = f"{len(graph.edges)} edges. Each dot is a token's stream after a step; thickness is the share "
+        text += (
+            f"of the stream above that an edge makes. Followed is what makes more than {percent(threshold)}, "
+        )
+        if scaled:
+            text += "each head by itself; what remains into a dot is scaled up to 100 %."
+        else:
+            text += "heads and shortcut together; all that flows into a dot, drawn or not, is 100 %."
+        if graph.left_out:
+            text += f" {graph.left_out} places that are reached are not followed further."
+        st.caption(text)
+        in_numbers(
+            graph.edges,
+            "why-graph",
+            "A row an edge: contribution is its share of the target's stream after the block's step; head is "
+            "the one that gives most of it.",
+            "the graph's edges",
+            missing="–",
+        )
+    # of the token alone, on top, the share is 1
+    strongest = float(rows[:-1].max()) if at else 1.0
+    title = f"share of the last stream of {labels[at]}, by {way.lower()}"
+    sideways("why_depth")
+    sheet.maps(
+        scene,
+        "why_depth",
+        [Map(title, Both(rows.flip(0).numpy()), "share", "share", (0.0, strongest))],
+        [*(f"after block {b}" for b in reversed(range(layers))), "tokens"],
+        f"Where the stream of {labels[at]} comes from at each depth, by {way.lower()}",
+        which=(way.split()[-1].lower(),),
+        first=at + 1,
+    )
+    if followed < 1:
+        st.caption(
+            f"In each block the largest shares are followed, {percent(followed)} of the whole or more; the "
+            "rest is taken to stay where it is."
+        )
+    prose(
+        f"**What it assumes.** {ASSUMES[way]} No word is asked for: this is what the stream is made of, not "
+        "what of it speaks for a word, so the two ways and the heads above need not name the same token.",
+        *("residual stream", "block", "head", "attention", "feed-forward"),
+    )
+    depths, n = rows.shape
+    in_numbers(
+        lambda: pd.DataFrame(
+            {
+                "depth": np.repeat(np.arange(depths), n),
+                "position": np.tile(np.arange(n), depths),
+                "token": labels[:n] * depths,
+                "share": rows.flatten().double().numpy(),
+            }
+        ),
+        "why-flow",
+        "A row a depth and a token: the share of the selected token's last stream that comes from it.",
+        "shares at each depth",
+    )
+    run = lambda: run_first_block(scene.lm, scene.run.ids)  # noqa: E731
+    sheet.code_of(scene, [TransformerBlock.forward], asked, position=at, key="in_code_flow", run=run)

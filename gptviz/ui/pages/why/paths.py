@@ -1,0 +1,131 @@
+"""The panel on paths: who wrote what the word's heads read, and who wrote what those read."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.paths import LEAST, Paths, paths
+from gptviz.analysis.shapes import run_first_block
+from gptviz.digits import percent, significant
+from gptviz.figures.paths import paths_graph
+from gptviz.model import TransformerBlock
+from gptviz.ui import sheet
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.panels import panel, sideways
+from gptviz.ui.shell.params import Param, between
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.target import Target
+from gptviz.ui.words import Place, compared_with, towards
+
+FROM, TO = 100 * LEAST, 20.0
+MOST = 32  # edges that a picture has room for
+
+THRESHOLD = Param("paths_from", float, FROM, between)  # percent
+PARAMS = (THRESHOLD,)
+
+
+def draw(scene: Scene, target: Target) -> None:
+    """The panel, for the page's word; closed it costs nothing."""
+    name = "Paths: who wrote what the heads read"
+    with panel(name, ":material/conversion_path:", "why_paths_box") as opened:
+        if opened:
+            _draw(scene, target)
+
+
+@st.fragment
+def _draw(scene: Scene, target: Target) -> None:
+    labels, word = scene.labels, (target.token, target.against, scene.position)
+    found: Paths = sheet.once(scene.run, paths, *word)
+    prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
+    THRESHOLD.within((FROM, TO))
+    ends = {"min_value": FROM, "max_value": TO, "step": 0.5, "format": "%.1f %%", "width": 420}
+    threshold = THRESHOLD.widget(st.slider, "Draw edges from … % of the word on", **ends) / 100
+    above, drawn = found.above(threshold), found.above(threshold, MOST)
+    sideways("why_paths")
+    scene.chart(
+        paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode),
+        key="why_paths",
+        alt=f"The {len(drawn)} largest paths from tokens to {target.shown}",
+        which=(f"from{threshold:g}",),
+    )
+    those = f"All {len(above)}" if len(drawn) == len(above) else f"The {len(drawn)} largest of {len(above)}"
+    st.caption(
+        f"{those} edges of {percent(threshold)} and more are drawn. All that is written straight to the word "
+        f"sums to its logit minus {compared_with(target.against_shown)}, {significant(found.total)}; the "
+        f"sizes without their signs sum to {significant(found.scale)}, which is 100 %."
+    )
+    prose(
+        "A path begins at a token or a feed-forward, goes through a head, perhaps through a second one, and "
+        "ends at the word. Circles are heads (block.head), squares feed-forwards, dots tokens with their "
+        "position's embedding.",
+        *("head", "feed-forward", "embedding"),
+    )
+    prose(
+        "**What it assumes.** Full edges are exact: each LayerNorm's mean and scale are frozen at what they "
+        "were at that position, attention weights stay as they are, and what a head took from a token is "
+        "split by who had written that token's stream. Dotted edges are first order: how fast the head's "
+        "part grows with its query or its keys (the gradient, norm frozen), times what each part wrote of "
+        "them. They say what made the head look where it looked, and would be right for a small change only. "
+        "A feed-forward is not linear: no path goes on below it.",
+        *("LayerNorm", "query", "key", "attention weight"),
+    )
+    in_numbers(
+        found.edges,
+        "why-paths",
+        "A row an edge: what writes at which position, and which head reads it there, by value (V), query "
+        "(Q) or key (K). In logits. `parent` is the edge that the reading head itself makes.",
+        "every path that was found",
+        missing="–",
+    )
+    token, against, position = word
+    sheet.code_of(
+        scene,
+        [TransformerBlock.forward],
+        paths,
+        token=token,
+        against=against,
+        position=position,
+        key="in_code_paths",
+        run=lambda: run_first_block(scene.lm, scene.run.ids),
+    )
+
+
+def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
+    """The strongest exact way through a head, and what most made a head look where it did."""
+    rows: dict[int, dict[str, Any]] = {row["edge"]: row for row in edges.to_dict("records")}
+
+    def writer(row: dict[str, Any]) -> str:
+        place = Place(labels[row["position"]], row["position"])
+        if row["part"] == "embedding":
+            return f"the token {place}"
+        if row["part"] == "head":
+            return f"block {row['block']}, head {row['head']} at {place}"
+        return f"the feed-forward of block {row['block']} at {place}"
+
+    def largest(some: pd.DataFrame) -> dict[str, Any]:
+        return rows[int(some.loc[some["logits"].abs().idxmax(), "edge"])]
+
+    below = edges[edges["level"] > 0]
+    exact, steering = below[below["exact"]], below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
+    if exact.empty:
+        said = [f"Nothing that a head read makes {percent(LEAST)} of the word: no path goes through a head."]
+    else:
+        row = largest(exact)
+        text, parent = f"{writer(row)}, read by ", row["parent"]
+        while not pd.isna(parent):
+            text += writer(rows[parent])
+            parent = rows[parent]["parent"]
+            text += "" if pd.isna(parent) else " then by "
+        to = towards(target.shown, target.against_shown)
+        said = [f"**The strongest path** to {to}, exactly: {text}: **{significant(row['logits'])}** logits."]
+    if len(steering):
+        row = largest(steering)
+        said.append(
+            f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
+            f"**{significant(abs(row['logits']))}** logits {'more' if row['logits'] >= 0 else 'less'} for "
+            f"what {writer(row)} had put into "
+            f"{'its own query' if row['by'] == 'Q' else 'the key that it read there'}."
+        )
+    return said
