@@ -105,8 +105,7 @@ def test_what_raises_all_logits_alike_supports_none(tied):
             heads_read(lm, t, 0, 7).anyway,
             knock_out(lm, IDS, 7)[["logit", "probability", "effect"]].to_numpy().ravel(),
             [paths(lm, t, 7).total, paths(lm, t, 7).scale],
-            np.ravel([units.raised_by, units.lowered_by]),
-            np.ravel([units.raised, units.lowered]),
+            np.ravel([[unit.raises, unit.lowers] for unit in units]),
             t.logits().softmax(0),
         ]
         seen.append(np.concatenate([np.asarray(table, dtype=float) for table in tables]))

@@ -1,6 +1,5 @@
 """The page "Why this token?" through AppTest: what is drawn is `attribution`, and adds up to the logit."""
 
-import json
 import re
 
 import numpy as np
@@ -18,8 +17,7 @@ from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell import muted
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import open_all
-from tests.pages.test_next_token import given
-from tests.specs import charts
+from tests.specs import charts, given, in_numbers, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL, TOWN = 2958, 1647
@@ -29,10 +27,6 @@ def sum_on_screen(at):
     body = next(element.proto.body for element in at.get("html") if "why_sum" in element.proto.body)
     found = dict(re.findall(r'data-(\w+)="([^"]*)"', body))
     return int(found["parts"]), float(found["sum"]), float(found["logit"])
-
-
-def words_on(at):
-    return " ".join(block.value for block in [*at.markdown, *at.caption])
 
 
 def grid_of(table):
@@ -113,9 +107,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
     assert np.allclose(scatter["data"][0]["x"], direct[:, :8].ravel(), atol=1e-6)
     assert np.allclose(scatter["data"][0]["y"], total[:, :8].ravel(), atol=2e-5)
     assert not [button for button in at.button if button.key == "why_stop"]
-    at.session_state["numbers_muting"] = True
-    at.run()
-    drawn = at.dataframe[0].value
+    drawn = in_numbers(at, "muting")
     assert np.allclose(drawn["logit"], table["logit"], atol=2e-5)
     assert np.allclose(drawn["takes away"], total.ravel(), atol=2e-5)
     attentions = drawn[drawn["kind"] == "attention"]["direct"]  # all heads of a block, and their bias
@@ -142,8 +134,7 @@ def test_any_text_is_explained(run_page, text):
     _, total, own = sum_on_screen(at)
     assert abs(total - own) < 1e-4
     assert len(given(at, "chips")["shares"]) == len(given(at, "chips")["tokens"])
-    for chart in at.get("plotly_chart"):  # plain JSON: no NaN, which no browser reads
-        json.loads(chart.proto.spec, parse_constant=lambda name: pytest.fail(f"{name} in a figure"))
+    assert charts(at)  # plain JSON: no NaN, which no browser reads
 
 
 def test_block_and_head_that_are_not_there_are_the_last(run_page):
@@ -186,11 +177,9 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     was = source_tokens(plain, mini.model, MILL)[5]
     assert np.allclose(sources[0]["z"][3], -was[3], atol=1e-5)  # off: nothing is left
     assert np.allclose(together[1]["y"], was.sum(0), atol=1e-5)
-    assert f"**{own:.3g} (unchanged {before:.3g})** above" in words_on(at)
-    assert "switched off, and wrote nothing" in words_on(at)
-    at.session_state["numbers_why"] = True
-    at.run()
-    frame = at.dataframe[0].value
+    assert f"**{own:.3g} (unchanged {before:.3g})** above" in prose(at)
+    assert "switched off, and wrote nothing" in prose(at)
+    frame = in_numbers(at, "why")
     assert np.allclose(frame["unchanged contribution"][:-2], old["contribution"], atol=1e-5)
     assert np.allclose(frame["contribution"][:-2], new["contribution"], atol=1e-5)
 
@@ -247,7 +236,7 @@ def test_paths_are_those_that_are_found(run_page, mini):
     drawn, above = found.above(0.005, 32), found.above(0.005)
     values = charts(at)[-1]["data"][0]["customdata"][:, 0]
     assert values.sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
-    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in words_on(at) and "8.93" in words_on(at)
+    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in prose(at) and "8.93" in prose(at)
 
 
 def test_the_thresholds_stand_in_the_address(run_page, mini):
@@ -269,7 +258,7 @@ def test_rollout_is_drawn_instead(run_page, mini):
     at = opened(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
     shown = np.flip(charts(at)[-1]["data"][0]["z"], 0)
     assert np.allclose(shown, rollout(mini, mini.trace(DEFAULT_TEXT)), atol=1e-5)
-    assert f"{100 * shown[0, -1]:.1f} %" in words_on(at) and "flow_from" not in [s.key for s in at.slider]
+    assert f"{100 * shown[0, -1]:.1f} %" in prose(at) and "flow_from" not in [s.key for s in at.slider]
 
 
 @pytest.mark.parametrize("text", ["A", "🦜 你好", "once upon a time there was " * 60])
