@@ -8,33 +8,68 @@ Shapes in comments: H heads, T tokens, d = head_dim = emb_dim / H.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
 
+from gptviz.analysis.reads import reads
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
-    from gptviz.engine.trace import Trace
+HEAD_SITES = ("q", "k", "v", "attn", "z")  # a block's, which have a part for each head
+
+
+@reads(lambda lm, block, *_: (("attn", block),))
+def weights(
+    lm: LanguageModel, t: Trace, block: int, head: int | None = None, hide_first: bool = False
+) -> torch.Tensor:
+    """Return a head's attention weights, (T, T), a row a query; without a head the mean over the block's.
+
+    With `hide_first` the first token is left out and every row scaled up to sum to 1 again: `without_first`.
+    """
+    attn = t["attn", block]  # (H, T, T)
+    found = block_mean(attn) if head is None else attn[_checked(t, head)].clone()
+    return without_first(found) if hide_first else found
 
 
 @dataclass(frozen=True)
 class AttentionSteps:
     """One head's way from queries and keys to its output. Rows are queries, columns keys.
 
-    `scores` and `scaled` (T, T) exist for every pair, also for keys that lie in the future;
-    `masked` has -inf there; `weights` (T, T) is its softmax, row by row; `z` (T, d) is
-    weights @ values. `divisor` is sqrt(d).
+    `q`, `k`, `v`, `z` (T, d) and `weights` (T, T) are the pass's own; what lies between is worked out from
+    them, also for keys in the future, which `masked` sets to minus infinity: weights = softmax(masked), row
+    by row, and z = weights @ v, unless a change of the model put something else there.
     """
 
-    scores: torch.Tensor
-    divisor: float
-    scaled: torch.Tensor
-    masked: torch.Tensor
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
     weights: torch.Tensor
     z: torch.Tensor
+
+    @property
+    def divisor(self) -> float:
+        """sqrt(d)."""
+        return float(self.q.shape[-1] ** 0.5)
+
+    @property
+    def scores(self) -> torch.Tensor:
+        """A dot product for every pair, (T, d) x (d, T) -> (T, T)."""
+        return self.q @ self.k.T
+
+    @property
+    def masked(self) -> torch.Tensor:
+        """The scores divided by sqrt(d), (T, T), without those of later keys."""
+        future = torch.ones_like(self.scores, dtype=torch.bool).triu(diagonal=1)
+        return (self.scores / self.divisor).masked_fill(future, -torch.inf)
+
+
+@reads(lambda lm, block, *_: tuple((site, block) for site in HEAD_SITES))
+def steps(lm: LanguageModel, t: Trace, block: int, head: int) -> AttentionSteps:
+    """Return all the steps of one head; ValueError for a block or head that the model does not have."""
+    q, k, v, weights, z = (t[site, block][_checked(t, head)].clone() for site in HEAD_SITES)
+    return AttentionSteps(q, k, v, weights, z)
 
 
 @dataclass(frozen=True)
@@ -59,10 +94,6 @@ class CellArithmetic:
     `weight` is None where the causal mask hides the key (key > query); the score exists even then.
     """
 
-    query: int
-    key: int
-    q: torch.Tensor
-    k: torch.Tensor
     products: torch.Tensor
     score: float
     divisor: float
@@ -71,42 +102,24 @@ class CellArithmetic:
     weight: float | None
 
 
-def steps(trace: "Trace", block: int, head: int) -> AttentionSteps:
-    """All the steps of one head. Needs `q`, `k` and `v` of the block in the trace.
-
-    Raises ValueError for a block or head that the model does not have.
-    """
-    _check_head(trace, head)
-    q, k, v = trace["q", block][head], trace["k", block][head], trace["v", block][head]  # (T, d) each
-    divisor = q.shape[-1] ** 0.5
-    scores = q @ k.T  # (T, d) x (d, T) -> (T, T)
-    scaled = scores / divisor
-    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
-    masked = scaled.masked_fill(future, -torch.inf)
-    weights = torch.softmax(masked, dim=-1)
-    return AttentionSteps(scores, divisor, scaled, masked, weights, weights @ v)
-
-
-def cell(trace: "Trace", block: int, head: int, query: int, key: int) -> CellArithmetic:
-    """The arithmetic behind one cell of a head's attention. Needs `q` and `k` of the block.
+@reads(lambda lm, block, *_: (("q", block), ("k", block)))
+def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: int) -> CellArithmetic:
+    """Return the arithmetic behind one cell of a head's attention.
 
     Worked in float64 from the captured float32 queries and keys, so that what is printed adds up.
     Raises ValueError for a head or a position that does not exist.
     """
-    _check_head(trace, head)
     for name, position in (("query", query), ("key", key)):
-        if not 0 <= position < len(trace.tokens):
-            last = len(trace.tokens) - 1
+        last = len(t.tokens) - 1
+        if not 0 <= position <= last:
             raise ValueError(f"{name} is position {position}; the text has positions 0 to {last}")
-    q, k = trace["q", block][head].double(), trace["k", block][head].double()  # (T, d) each
+    q, k = (t[site, block][_checked(t, head)].double() for site in ("q", "k"))  # (T, d) each
     divisor = q.shape[-1] ** 0.5
     products = q[query] * k[key]  # (d,)
     score = products.sum().item()
     row = softmax_row(k[: query + 1] @ q[query] / divisor)
     weight = row.weights[key].item() if key <= query else None
-    return CellArithmetic(
-        query, key, q[query], k[key], products, score, divisor, score / divisor, row, weight
-    )
+    return CellArithmetic(products, score, divisor, score / divisor, row, weight)
 
 
 def softmax_row(scaled: torch.Tensor) -> SoftmaxRow:
@@ -117,20 +130,13 @@ def softmax_row(scaled: torch.Tensor) -> SoftmaxRow:
     return SoftmaxRow(scaled, largest, exp, total, exp / total)
 
 
-def weighted_values(trace: "Trace", block: int, head: int, query: int) -> torch.Tensor:
-    """What each key puts into one query's output: weight * value, (query + 1, d). Their sum is z[query]."""
-    _check_head(trace, head)
-    weights = trace["attn", block][head, query, : query + 1]  # (query + 1,)
-    return weights[:, None] * trace["v", block][head, : query + 1]
-
-
-def edited_weights(lm: "LanguageModel", *_: object) -> tuple[str, ...]:
+def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
     """What `rows_of_attention` reads beside `q` and `k`: the weights, where an edit may have changed them."""
     return ("attn",) if lm.edits else ()
 
 
 def rows_of_attention(
-    trace: "Trace", block: int, positions: torch.Tensor, heads: slice = slice(None)
+    trace: Trace, block: int, positions: torch.Tensor, heads: slice = slice(None)
 ) -> torch.Tensor:
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 
@@ -180,7 +186,7 @@ def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
     return squares.clamp(min=0).sqrt().mean(dim=-1).float()
 
 
-def mean_writes(trace: "Trace", model: GPTModel) -> torch.Tensor:
+def mean_writes(trace: Trace, model: GPTModel) -> torch.Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
     blocks = enumerate(trace.of(model).trf_blocks)
     return torch.stack([block_writes(trace["z", b], block.att.out_proj.weight) for b, block in blocks])
@@ -258,7 +264,8 @@ def table(weights: torch.Tensor, tokens: list[str]) -> pd.DataFrame:
     return keys
 
 
-def _check_head(trace: "Trace", head: int) -> None:
+def _checked(trace: Trace, head: int) -> int:
     if not 0 <= head < trace.config.n_heads:
         last = trace.config.n_heads - 1
         raise ValueError(f"there is no head {head}; a block of {trace.name} has heads 0 to {last}")
+    return head

@@ -34,15 +34,18 @@ def bars(
     clicks: bool = False,
     called: tuple[str, str] = (CHANGED, UNCHANGED),
     base: Floats | None = None,
+    part: tuple[str, Floats, str] | None = None,
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
     `unit` is what they measure; `says` are hovers, made of name, unit and number where there are none.
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
     not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
-    their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share").
-    `signed` bars are orange above 0 and blue below. A waterfall has its bars begin at `base` (n,), each where
-    the one before it ended; the unchanged ones begin there as well. `called` are the names of now and was.
+    their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share"), as all
+    of attention have ("weight"). `signed` bars are orange above 0 and blue below. A waterfall has its bars
+    begin at `base` (n,), each where the one before it ended; the unchanged ones begin there as well. `called`
+    are the names of now and was. `part` is what a part of each gives: its name, (n,) and colour; it lies
+    within them, thinner.
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
@@ -83,11 +86,16 @@ def bars(
         old = np.asarray(values.was)
         across_to, up_to = (old, places) if lying else (places, old)
         traces.append(ghost_bars(across_to, up_to, mode, hover, **lies, name=called[1]))
+    if part is not None:
+        inside, inner, color = part
+        hover = [f"{name}: {inside} {significant(float(z), 4)}" for name, z in zip(names, inner, strict=True)]
+        drawn = {"type": "bar", "name": inside, x: places, y: inner, "marker": {"color": color}, "width": 0.4}
+        traces.append(drawn | {"hovertext": [escape(one) for one in hover], "hoverinfo": "text"} | lies)
     ticks = {"tickvals": places, "ticktext": [escape(name, quote=False) for name in names]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
-        | (SHARES if lying and unit in ("probability", "share") else {}),
+        | (SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
         "shapes": [across(level, line(theme.quiet, 1.5, "dash")) for level, _ in rests],
         "annotations": [_note(level, words, theme.quiet, theme.paper) for level, words in rests if words],
         "bargap": 0.15,
@@ -104,7 +112,7 @@ def bars(
             layout["shapes"].append({"type": "line", "line": joint} | corners)
     if lying:
         layout["yaxis"] |= {"range": [n - 0.5, -0.5], "ticklabelstandoff": 7}
-    return figure(traces, layout | (GHOSTED if values.was is not None else {}), mode, height)
+    return figure(traces, layout | (GHOSTED if len(traces) > 1 else {}), mode, height)
 
 
 def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> list[float]:

@@ -219,12 +219,13 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
         return tables.now
     if len(tables.now) != len(tables.was):
         raise ValueError(f"{len(tables.now)} rows and {len(tables.was)} cannot stand side by side")
-    found = tables.now.copy()
-    for column in tables.now.columns.intersection(tables.was.columns):
-        old = tables.was[column].to_numpy()
-        if not (found[column].equals(tables.was[column]) or alike(found[column].to_numpy(), old)):
-            found.insert(int(found.columns.get_indexer([column])[0]), f"{UNCHANGED} {column}", old)
-    return found
+    columns = []
+    for name, now in tables.now.items():
+        old = tables.was.get(name, now).set_axis(now.index)
+        if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
+            columns.append(old.rename(f"{UNCHANGED} {name}"))
+        columns.append(now)
+    return pd.concat(columns, axis=1)
 
 
 def numbers_of(name: str, tables: Callable[[], Both[pd.DataFrame]], caption: str = "", **more: Any) -> None:

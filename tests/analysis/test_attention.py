@@ -21,28 +21,24 @@ def trace(lm: LanguageModel):
 
 @pytest.mark.parametrize("block", [0, 1])
 @pytest.mark.parametrize("head", [0, 3])
-def test_the_steps_end_in_what_the_model_computed(trace, block: int, head: int) -> None:
-    steps = attention.steps(trace, block, head)
-    torch.testing.assert_close(steps.weights, trace["attn", block][head], rtol=0, atol=1e-5)
-    torch.testing.assert_close(steps.z, trace["z", block][head], rtol=1e-5, atol=1e-5)
-
-
-def test_each_step_is_its_definition(trace) -> None:
-    steps = attention.steps(trace, 1, 2)
-    q, k = trace["q", 1][2].tolist(), trace["k", 1][2].tolist()
-    for i in range(len(q)):
-        for j in range(len(q)):
-            score = math.fsum(a * b for a, b in zip(q[i], k[j], strict=True))
-            assert steps.scores[i, j].item() == pytest.approx(score, abs=1e-4)
-            assert steps.scaled[i, j].item() == pytest.approx(score / math.sqrt(8), abs=1e-4)
-            assert (steps.masked[i, j].item() == -math.inf) == (j > i)
+def test_the_steps_lead_from_one_to_the_next(lm, trace, block: int, head: int) -> None:
+    """What stands between the pass's own queries and keys, weights and output is the formula."""
+    steps = attention.steps(lm, trace, block, head)
     assert steps.divisor == math.sqrt(8)
-    assert (steps.weights.triu(diagonal=1) == 0).all()
+    for i, q in enumerate(steps.q.tolist()):
+        for j, k in enumerate(steps.k.tolist()):
+            score = math.fsum(a * b for a, b in zip(q, k, strict=True))
+            assert steps.scores[i, j].item() == pytest.approx(score, abs=1e-4)
+            expected = -math.inf if j > i else score / math.sqrt(8)
+            assert steps.masked[i, j].item() == pytest.approx(expected, abs=1e-4)
+    torch.testing.assert_close(torch.softmax(steps.masked, dim=-1), steps.weights, rtol=0, atol=1e-5)
+    torch.testing.assert_close(steps.weights @ steps.v, steps.z, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0)
 
 
-def test_a_cell_adds_up(trace) -> None:
+def test_a_cell_adds_up(lm, trace) -> None:
     for query, key in ((5, 0), (5, 3), (5, 5), (0, 0)):
-        cell = attention.cell(trace, 0, 1, query, key)
+        cell = attention.cell(lm, trace, 0, 1, query, key)
         assert math.fsum(cell.products.tolist()) == pytest.approx(cell.score, abs=1e-12)
         assert cell.score / math.sqrt(8) == pytest.approx(cell.scaled, abs=1e-12)
         assert cell.row.scaled[key].item() == pytest.approx(cell.scaled, abs=1e-12)
@@ -52,10 +48,10 @@ def test_a_cell_adds_up(trace) -> None:
         assert cell.weight == pytest.approx(trace["attn", 0][1, query, key].item(), abs=1e-5)
 
 
-def test_a_cell_behind_the_mask_has_a_score_and_no_weight(trace) -> None:
-    cell = attention.cell(trace, 0, 0, query=2, key=4)
+def test_a_cell_behind_the_mask_has_a_score_and_no_weight(lm, trace) -> None:
+    cell = attention.cell(lm, trace, 0, 0, query=2, key=4)
     assert cell.weight is None
-    assert cell.score == pytest.approx(attention.steps(trace, 0, 0).scores[2, 4].item(), abs=1e-4)
+    assert cell.score == pytest.approx(attention.steps(lm, trace, 0, 0).scores[2, 4].item(), abs=1e-4)
 
 
 def test_the_softmax_survives_scores_that_would_overflow() -> None:
@@ -63,22 +59,16 @@ def test_the_softmax_survives_scores_that_would_overflow() -> None:
     assert row.weights.tolist() == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
 
 
-def test_weighted_values_sum_to_z(trace) -> None:
-    for query in (0, 4):
-        parts = attention.weighted_values(trace, 1, 3, query)
-        assert parts.shape == (query + 1, 8)
-        torch.testing.assert_close(parts.sum(dim=0), trace["z", 1][3, query], rtol=1e-5, atol=1e-5)
-
-
-def test_without_the_first_token_rows_sum_to_one_again(trace) -> None:
-    weights = trace["attn", 0][0]
-    rest = attention.without_first(weights)
+@pytest.mark.parametrize("head", [0, None])
+def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head: int | None) -> None:
+    weights = attention.weights(lm, trace, 0, head)
+    rest = attention.weights(lm, trace, 0, head, True)
     assert rest[:, 0].isnan().all() and rest[0].isnan().all()
     for i in range(1, len(weights)):
         row = weights[i].tolist()
         left = 1 - row[0]
         assert rest[i, 1:].tolist() == pytest.approx([w / left for w in row[1:]], abs=1e-5)
-    assert not weights.isnan().any(), "the trace itself must stay as it was"
+    assert not trace["attn", 0].isnan().any(), "the trace itself must stay as it was"
 
 
 def test_a_row_that_gave_the_first_token_everything_has_nothing_left() -> None:
@@ -86,8 +76,8 @@ def test_a_row_that_gave_the_first_token_everything_has_nothing_left() -> None:
     assert rest.isnan().all()
 
 
-def test_block_mean_is_a_distribution_again(trace) -> None:
-    mean = attention.block_mean(trace["attn", 1])
+def test_the_mean_of_a_block_is_a_distribution_again(lm, trace) -> None:
+    mean = attention.weights(lm, trace, 1)
     torch.testing.assert_close(mean.sum(dim=-1), torch.ones(len(mean)))
     assert mean[4, 2].item() == pytest.approx(sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4)
 
@@ -146,18 +136,18 @@ def test_an_untrained_model_has_no_sink() -> None:
             assert found is not None and not found.draws_all and not found.draws_own
 
 
-def test_what_does_not_exist_is_refused_by_name(trace) -> None:
+def test_what_does_not_exist_is_refused_by_name(lm, trace) -> None:
     with pytest.raises(ValueError, match="there is no head 4; a block of random has heads 0 to 3"):
-        attention.steps(trace, 0, 4)
+        attention.steps(lm, trace, 0, 4)
     with pytest.raises(ValueError, match="block from 0 to 1"):
-        attention.steps(trace, 2, 0)
+        attention.steps(lm, trace, 2, 0)
     with pytest.raises(ValueError, match="key is position 99"):
-        attention.cell(trace, 0, 0, 0, 99)
+        attention.cell(lm, trace, 0, 0, 0, 99)
 
 
 def test_one_token(lm: LanguageModel) -> None:
     trace = lm.trace(lm.encode("The")[:1])
-    steps = attention.steps(trace, 0, 0)
+    steps = attention.steps(lm, trace, 0, 0)
     assert steps.weights.tolist() == [[1.0]]
     torch.testing.assert_close(steps.z, trace["v", 0][0])
     assert attention.without_first(steps.weights).isnan().all()

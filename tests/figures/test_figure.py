@@ -11,7 +11,6 @@ from plotly.io import to_json
 
 from gptviz.both import Both
 from gptviz.figures import Figure
-from gptviz.figures.attention import softmax_row
 from gptviz.figures.bars import bars
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.figure import packed
@@ -107,7 +106,7 @@ def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
 
 PAIR = np.array([1.0, 0.0])
 OF_SHARES = {  # a figure whose largest bar is the share p
-    "softmax": lambda p: softmax_row(PAIR, PAIR, np.array([p, 0]), ["a", "b"], "q", 0, "light"),
+    "softmax": lambda p: bars(Both(p * PAIR), ["a", "b"], "light", "weight"),
     "compare": lambda p: back_to_back(["a"], p * PAIR[:1], p * PAIR[:1], ("left", "right"), "light"),
     "bars": lambda p: bars(Both(p * PAIR, p * PAIR), ["a", "a"], "light", "probability", lying=True),
     "scaling": lambda p: pairs_of_bars([p * PAIR] * 2, ("a", "b"), "xy", "w", "light", [p * PAIR] * 2),

@@ -118,6 +118,11 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     assert ghost.hovertext[0].endswith("(unchanged)") and len(set(main.marker.color)) == 2
     alone = bars(Both(NOW[0]), LABELS, "light", "size", colors="#123456", says=Both(["a"] * 4))
     assert len(alone.data) == 1 and list(alone.data[0].hovertext) == ["a"] * 4
+    whole, part = bars(
+        Both(NOW[0]), LABELS, "light", "z", lying=lying, part=("p", NOW[1], "#123456"), called=("z", "")
+    ).data
+    assert np.array_equal(part.x if lying else part.y, NOW[1]) and (whole.name, part.name) == ("z", "p")
+    assert part.hovertext[2].startswith("&lt;b&gt;: p ")
 
 
 def test_lying_bars_have_their_texts_and_reach_below_zero_where_a_number_does():

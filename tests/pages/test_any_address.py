@@ -126,7 +126,7 @@ CHOSEN = {
     "text": "one two three one two", "token": "2", "block": "1", "head": "2", "special": "on",
     "edits": "z.1.2=zero", "shown": "unchanged", "target": "40", "against": "41",
     "temperature": "0.7", "top_k": "50", "top_p": "0.9", "seed": "7", "next_rows": "20", "stop": "end",
-    "pattern": "unchanged", "average": "on", "ln_norm": "block 1 · norm2", "ln_quantity": "mean",
+    "average": "on", "ln_norm": "block 1 · norm2", "ln_quantity": "mean",
     "ff_unit": "3", "lens_colour": "entropy", "mute": "on", "across": "marks", "null": "mean",
     "measure": "logit", "patch_way": "noising", "patch_site": "mlp_out", "others": "zero", "forwards": "off",
     "vs": "text", "vs_text": "one two", "dw_length": "3", "pos_scheme": "rope", "pos_at": "9",

@@ -6,28 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import gptviz
 from gptviz.analysis.attention import cell
-from gptviz.digits import significant
+from gptviz.digits import fixed, significant
 from gptviz.ui import heads, runs
 from gptviz.ui.components.matrix import encode
-from gptviz.ui.views.attention import change_words
-from gptviz.ui.views.attention.snippet import weights
+from tests.specs import given, prose
 
-CHIPS = ("gptviz.chips", None)
+CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
 TEXT = "The cat sat on the mat. The cat sat on the mat."
-
-
-def component(at: Any, name: tuple[str, str | None]) -> dict[str, Any]:
-    """The data that the page sent to one of its components, by the component's name and its own."""
-    for element in at.get("bidi_component"):
-        if element.proto.component_name == name[0]:
-            data = json.loads(element.proto.json)
-            if name[1] in (None, data.get("name")):
-                return data
-    raise AssertionError(f"the page has no {name}")
+CELL = {"text": TEXT, "block": 4, "head": 3, "token": 9, "key": 8}
 
 
 def values(array: dict[str, Any]) -> np.ndarray:
@@ -40,8 +29,12 @@ def values(array: dict[str, Any]) -> np.ndarray:
     return square
 
 
-def prose(at: Any) -> str:
-    return "\n".join(element.value for element in at.markdown)
+def lines(data: dict[str, Any], n_tokens: int) -> np.ndarray:
+    """The weights of the arcs' heads, (H, T, T)."""
+    numbers = np.frombuffer(base64.b64decode(data["weights"]), "<f4").reshape(len(data["heads"]), -1)
+    square = np.zeros((len(numbers), n_tokens, n_tokens), np.float32)
+    square[:, *np.tril_indices(n_tokens)] = numbers
+    return square
 
 
 @pytest.fixture(scope="module")
@@ -49,74 +42,76 @@ def trace():
     return gptviz.load("mini").trace(TEXT)
 
 
-def test_the_matrices_are_the_traces_own_numbers(run_page, trace) -> None:
-    at = run_page("attention", text=TEXT, block=2, head=3, token=9, key=4)
-    data = component(at, ("gptviz.matrix", "head"))
-    np.testing.assert_allclose(values(data["arrays"]["weights"]), trace["attn", 2][3].numpy(), atol=1e-6)
-    assert (data["query"], data["key"]) == (9, 4)
-    steps = component(at, ("gptviz.matrix", "steps"))
-    q, k = trace["q", 2][3], trace["k", 2][3]
+def test_all_that_is_drawn_is_the_traces_own_numbers(run_page, trace) -> None:
+    at = run_page("attention", **CELL, arcs="on", mass=95)
+    data, steps, arcs = given(at, HEAD), given(at, STEPS), given(at, ARCS)
+    np.testing.assert_allclose(values(data["arrays"]["weights"]), trace["attn", 4][3].numpy(), atol=1e-6)
+    np.testing.assert_allclose(lines(arcs, len(trace.tokens)), trace["attn", 4].numpy(), atol=1e-6)
+    assert (arcs["heads"][arcs["head"]], arcs["mass"]) == (3, 95)
+    for drawn in (data, steps, arcs):
+        assert (drawn["query"], drawn["key"]) == (9, 8)
     assert steps["arrays"]["scores"] == {"of": ["q", "k"]}  # the browser multiplies what it was sent
-    products = values(steps["arrays"]["q"]) @ values(steps["arrays"]["k"]).T
-    np.testing.assert_allclose(products, (q @ k.T).numpy(), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(values(steps["arrays"]["z"]), trace["z", 2][3].numpy(), rtol=1e-4, atol=1e-4)
-    scaled = next(panel for panel in steps["panels"] if panel["name"] == "scaled")
-    assert scaled["divisor"] == pytest.approx(q.shape[-1] ** 0.5) and not scaled["masked"]
+    for name in ("q", "k", "v", "z"):
+        np.testing.assert_allclose(
+            values(steps["arrays"][name]), trace[name, 4][3].numpy(), rtol=1e-4, atol=1e-4
+        )
+    panels = {panel["name"]: panel for panel in steps["panels"]}
+    d = trace["q", 4].shape[-1]
+    assert panels["scaled"]["divisor"] == panels["masked"]["divisor"] == pytest.approx(d**0.5)
+    assert [name for name in panels if panels[name]["masked"]] == ["masked", "weights"]
+
+    grid, proj = given(at, GRID), gptviz.load("mini").model.trf_blocks[4].att.out_proj.weight.detach()
+    assert (grid["blocks"], grid["heads"]) == (trace.config.n_layers, trace.config.n_heads)
+    assert (grid["block"], grid["head"]) == (4, 3)
+    write = (trace["z", 4][3] @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
+    assert grid["roles"][4][3]["write"] == pytest.approx(write, abs=1e-3)
 
 
-def test_the_steps_are_of_the_model_that_the_matrix_is_of(run_page) -> None:
-    mini, edit = gptviz.load("mini"), "mlp_out.1=zero"
-    query = {"text": TEXT, "block": 2, "head": 3, "token": 9, "key": 4, "edits": edit}
-    plain, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[edit])
-    for pattern, trace in (("unchanged", plain), ("changed", changed), ("difference", changed)):
-        at = run_page("attention", **query, pattern=pattern)
-        steps = component(at, ("gptviz.matrix", "steps"))
-        for name in ("q", "z"):
-            np.testing.assert_allclose(values(steps["arrays"][name]), trace[name, 2][3].numpy(), atol=1e-4)
-        model = "unchanged" if pattern == "unchanged" else "changed"
-        assert model in steps["saved"]["stem"].split("-")
-    old = cell(plain, 2, 3, 9, 4)
-    said = next(m.value for m in at.markdown if "**softmax**" in m.value)
-    assert change_words.unchanged(old.score, old.weight) in said
-    assert abs(old.score - cell(changed, 2, 3, 9, 4).score) > 0.1
-
-
-def test_the_grid_has_every_head_and_rings_the_chosen_one(run_page, trace) -> None:
-    grid = component(run_page("attention", text=TEXT, block=2, head=3), ("gptviz.heads", None))
-    config = trace.config
-    assert (grid["blocks"], grid["heads"]) == (config.n_layers, config.n_heads)
-    assert (grid["block"], grid["head"]) == (2, 3)
-    z, proj = trace["z", 2][3], gptviz.load("mini").model.trf_blocks[2].att.out_proj.weight.detach()
-    d = z.shape[-1]
-    write = (z @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
-    assert grid["roles"][2][3]["write"] == pytest.approx(write, abs=1e-3)
+@pytest.mark.parametrize("name", ["shown", "pattern"])  # an older link says pattern
+@pytest.mark.parametrize("shown", ["unchanged", "changed", "difference"])
+def test_matrix_lines_and_steps_are_of_the_chosen_model(run_page, mini, trace, name, shown) -> None:
+    changed = mini.trace(TEXT, edits=["mlp_out.1=zero"])
+    at = run_page("attention", **CELL, edits="mlp_out.1=zero", arcs="on", **{name: shown})
+    old, new = trace["attn", 4].numpy(), changed["attn", 4].numpy()
+    of = trace if shown == "unchanged" else changed
+    whole = {"unchanged": old, "changed": new, "difference": new - old}[shown]
+    np.testing.assert_allclose(values(given(at, HEAD)["arrays"]["weights"]), whole[3], atol=2e-6)
+    np.testing.assert_allclose(lines(given(at, ARCS), len(of.tokens)), of["attn", 4].numpy(), atol=1e-6)
+    steps = given(at, STEPS)
+    for site in ("q", "z"):
+        np.testing.assert_allclose(values(steps["arrays"][site]), of[site, 4][3].numpy(), atol=1e-4)
+    assert ("unchanged" if shown == "unchanged" else "changed") in steps["saved"]["stem"].split("-")
+    now, was = (cell(mini, t, 4, 3, 9, 8).score for t in (changed, trace))
+    assert f"{fixed(now, 2)} (unchanged {fixed(was, 2)})" in prose(at)
 
 
 def test_average_and_hidden_first_token(run_page, trace) -> None:
-    at = run_page("attention", text=TEXT, block=1, head=0, average="true", hide_first="true")
-    sent = values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"])
+    at = run_page(
+        "attention", text=TEXT, block=1, head=0, average="true", hide_first="true", arcs="on", mass=1
+    )
     mean = trace["attn", 1].numpy().mean(axis=0)
-    for row in range(1, len(mean)):
-        rest = mean[row, 1 : row + 1]
-        np.testing.assert_allclose(sent[row, 1 : row + 1], rest / rest.sum(), atol=1e-5)
-    assert np.isnan(sent[:, 0]).all()
+    rest = mean / np.maximum(1 - mean[:, :1], 1e-9)  # row 0 has nothing left
+    arcs = given(at, ARCS)
+    for sent in (values(given(at, HEAD)["arrays"]["weights"]), lines(arcs, len(mean))[0]):
+        inside = np.tril(np.ones_like(mean, bool)) & (np.arange(len(mean)) > 0)
+        np.testing.assert_allclose(sent[inside], rest[inside], rtol=1e-4)
+        assert np.isnan(sent[:, 0]).all()
+    assert arcs["mass"] == 50  # the least that there is
+    chips = given(at, CHIPS)["weights"]
+    assert chips[0] is None and chips[1:] == pytest.approx(rest[-1, 1:].tolist(), abs=1e-5)
     # the sentences give the model's own number beside the one that is drawn
-    row = mean[-1]
-    key = int(np.argmax(row[1:])) + 1
-    own, drawn = significant(row[key], 2), significant(row[key] / (1 - row[0]), 2)
+    key = int(np.argmax(mean[-1, 1:])) + 1
+    own, drawn = significant(mean[-1, key], 2), significant(rest[-1, key], 2)
     assert f"{drawn} to" in prose(at) and f"(the model: {own})" in prose(at)
-    assert significant(row[0], 4) in prose(at)
+    assert significant(mean[-1, 0], 4) in prose(at) and significant(rest[-1, key], 4) in prose(at)
 
 
-def test_the_text_itself_is_coloured_by_the_selected_row(run_page, trace) -> None:
-    at = run_page("attention", text=TEXT, block=2, head=3, token=5)
-    sent = component(at, CHIPS)["weights"]
-    assert sent[:6] == pytest.approx(trace["attn", 2][3, 5, :6].tolist(), abs=1e-6)
+def test_the_text_is_coloured_by_the_selected_row_whose_strongest_key_is_chosen(run_page, trace) -> None:
+    at, row = run_page("attention", text=TEXT, block=2, head=3, token=5), trace["attn", 2][3, 5]
+    sent = given(at, CHIPS)["weights"]
+    assert sent[:6] == pytest.approx(row[:6].tolist(), abs=1e-6)
     assert sent[6:] == [None] * (len(trace.tokens) - 6)  # what comes later is masked, and not 0
-    hidden = component(run_page("attention", text=TEXT, block=2, head=3, token=5, hide_first="on"), CHIPS)
-    rest = trace["attn", 2][3, 5, 1:6]
-    assert hidden["weights"][0] is None
-    assert hidden["weights"][1:6] == pytest.approx((rest / rest.sum()).tolist(), abs=1e-5)
+    assert given(at, HEAD)["key"] == int(row.argmax())
 
 
 def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypatch) -> None:
@@ -126,8 +121,8 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
     monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
     runs.runs.clear()
     at = run_page("attention", text=TEXT, block=2, head=3, token=9)
-    for name in (CHIPS, ("gptviz.heads", None), ("gptviz.matrix", "head"), ("gptviz.matrix", "steps")):
-        assert component(at, name) == component(whole, name)
+    for name in (CHIPS, GRID, HEAD, STEPS):
+        assert given(at, name) == given(whole, name)
     # of this text: what another test's page began in the background may trace its own meanwhile
     (held,) = [
         entry
@@ -136,14 +131,8 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
     ]
     assert {block for site, block in held.sites() if site == "attn"} == {2}
     # without a chosen block, the one to begin with is known only after the pass
-    first = run_page("attention", text=TEXT)
-    assert component(first, ("gptviz.matrix", "head"))["query"] == len(trace.tokens) - 1
+    assert given(run_page("attention", text=TEXT), HEAD)["query"] == len(trace.tokens) - 1
     runs.runs.clear()
-
-
-def test_without_a_chosen_key_it_is_the_strongest(run_page, trace) -> None:
-    data = component(run_page("attention", text=TEXT, block=0, head=0, token=7), ("gptviz.matrix", "head"))
-    assert data["key"] == int(trace["attn", 0][0, 7].argmax())
 
 
 def test_buttons_walk_through_all_heads(run_page, trace) -> None:
@@ -155,24 +144,24 @@ def test_buttons_walk_through_all_heads(run_page, trace) -> None:
 
 
 def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
-    """Of the five bars' charts that a visible key has, those of softmax and output are not there."""
+    """Of the bars of a key that is seen, only the products are there."""
     charts = [len(run_page("attention", text=TEXT, token=2, key=key).get("plotly_chart")) for key in (1, 5)]
-    assert charts == [3, 1]
+    assert charts == [5, 1]
 
 
 def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace) -> None:
     """The head of the first sentence, from the tables under *In numbers* alone."""
     at = run_page("attention", text=TEXT)
-    chosen = component(at, ("gptviz.heads", None))
+    chosen = given(at, GRID)
     block, head = chosen["block"], chosen["head"]
     at.session_state[f"numbers_attention-block{block}-head{head}"] = True
     at.session_state["numbers_heads"] = True
     at.run()
-    matrix, heads = (frame.value for frame in at.dataframe)
+    matrix, table = (frame.value for frame in at.dataframe)
     np.testing.assert_allclose(
         matrix.iloc[:, 2:].fillna(0).to_numpy(), trace["attn", block][head].numpy(), atol=1e-6
     )
-    row = heads[(heads["block"] == block) & (heads["head"] == head)].iloc[0]
+    row = table[(table["block"] == block) & (table["head"] == head)].iloc[0]
     assert row["role"] == "induction" and row["rows"] > 1
     first, last = map(int, row["row_positions"].split(" to "))
     ids = [token.id for token in trace.tokens]
@@ -184,91 +173,26 @@ def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace)
     assert f"{significant(100 * row['share'], 2)} %" in prose(at)
 
 
-def test_one_token(run_page) -> None:
+def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) -> None:
+    """A head that is off looks where it looked; one beside it, and one before it, cannot be moved by that."""
+    for head, block, words in ((3, 4, "not where it looks"), (2, 4, "beside"), (3, 1, "only after")):
+        at = run_page("attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first")
+        moved = (block, head) == (4, 3)
+        assert words in prose(at) and ("moved by" in prose(at)) == moved
+        assert ("shown" in [group.key for group in at.get("button_group")]) == moved
+        assert ("come from the change" in prose(at)) == moved
+
+
+def test_one_token_and_the_whole_context(run_page) -> None:
     at = run_page("attention", text="T")
-    assert values(component(at, ("gptviz.matrix", "head"))["arrays"]["weights"]).tolist() == [[1.0]]
-
-
-def test_the_whole_context(run_page) -> None:
-    at = run_page("attention", text="word and more " * 200)
-    data = component(at, ("gptviz.matrix", "head"))
+    assert values(given(at, HEAD)["arrays"]["weights"]).tolist() == [[1.0]]
+    at = run_page("attention", text="word and more " * 200, token=10, arcs="on")
     n_tokens = gptviz.load("mini").config.context_length
-    assert len(data["tokens"]) == n_tokens
-    size = len(json.dumps(data))
-    assert size < 4 * n_tokens * n_tokens, "more is sent than the numbers themselves weigh"
-
-
-@pytest.mark.parametrize(
-    "query", [{"block": 99}, {"head": -1}, {"block": "x"}, {"key": 10**9}, {"token": 999, "average": "maybe"}]
-)
-def test_nonsense_in_the_address_is_as_if_it_were_not_there(run_page, query: dict[str, object]) -> None:
-    run_page("attention", text=TEXT, **query)
+    assert len(given(at, HEAD)["tokens"]) == len(given(at, CHIPS)["tokens"]) == n_tokens
+    assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, "more than the numbers themselves weigh"
+    assert len(given(at, ARCS)["tokens"]) <= 256
 
 
 def test_triangles_are_packed_row_by_row() -> None:
     packed = encode(np.array([[1, 9], [2, 3]], np.float32), triangle=True)
     assert np.frombuffer(base64.b64decode(packed["base64"]), "<f4").tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("hide_first", [False, True])
-def test_the_snippet_draws_the_same_picture(trace, capsys, average: bool, hide_first: bool) -> None:
-    picture = weights(gptviz.load("mini"), TEXT, 1, 5, average, hide_first)
-    expected = trace["attn", 1].mean(dim=0) if average else trace["attn", 1][5]
-    if hide_first:
-        assert picture[:, 0].isnan().all()
-        rest = expected[4, 1:5] / expected[4, 1:5].sum()
-        torch.testing.assert_close(picture[4, 1:5], rest, rtol=0, atol=1e-5)
-    else:
-        torch.testing.assert_close(picture, expected, rtol=0, atol=1e-5)
-    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
-    previous = [trace["attn", 1][5, q, q - 1].item() for q in range(1, len(trace.tokens))]
-    assert float(said["to_previous"]) == pytest.approx(np.mean(previous), abs=1e-5)
-
-
-def test_the_arcs_are_all_heads_of_the_block(run_page, trace) -> None:
-    at = run_page("attention", text=TEXT, block=4, head=3, token=9, key=8, arcs="on", mass=95)
-    data = component(at, ("gptviz.arcs", "head"))
-    n, heads = len(trace.tokens), trace.config.n_heads
-    numbers = np.frombuffer(base64.b64decode(data["weights"]), "<f4").reshape(heads, -1)
-    rows, columns = np.tril_indices(n)
-    np.testing.assert_allclose(numbers, trace["attn", 4].numpy()[:, rows, columns], atol=1e-6)
-    assert (data["heads"][data["head"]], data["query"], data["key"], data["mass"]) == (3, 9, 8, 95)
-
-    hidden = component(
-        run_page("attention", text=TEXT, block=4, head=3, arcs="on", hide_first="on", average="on", mass=1),
-        ("gptviz.arcs", "head"),
-    )
-    drawn = np.frombuffer(base64.b64decode(hidden["weights"]), "<f4").reshape(1, -1)
-    mean = trace["attn", 4].mean(0).numpy()
-    assert hidden["mass"] == 50 and np.isnan(drawn[0, columns == 0]).all()
-    inside = (rows > 0) & (columns > 0)
-    rows, columns = rows[inside], columns[inside]
-    rest = mean[rows, columns] / (1 - mean[rows, 0])
-    np.testing.assert_allclose(drawn[0, inside], rest, rtol=1e-4)
-
-
-def test_the_arcs_stand_beside_the_matrix_of_the_same_head(run_page, trace, mini) -> None:
-    changed = mini.trace(TEXT, edits=["z.3.2=zero"])["attn", 4]
-    for pattern, matrix, lines in (
-        ("unchanged", trace["attn", 4][3], trace["attn", 4]),
-        ("difference", changed[3] - trace["attn", 4][3], changed),
-    ):
-        at = run_page(
-            "attention", text=TEXT, block=4, head=3, token=9, key=8, arcs="on",
-            edits="z.3.2=zero", pattern=pattern,
-        )  # fmt: skip
-        assert at.query_params["pattern"] == pattern
-        large, arcs = component(at, ("gptviz.matrix", "head")), component(at, ("gptviz.arcs", "head"))
-        assert (large["query"], large["key"]) == (arcs["query"], arcs["key"]) == (9, 8)
-        drawn = np.frombuffer(base64.b64decode(arcs["weights"]), "<f4").reshape(len(lines), -1)
-        rows, columns = np.tril_indices(len(trace.tokens))
-        np.testing.assert_allclose(drawn, lines.numpy()[:, rows, columns], atol=1e-6)
-        np.testing.assert_allclose(
-            values(large["arrays"]["weights"])[rows, columns], matrix.numpy()[rows, columns], atol=2e-6
-        )
-
-
-def test_a_long_text_has_arcs_around_the_selected_token(run_page) -> None:
-    at = run_page("attention", text="a b " * 110, token=10, arcs="on")
-    assert len(component(at, ("gptviz.arcs", "head"))["tokens"]) == len(component(at, CHIPS)["tokens"]) <= 256

@@ -80,10 +80,10 @@ def test_the_popover_has_every_change_and_closes_after_one(run_page):
     at.button(key="change_attention_4").click().run()
     assert not at.exception and at.query_params["edits"] == "attn.4.3=first"
     assert at.session_state["change_attention_open"] is False
-    assert given(at, "matrix_head")["panels"][0]["scale"] == "attention"
-    at.session_state["pattern"] = "difference"
+    assert given(at, "matrix_head")["panels"][0]["scale"] == "signed"  # the difference
+    at.session_state["shown"] = "changed"
     at.run()
-    assert not at.exception and given(at, "matrix_head")["panels"][0]["scale"] == "signed"
+    assert not at.exception and given(at, "matrix_head")["panels"][0]["scale"] == "attention"
 
 
 def test_switched_off_is_the_model_as_it_is(run_page, mini):

@@ -55,13 +55,15 @@ class Param(Generic[T]):
     """One choice. `default` is what holds until somebody chooses; it is left out of the address.
 
     `kind` (int, float, str, bool) says how it stands in the address. `clamp(value, limit)` says what becomes
-    of it where another model or text makes it impossible: see `within`.
+    of it where another model or text makes it impossible: see `within`. `once` is the name that it has in
+    older links.
     """
 
     name: str
     kind: type[int] | type[float] | type[str] | type[bool]
     default: T
     clamp: Callable[[T, Any], T | None] = as_it_is
+    once: str = ""
 
     @property
     def value(self) -> T:
@@ -79,6 +81,10 @@ class Param(Generic[T]):
         if possible != self.value:
             self.set(possible)
         return self.value
+
+    def said(self, there: Mapping[str, str]) -> str | None:
+        """What an address says of it, None for nothing."""
+        return there.get(self.name, there.get(self.once or self.name))
 
     def parse(self, text: str) -> T:
         """A parameter of the address; what makes no sense there is as if it were not there."""
@@ -130,10 +136,10 @@ def load(params: Iterable[Param[Any]]) -> None:
     To be called once, at a page's beginning, with all that the page and the app have.
     """
     params = st.session_state[_OF_THE_PAGE] = tuple(params)
-    back = address.is_history_navigation()
+    back, there = address.is_history_navigation(), st.query_params.to_dict()
     for param in params:
-        if back or (param.name not in st.session_state and param.name in st.query_params):
-            said = st.query_params.get(param.name)
+        said = param.said(there)
+        if back or (param.name not in st.session_state and said is not None):
             st.session_state[param.name] = param.default if said is None else param.parse(said)
 
 
@@ -142,7 +148,7 @@ def store(params: Iterable[Param[Any]]) -> None:
     there = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
     said = {}
     for param in params:
-        value, before = param.value, there.get(param.name)
+        value, before = param.value, param.said(there)
         if value != param.default or (before is not None and param.parse(before) != param.default):
             said[param.name] = param.written(value)
     address.write(said)

@@ -11,21 +11,23 @@ from gptviz.ui.shell.scene import Scene
 LISTED = 3  # changes whose reason is given; of more it is said how many there are
 
 
-def why_same(scene: Scene, what: str, places: Iterable[Key], position: int | None = None) -> str:
+def why_same(
+    scene: Scene, what: str, places: Iterable[Key], position: int | None = None, head: int | None = None
+) -> str:
     """Of numbers that are the same in the scene's two runs: why. `what` names them, "the embeddings".
 
-    They are made of what stands at these sites, at this position or at all.
+    They are made of what stands at these sites, at this position and in this head, or at all.
     """
     places, layers, count = tuple(places), scene.lm.config.n_layers, len(scene.tokens)
-    reasons = [(edit, _unseen(edit, places, layers, count, position)) for edit in scene.run.edits]
+    reasons = [(edit, _unseen(edit, places, layers, count, position, head)) for edit in scene.run.edits]
     return same(what, reasons, scene.labels)
 
 
 def _unseen(
-    edit: Edit, places: Sequence[Key], layers: int, count: int, position: int | None
+    edit: Edit, places: Sequence[Key], layers: int, count: int, position: int | None, head: int | None
 ) -> Unseen | None:
     """Why an edit can be seen at none of these; None if it can at one."""
-    found = [unseen(edit, site, block, layers, count, position=position) for site, block in places]
+    found = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
     return None if None in found else found[0]
 
 

@@ -8,7 +8,7 @@ from gptviz.ui.shell.scene import Scene
 
 __all__ = ["DIFFERENCE", "SHOWN", "scene_of", "shown_input"]
 
-SHOWN = Param("shown", str, DIFFERENCE, if_there)
+SHOWN = Param("shown", str, DIFFERENCE, if_there, once="pattern")  # as it was called on Attention
 
 
 def scene_of(scene: Scene, shown: str) -> Scene:

@@ -5,7 +5,6 @@ import pytest
 from gptviz import SITES, Edit
 from gptviz.ui.shell import change_words
 from gptviz.ui.shell.change_menu import Part, actions
-from gptviz.ui.views.attention import change_words as attention_words
 from tests.conftest import random_lm
 from tests.golden_files import check
 
@@ -41,34 +40,6 @@ def test_every_sentence():
     said["nothing, of several"] = change_words.nothing("·old", 21, others=True)
     said["not tried"] = f"{change_words.not_tried(3)} {change_words.TRY}"
     check("change_words", said)
-
-
-def test_every_sentence_of_attention():
-    check(
-        "attention_change_words",
-        {
-            "moved": attention_words.moved(0.2331, False),
-            "moved: average": attention_words.moved(0.00123, True),
-            "output": attention_words.output("block 4 head 3 off"),
-            "out of reach": attention_words.out_of_reach({"later"}),
-            "out of reach: two reasons": attention_words.out_of_reach({"beside", "later"}),
-            "unmoved": attention_words.UNMOVED,
-            "thumbnail": attention_words.thumbnail(0.2331, True),
-            "thumbnail: as it was": attention_words.thumbnail(0.0, False),
-            "steps": attention_words.steps(["attn", "z"]),
-            "steps: output": attention_words.steps(["z"]),
-            "weight": attention_words.weight(0.9912, 0.0454),
-            "steps are": attention_words.steps_are("changed"),
-            "steps are: unchanged": attention_words.steps_are("unchanged"),
-            "unchanged": attention_words.unchanged(-3.218, 0.0454),
-            "unchanged: masked": attention_words.unchanged(-3.218, None),
-            "look for": attention_words.LOOK_FOR,
-            "lines": attention_words.LINES,
-            "table": attention_words.MOVED,
-            "table: difference": attention_words.which("difference"),
-            "table: unchanged": attention_words.which("unchanged"),
-        },
-    )
 
 
 def test_no_site_is_without_a_name():

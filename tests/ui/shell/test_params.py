@@ -68,7 +68,7 @@ def app():
     from gptviz.ui.shell.params import Param, at_most_last
 
     block = Param("block", int, None, at_most_last)
-    norm = Param("norm", str, "final")
+    norm = Param("norm", str, "final", once="layer_norm")
     loud = Param("loud", bool, False)
     every = (block, norm, loud)
     params.load(every)
@@ -109,3 +109,15 @@ def test_an_address_opens_what_it_says():
     at.query_params.update(block="5", norm="norm2", loud="true")
     at.run()
     assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm2", True)
+
+
+def test_an_older_name_in_a_link_is_read_and_the_new_one_goes_before_it():
+    at = AppTest.from_function(app, default_timeout=240)
+    at.query_params["layer_norm"] = "norm1"
+    at.run()
+    assert at.text_input[0].value == "norm1" and at.query_params["norm"] == "norm1"
+    at.button[1].click().run()  # the default, which the old name would undo when the page is loaded again
+    assert at.query_params["norm"] == "final"
+    again = AppTest.from_function(app, default_timeout=240)
+    again.query_params.update(at.query_params)
+    assert again.run().text_input[0].value == "final"

@@ -7,7 +7,7 @@ cell. Everything that is said is said here, in Python; the browser only fills in
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,8 +37,8 @@ class Panel:
     scale: Literal["attention", "signed"]
     low: float
     high: float
-    label: str
-    says: str
+    label: str = ""
+    says: str = ""
     says_masked: str = ""
     says_nothing: str = ""
     masked: bool = False
@@ -71,6 +71,12 @@ def attention_panel(label: str = "Attention weights", says: str = ATTENDS, says_
         says_masked=MASKED,
         says_nothing=says_nothing,
     )
+
+
+def difference_panel(values: np.ndarray, label: str, says: str, says_nothing: str = "") -> Panel:
+    """By how much two heads' weights differ, of the array "weights": (T, T), a row a query."""
+    reach = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    return replace(attention_panel(label, says, says_nothing), scale="signed", low=-reach, high=reach)
 
 
 def matrix(

@@ -1,0 +1,454 @@
+"""Every head of every block, one of them large, its steps, and the arithmetic behind one weight."""
+
+import math
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+import streamlit as st
+import torch
+
+from gptviz.analysis.attention import cell, first_token, steps, table, weights
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_scores import spans
+from gptviz.analysis.moved import pattern_moved
+from gptviz.analysis.shapes import run_first_block
+from gptviz.both import Both
+from gptviz.digits import fixed, percent, significant
+from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.theme import palette
+from gptviz.figures.token_axis import token_ticks, window
+from gptviz.model import MultiHeadAttention
+from gptviz.ui import heads, runs, sheet
+from gptviz.ui.components.arcs import MASSES, arcs
+from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.components.matrix import (
+    ATTENDS,
+    MASKED,
+    Axis,
+    Panel,
+    attention_panel,
+    difference_panel,
+    matrix,
+)
+from gptviz.ui.components.saved import Saved
+from gptviz.ui.pages.attention.key import KEY, key_input, picker
+from gptviz.ui.shell.block import head_controls, head_needs, head_sites
+from gptviz.ui.shell.change_menu import Part, menu
+from gptviz.ui.shell.change_words import capital, says
+from gptviz.ui.shell.details import in_numbers
+from gptviz.ui.shell.page import page
+from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.prose import prose
+from gptviz.ui.shell.same import why_same
+from gptviz.ui.shell.shown import SHOWN, scene_of
+from gptviz.ui.shell.state import HEAD, open_head
+from gptviz.ui.words import as_code, counted, does, term
+
+AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
+MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))
+
+NAMED, LEAST = 3, 0.005  # keys of a row that its sentence names: those that get at least so much
+SIDE, SMALLER = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
+WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
+FEWEST, TICKS = 8, 24  # places on an axis of keys, and the most that are named
+ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
+WITHDRAWN = (
+    "Its label was withdrawn in its trial: the model needs the head for more than that (see Heads on trial)."
+)
+
+scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, SHOWN), strip=False)
+lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
+
+
+def place(position: int) -> str:
+    """A token in a sentence: `·it` (position 7)."""
+    return f"{as_code(labels[position])} (position {position})"
+
+
+# ---- which head, which key, of which model ----
+
+sentence, doing = st.columns([3, 1], gap="small")
+beside = None
+if ARCS.value:  # the matrix, the arcs beside it, and the grid of heads below
+    picture, beside = left, _ = st.columns([6, 7], gap="medium")
+    grid, reading = st.columns([6, 7], gap="medium")
+else:
+    left, picture = st.columns([4, 5], gap="medium")
+    grid, reading = left, st.container()
+way, worked_out = st.container(), st.container()
+
+with left:  # all that chooses stands above the grid of heads, however many heads there are
+    block, head = head_controls(scene)
+    with st.container(horizontal=True, gap="small", key="attention_options"):
+        about = "The mean of the weights of all heads of the chosen block."
+        average = AVERAGE.widget(st.toggle, "Average", help=about)
+        about = "Attention to it is left out, and what remains of each row is scaled up to sum to 1 again."
+        hide = HIDE.widget(st.toggle, "Hide first token", help=about)
+        about = "Lines between the tokens that look and those that are looked at, beside the matrix."
+        ARCS.widget(st.toggle, "Arcs", help=about)
+one = None if average else head
+keep = head_sites(config, len(labels), block)
+scene.get(keep, scene.reduce)
+if scene.other is not None:
+    runs.get(scene.other, keep, scene.reduce)
+own, drawn = sheet.of(scene, weights, block, one), sheet.of(scene, weights, block, one, hide)
+with picture:
+    shown = sheet.shown(scene, own)
+side = UNCHANGED if shown == UNCHANGED else CHANGED  # a difference has no lines, and no steps
+row = [None if math.isnan(weight) else weight for weight in drawn.now[at, : at + 1].tolist()]
+scene.strip(weights=row + [None] * (len(labels) - at - 1))
+with worked_out:
+    st.subheader("One weight, worked out", anchor=False)
+    key = key_input(scene, drawn.now[at, : at + 1])
+pick = picker(scene)
+
+# ---- what the head does ----
+
+measured = heads.measured(scene.run)
+role, withdrawn = measured.roles[block][head], heads.withdrawn(scene.run)
+changed = heads.changed_in(scene.run, block, head)
+
+
+def habit() -> str:
+    """What the head does on this text, and over which rows that was measured."""
+    rows = role.rows[role.kind]
+    over = f"rows {spans(rows)}" if len(rows) > 1 else f"row {rows[0]}"
+    over = over if over.count(",") < 3 else f"the {len(rows)} rows listed below"
+    how = {
+        "even": f", as if at {fixed(role.spread, 1)} of them",
+        "mixed": f" here: it looks at {fixed(role.spread, 1)} tokens",
+    }.get(role.kind) or f": {percent(role.share or 0.0)} of its attention"
+    return f"{does(role, labels)}{how}, on average over {over}."
+
+
+def gives(key: int) -> str:
+    """What the selected row gives a key: drawn, and where that is rescaled the model's own."""
+    weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {place(key)}"
+    return weight + (f" (the model: {significant(float(own.now[at, key]), 2)})" if hide else "")
+
+
+with sentence:
+    said = [f"**Block {block}, the average of its {config.n_heads} heads.**"]
+    if not average:
+        said = [f"**Block {block}, head {head}** {habit()}", WITHDRAWN * ((block, head) in withdrawn)]
+    if hide:
+        said.append(
+            "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
+            f"not the model's own weights, which give it {significant(float(own.now[at, 0]), 2)} here."
+        )
+    ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
+    named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
+    said.append(f"{place(at)} gives {', '.join(named) or 'nothing else'}.")
+    if len(labels) == 1:
+        said.append("Every head must give it 1: type a longer text to see heads differ.")
+    for edit in (edit for edit in changed if edit.site == "z" and not average):
+        said.append(f"**{capital(says(edit, labels))}:** what it hands on is changed, not where it looks.")
+    if own.was is not None and own.moved:
+        by = significant(pattern_moved(own.was, own.now), 2)
+        said.append(
+            f"**Its pattern moved by {by}**: so much of each row goes elsewhere than in the unchanged model, "
+            "on average."
+        )
+    elif own.was is not None:
+        said.append(why_same(scene, "this pattern", [("attn", block)], head=one))
+    prose(" ".join(filter(None, said)), "block", "head", "attention")
+with doing:
+    parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, one, key)]
+    menu(scene, *([] if average else [Part("head", block, head)]), *parts, key="attention")
+
+# ---- the grid, the matrix, the lines ----
+
+
+def thumbnail(b: int, h: int) -> Thumbnail:
+    """What the grid says of a head while it is pointed at."""
+    of, write, gone = measured.roles[b][h], measured.writes[b, h].item(), (b, h) in withdrawn
+    label = ROLES[of.kind].label
+    share = f"over {fixed(of.spread, 1)} tokens" if of.share is None else percent(of.share)
+    said = (
+        f"{f'{WITHDRAWN} ' * gone}{label}, {share}. It writes {fixed(write, 1)} (the bar; the longest is "
+        f"{fixed(measured.writes.max().item(), 1)})."
+    )
+    struck = "".join(f"{character}\u0336" for character in label)
+    found: Thumbnail = {
+        "kind": of.kind, "label": struck if gone else label, "says": said, "write": round(write, 4)
+    }  # fmt: skip
+    if scene.other is not None:
+        found |= (mark := heads.marks(scene.run)[b][h])
+        by = significant(mark["moved"], 2) if mark["moved"] else "0"
+        found["says"] += f"{' It is changed.' * mark['changed']} Its pattern moved by {by}."
+    return found
+
+
+def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
+    """`Scene.saved` of the model that a picture is of; of two, which is in its title and file name."""
+    if scene.other is None:
+        return scene.saved(name, title, lm.name, *parts)
+    return scene_of(scene, of).saved(name, f"{title}, {of}", lm.name, *parts, of)
+
+
+def where(seen: slice) -> None:
+    """Which tokens of a long text a picture holds."""
+    if seen.stop - seen.start < len(labels):
+        st.caption(
+            f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: select another "
+            "token to look elsewhere."
+        )
+
+
+with grid:
+    labelled = [[thumbnail(b, h) for h in range(config.n_heads)] for b in range(config.n_layers)]
+    file = scene.saved("heads", "All heads: where each looks", lm.name)
+    head_grid(
+        *heads.thumbnails(scene.run, scene.mode), labelled, (block, head), scene.mode, open_head, saved=file
+    )
+    if scene.other is not None:
+        st.caption(heads.marks_say(scene.run))
+part = "average" if average else f"head{head}"
+title_of = f"Attention of block {block}, {'average over heads' if average else f'head {head}'}"
+seen = window(at, len(labels), WINDOW)
+inside = key if seen.start <= key < seen.stop else None
+hidden = "Attention to the first token is hidden, so there is nothing to show here."
+with picture:
+    values = drawn.now if shown == CHANGED else drawn.all[0]
+    if shown == DIFFERENCE:
+        values = drawn.now - drawn.all[0]
+        panel = difference_panel(
+            values.numpy(),
+            "Changed minus unchanged attention",
+            "{query} to {key}: changed minus unchanged is {value}",
+            hidden,
+        )
+    else:
+        panel = attention_panel(
+            says=ATTENDS + ", rescaled without the first token" * hide, says_nothing=hidden
+        )
+    matrix(
+        "head", [panel], {"weights": values[seen, seen].numpy()}, labels[seen], at, inside, scene.mode, pick,
+        largest=SMALLER if ARCS.value or scene.other is not None else SIDE, first=seen.start,
+        saved=saved("attention", title_of, f"block{block}", part, of=shown),
+    )  # fmt: skip
+    where(seen)
+if beside is not None:
+    with beside:
+        if shown == DIFFERENCE:
+            st.caption("The lines are the changed model's: a difference has none.")
+        few, lanes = window(at, len(labels), ARCS_WINDOW), [head] if average else range(config.n_heads)
+        of = scene.other if scene.other is not None and side == UNCHANGED else scene.run
+        sent = [sheet.once(of, weights, block, None if average else h, hide)[few, few] for h in lanes]
+        arcs(
+            "head", torch.stack(sent).numpy(), labels[few], at, key if few.start <= key < few.stop else None,
+            block, lanes, lanes.index(head), MASS.within(MASSES), scene.mode, pick, HEAD.set, MASS.set,
+            first=few.start, saved=saved("attention_arcs", title_of, f"block{block}"),
+        )  # fmt: skip
+        where(few)
+        if few.start:
+            st.caption("What these tokens give to those before them is not drawn.")
+
+# ---- how to read it ----
+
+steps_of = sheet.of(scene, steps, block, head)
+with reading:
+    read = (
+        "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
+        "key), a cell how much of the row's attention goes there. A row sums to 1; what is right of the "
+        "diagonal comes later and is masked. A line just below the diagonal is a head that looks at the "
+        "token just before, a line further down one that found a repeat, a column one token that everybody "
+        "looks at."
+    )
+    if ARCS.value:
+        read += (
+            " **In the lines** each token stands twice: on the left it looks, on the right it is looked at; "
+            "a line is as thick as the weight. Parallel lines one step up are a head that looks at the token "
+            "just before, a fan one token that everybody looks at. The block's other heads, each with its "
+            "colour, can be switched on beside this one."
+        )
+    if shown == DIFFERENCE:
+        read += (
+            " In the *difference* a cell is orange where the changed model looks more than the unchanged "
+            "one, and blue where it looks less; a row sums to 0."
+        )
+    prose(read, "query", "key", "causal mask")
+    first = first_token(measured.first, steps_of.now.v, block, head)
+    if first is not None and (first.draws_all or first.draws_own):
+        more = f" {counted(first.heads, 'head')} give{'s' * (first.heads == 1)} it more than half."
+        little = (
+            f" Resting there hands over little: in this head its value has the length "
+            f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
+        )
+        st.markdown(
+            f"**Why {'is it so often ' * first.draws_all}the first token?** {place(0)} gets "
+            f"{percent(first.own)} of the attention of this head and {percent(first.mean)} of that of all "
+            f"{first.of} heads; from heads that look at all tokens alike it would be "
+            f"{percent(first.even)}.{more * (first.heads > 0)} A row must sum to 1, also where a head finds "
+            "nothing that it is made for. Every row can see the first token, so it is a place to rest, an "
+            "*attention sink*: attention there mostly means that the head is "
+            f"off.{little * (first.own > 0.5 and first.value_norm < 0.8 * first.other_norms)} Hide it with "
+            "the switch, to see what is left."
+        )
+
+# ---- the steps ----
+
+with way:
+    title = f"The steps of block {block}, head {head}"
+    st.subheader(title, anchor=False)
+    if average:
+        without = ", rescaled without the first token" * hide
+        st.markdown(
+            f"The picture above is the average of {config.n_heads} heads{without}. An average has no steps "
+            f"of its own: these are of head {head} alone."
+        )
+    elif hide:
+        st.markdown("These are the model's own numbers: nothing is hidden here, and nothing rescaled.")
+    if own.moved:
+        st.markdown(f"These are the **{side}** model's.")
+    put = {"attn": "the weights (6)", "z": "the output (8)"}
+    given = [put[edit.site] for edit in changed if edit.site in put]
+    if given and side == CHANGED:
+        st.markdown(
+            f"This head is changed: {' and '.join(dict.fromkeys(given))} come from the change, and the steps "
+            "before do not lead there."
+        )
+    of_side = steps_of.now if side == CHANGED else steps_of.all[0]
+    size, root = of_side.q.shape[1], fixed(of_side.divisor, 2)
+    arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
+    arrays |= {"scores": arrays["q"] @ arrays["k"].T, "weights": of_side.weights[seen, seen].numpy()}
+    divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
+    pairs = {"scores": "{query} · {key} = {value}", "scaled": divided, "masked": divided}
+    panels = []
+    for name, array, heading, note, color in (
+        ("q", "q", "1 query", "what a token looks for", "query"),
+        ("k", "k", "2 key", "what a token offers", "key"),
+        ("scores", "scores", "3 query · key", "a dot product per pair", ""),
+        ("scaled", "scores", f"4 ÷ √{size}", f"every score by {root}", ""),
+        ("masked", "scores", "5 masked", "later tokens hidden", ""),
+        ("weights", "weights", "6 softmax", "each row sums to 1", "output"),
+        ("v", "v", "7 value", "what a token hands over", "value"),
+        ("z", "z", "8 output", "weights × values", "output"),
+    ):
+        panel = attention_panel()
+        if array != "weights":
+            axis: Axis = "key" if array in ("k", "v") else "query"
+            divisor = of_side.divisor if name in ("scaled", "masked") else 1.0
+            reach = (float(np.abs(arrays[array]).max()) or 1.0) / divisor
+            panel = Panel(name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked")
+            words = f"Dimension {{dim}} of the {heading[2:]} of {{{axis}}} is {{value}}"
+            panel = replace(panel, says=words, idle=f"{size} numbers each", divisor=divisor)
+        if name in pairs:
+            panel = replace(panel, column_axis="key", says=pairs[name], says_masked=MASKED, idle="")
+        panels.append(replace(panel, label=heading, title=heading, note=note, color=color))
+    matrix(
+        "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, scene.mode, pick,
+        small=True, first=seen.start,
+        saved=saved("attention_steps", title, f"block{block}", f"head{head}"),
+    )  # fmt: skip
+    where(seen)
+
+# ---- one weight ----
+
+cells = sheet.of(scene, cell, block, head, at, key)
+now, query, used = cells.now, labels[at], float(steps_of.now.weights[at, key])
+with worked_out:
+    some = " + ".join(term(fixed(product, 2)) for product in now.products[:3].tolist())
+    some += f" + … ({size} products)" if size > 3 else ""
+    steps_said = [
+        f"**query · key** of {place(at)} and {place(key)}: {some} = **{cells.map(lambda c: c.score):.2}**",
+        f"**scaled** by √{size}: {fixed(now.score, 2)} ÷ {root} = **{cells.map(lambda c: c.scaled):.2}**",
+    ]
+    if now.weight is None:
+        steps_said.append(
+            f"**masked**: {place(key)} comes after {place(at)}, so the model replaces this score by −∞ "
+            "before the softmax: whatever the score, no attention can go there."
+        )
+    else:
+        exp, total = significant(float(now.row.exp[key]), 4), significant(now.row.total, 4)
+        steps_said += [
+            f"**softmax** over the {counted(at + 1, 'key')} that {place(at)} can see: "
+            f"e^({fixed(now.scaled, 2)} − {term(fixed(now.row.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
+            f"**{cells.map(lambda c: c.weight or 0.0):4}**, where {total} is the sum of the row. (Its "
+            "largest score is taken off first; that changes no weight, and nothing overflows.)"
+        ]
+        if any(edit.site == "attn" for edit in changed):
+            steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
+        steps_said.append(
+            f"**weight × value**: {significant(used)} of the value of {place(key)} goes into the output for "
+            f"{place(at)}."
+        )
+        base, lost = float(own.now[at, key]), float(own.now[at, 0])
+        drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
+        if hide and key > 0:
+            rescaled = f"{significant(base, 4)} ÷ (1 − {significant(lost, 4)})"
+            rest = (
+                f"it is {rescaled} = {significant(base / (1 - lost), 4)}" if lost < 1 else "nothing is left"
+            )
+            drawn_as.append(f"without the first token {rest}")
+        if drawn_as:
+            steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
+    which = (f"block{block}", f"head{head}", f"key{key}")
+    theme, dimensions = palette(scene.mode), [f"dimension {i}" for i in range(size)]
+    over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        st.markdown("\n".join(f"{i}. {line}" for i, line in enumerate(steps_said, start=1)))
+    with right:
+        sheet.bars(
+            scene, "attention_products", cells.map(lambda c: c.products), dimensions, "q × k",
+            f"The products of query and key in each dimension; their sum is {fixed(now.score, 2)}",
+            which=which, signed=True, axis=over, height=210,
+        )  # fmt: skip
+        if now.weight is not None:
+            sheet.bars(
+                scene, "attention_output", Both(steps_of.now.z[at]), dimensions, "output z",
+                f"The head's output for {query}, and the part of it that comes from {labels[key]}",
+                which=which, colors=theme.output, axis=over, height=230, called=("output z", ""),
+                part=("weight × value", (used * steps_of.now.v[key]).numpy(), theme.value),
+            )  # fmt: skip
+    if now.weight is not None:
+        keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
+        axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
+        axis_of |= token_ticks([escape(label, quote=False) for label in labels[: at + 1]], TICKS)
+        for column, (name, unit, numbers) in zip(
+            st.columns(3, gap="medium"),
+            (
+                ("scaled", "scaled score", cells.map(lambda c: c.row.scaled)),
+                ("exp", "e^(score − largest)", cells.map(lambda c: c.row.exp)),
+                ("softmax", "weight", cells.map(lambda c: c.row.weights)),
+            ),
+            strict=True,
+        ):
+            with column:
+                sheet.bars(
+                    scene, f"attention_{name}", numbers, keys, unit, f"{unit} of {query}, for each key",
+                    which=which, colors=[theme.key if i == key else theme.output for i in range(at + 1)],
+                    axis=axis_of,
+                )  # fmt: skip
+
+# ---- details ----
+
+sheet.numbers_of(
+    f"attention-block{block}-{part}",
+    lambda: drawn.map(lambda w: table(w, labels)),
+    f"{title_of}: a row per query, a column per key. What comes later is masked."
+    + " The first token is hidden, and the rows are scaled up to sum to 1 without it." * hide,
+    missing="not shown" if hide else "masked",
+)
+found = heads.role_table(scene.run)
+if scene.other is not None:
+    found = found.assign(moved=heads.moved(scene.run).by.flatten().numpy())
+in_numbers(
+    found,
+    "heads",
+    "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, each "
+    "summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look at "
+    "itself and counts nowhere. `rest` is what the same rows leave on the first token, `share_of_rest` the "
+    "share of what is then left: by this a head is named. `spread` is e to the mean entropy: over so many "
+    "tokens the attention reaches. `mean_write` is the mean length of what the head adds to the residual "
+    f"stream. {heads.CALLED}."
+    + " `moved` is half the sum of |changed − unchanged| over the keys, the mean of the rows."
+    * bool(scene.other),
+    "what each head does",
+)
+sheet.code_of(
+    scene, [MultiHeadAttention.forward, steps, cell], weights, block, one, hide,
+    run=lambda: run_first_block(lm, scene.run.ids),
+)  # fmt: skip
