@@ -143,7 +143,7 @@ def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Oper
         return before.without([at])
     if operation.kind == "freeze":
         return remembered(lm, other_text(ids, operation)).replaced(at, before)
-    return before.swapped(at, other, "both" if operation.kind == "swap" else "values")
+    return before.swapped(at, other, keys=operation.kind == "swap")
 
 
 def other_text(ids: Sequence[int], operation: Operation) -> list[int]:

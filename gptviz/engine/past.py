@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MethodType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 
@@ -24,8 +24,6 @@ from gptviz.engine.weights import Fingerprint, fingerprint, same
 from gptviz.fast import kernels, one_token
 from gptviz.fast.attention import attention
 from gptviz.model import GPTModel, MultiHeadAttention
-
-What = Literal["both", "keys", "values"]
 
 
 def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
@@ -149,31 +147,26 @@ class Past:
         left = [p for p in range(len(self)) if p not in gone]
         return self._copied(self._memory.kv[..., left, :])
 
-    def replaced(self, position: int, other: "Past", by: int | None = None, what: What = "both") -> "Past":
-        """A token's keys and values, or one of the two, are those of another past's token `by`.
+    def replaced(self, position: int, other: "Past") -> "Past":
+        """Return a past with a token's keys and values from another one, such as before something changed."""
+        return self._exchanged([(position, other, position)], 0)
 
-        To freeze a token as it was before something else changed: `past.replaced(p, before)`.
+    def swapped(self, one: int, two: int, keys: bool = False) -> "Past":
+        """Return a past in which two tokens' values change places, or with `keys` both.
+
+        With both no logit changes: attention is a sum over its keys, in whatever order they stand.
         """
-        return self._exchanged([(self._place(position), other, position if by is None else by)], what)
-
-    def swapped(self, one: int, two: int, what: What = "values") -> "Past":
-        """Two tokens' values (or keys) change places.
-
-        With "both" no logit changes: attention is a sum over its keys, in whatever order they stand.
-        """
-        return self._exchanged([(self._place(one), self, two), (self._place(two), self, one)], what)
+        return self._exchanged([(one, self, two), (two, self, one)], 0 if keys else 1)
 
     def rows(self, rows: Sequence[int]) -> "Past":
         """A batch of these rows of the batch, each as often as it is named: beams, or one text n times."""
         return self._copied(self._memory.kv[:, :, list(rows), :, : self._n])
 
-    def _exchanged(self, pairs: list[tuple[int, "Past", int]], what: What) -> "Past":
-        if what not in ("both", "keys", "values"):
-            raise ValueError(f'what is {what!r}; it may be "both", "keys" or "values"')
-        parts = {"both": slice(0, 2), "keys": slice(0, 1), "values": slice(1, 2)}[what]
+    def _exchanged(self, pairs: list[tuple[int, "Past", int]], first: int) -> "Past":
+        """`first` is 0 for keys and values, 1 for values only."""
         kv = self._memory.kv[..., : self._n, :].clone()
         for place, other, by in pairs:
-            kv[parts, ..., place, :] = other._memory.kv[parts, ..., other._place(by), :]
+            kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(by), :]
         return self._copied(kv)
 
     def _copied(self, kv: torch.Tensor) -> "Past":

@@ -295,36 +295,10 @@ def test_the_favourite_stands_out_most_from_an_even_head(n_tokens: int, seed: in
     assert lifts[role.favourite] == pytest.approx(max(lifts.values()), abs=1e-6)
 
 
-def test_keys_that_would_not_tell_roles_apart_do_not_count() -> None:
-    """In a a b a: from the last a, `a` at 0 is the first token and `b` the previous one; only 1 remains."""
-    role = block_roles(even(4), tokens([1, 1, 2, 1]))[0]
-    assert role.rows["induction"] == role.rows["copies"] == (3,)
-    assert role.shares["induction"] == pytest.approx(1 / 4)  # query 3 -> key 1, which followed the a at 0
-    assert role.shares["copies"] == pytest.approx(1 / 4)  # query 3 -> key 1, an a itself
-
-
 def test_without_repeats_there_is_no_induction_to_measure() -> None:
     role = block_roles(even(8), tokens(DIFFERENT))[0]
     assert role.shares["induction"] is None and role.shares["copies"] is None
     assert role.rows["induction"] == role.rows["copies"] == ()
-
-
-@settings(deadline=None)
-@given(ids=st.lists(st.integers(0, 4), min_size=2, max_size=12), seed=st.integers(0, 50))
-def test_induction_is_the_mean_over_cells_found_by_hand(ids: list[int], seed: int) -> None:
-    torch.manual_seed(seed)
-    attn = random_attention(len(ids))
-    found = {}
-    for q in range(len(ids)):
-        keys = [p + 1 for p in range(q) if ids[p] == ids[q] and p + 1 not in (0, q - 1, q)]
-        if keys:
-            found[q] = sum(attn[1, q, key].item() for key in keys)
-    role = block_roles(attn, tokens(ids))[1]
-    if found:
-        assert role.shares["induction"] == pytest.approx(sum(found.values()) / len(found), abs=1e-5)
-    else:
-        assert role.shares["induction"] is None
-    assert role.rows["induction"] == tuple(found)
 
 
 def test_one_token_is_alone(lm: LanguageModel) -> None:

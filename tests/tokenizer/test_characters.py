@@ -6,10 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gptviz.tokenizer import encode, get_encoding, token_bytes
 from gptviz.tokenizer.characters import Group, character_groups
 
-MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
 TEXTS = st.text(st.characters(blacklist_categories=("Cs",)), max_size=30)
 
 
@@ -44,13 +42,6 @@ def test_any_bytes_are_in_exactly_one_group_each(raws):
     for group in groups:
         joined = b"".join(raws[p] for p in group.positions)
         assert len(group.positions) == 1 if group.text is None else joined.decode() == group.text
-
-
-@pytest.mark.parametrize("encoding", [MINI, GPT2], ids=["mini", "gpt2"])
-@pytest.mark.parametrize("text", ["The cat", "你好，世界", "مرحبا", "👩‍🚀 went", "naïve café"])
-def test_the_tokens_of_both_vocabularies(encoding, text):
-    raws = [token_bytes(encoding, id) for id in encode(encoding, text)]
-    assert "".join(group.text for group in character_groups(raws)) == text
 
 
 def test_what_is_cut_off_in_the_middle_is_nobodys_character():

@@ -65,14 +65,6 @@ def test_no_code_point_is_cut_differently(name):
     assert ids(pieces) == get_encoding(name).encode_ordinary(everything)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_letter_newer_than_tiktokens_unicode(name):
-    encoding = get_encoding(name)
-    for code in (0x088F, 0x0C5C, 0x10D4A, 0x11DE0, 0x33479):
-        text = f"ab{chr(code)}c 1{chr(code)}2 {chr(code)}"
-        assert ids(show_work(encoding, text)) == encoding.encode_ordinary(text)
-
-
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
 @pytest.mark.parametrize("name", NAMES)
 def test_long_pieces(name, text):
@@ -119,23 +111,6 @@ def test_every_token_of_the_vocabulary_is_built_by_its_own_merges(name):
         assert parts == [token]
         assert len(merges) == len(token) - 1
         assert all(merge.rank == ranks[merge.result] for merge in merges)
-
-
-def test_gpt2_cuts_where_its_regex_says():
-    pieces = show_work(get_encoding("gpt2"), "It's  two words,\n\nand 42!")
-    assert [piece.text for piece in pieces] == [
-        "It",
-        "'s",
-        " ",
-        " two",
-        " words",
-        ",",
-        "\n",
-        "\n",
-        "and",
-        " 42",
-        "!",
-    ]
 
 
 def test_the_merges_of_hello():

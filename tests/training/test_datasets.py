@@ -1,25 +1,15 @@
-"""The sliding windows against the book's own class and its printed batches; the batches of a run."""
+"""The sliding windows against the book's own class, and the batches of a run."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from gptviz.tokenizer import get_encoding
 from gptviz.training.datasets import Batches, GPTDatasetV1, repeat_passage
 from tests.training.conftest import prose
-
-# the first tokens of "The Verdict" under GPT-2's BPE, as the seeds print them
-VERDICT = [
-    *(40, 367, 2885, 1464, 1807, 3619, 402, 271, 10899, 2138, 257, 7026, 15632, 438, 2016, 257, 922),
-    *(5891, 1576, 438, 568, 340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287),
-]
-VERDICT_TEXT = (
-    "I HAD always thought Jack Gisburn rather a cheap genius--though a good fellow enough--so it was no "
-    "great surprise to me to hear that, in"
-)
 
 
 class BooksDataset(Dataset):
@@ -50,47 +40,6 @@ def test_same_items_as_the_books_class(max_length, stride):
     assert len(ours) == len(books)
     for i in range(len(books)):
         assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(ours[i], books[i], strict=True))
-
-
-def test_verdict_ids():
-    assert get_encoding("gpt2").encode_ordinary(VERDICT_TEXT) == VERDICT
-
-
-@pytest.mark.parametrize("stride", [1, 4])
-def test_the_seeds_printed_batches(stride):
-    printed = {
-        1: [
-            [40, 367, 2885, 1464],
-            [367, 2885, 1464, 1807],
-            [2885, 1464, 1807, 3619],
-            [1464, 1807, 3619, 402],
-            [1807, 3619, 402, 271],
-            [3619, 402, 271, 10899],
-            [402, 271, 10899, 2138],
-            [271, 10899, 2138, 257],
-        ],
-        4: [
-            [40, 367, 2885, 1464],
-            [1807, 3619, 402, 271],
-            [10899, 2138, 257, 7026],
-            [15632, 438, 2016, 257],
-            [922, 5891, 1576, 438],
-            [568, 340, 373, 645],
-            [1049, 5975, 284, 502],
-            [284, 3285, 326, 11],
-        ],
-    }
-    last_target = {1: [10899, 2138, 257, 7026], 4: [3285, 326, 11, 287]}
-    dataset = GPTDatasetV1(np.array(VERDICT, dtype=np.uint16), max_length=4, stride=stride)
-    inputs, targets = next(iter(DataLoader(dataset, batch_size=8, shuffle=False, drop_last=True)))
-    assert inputs.tolist() == printed[stride]
-    assert targets[:, :-1].tolist() == inputs[:, 1:].tolist()
-    assert targets[-1].tolist() == last_target[stride]
-
-
-def test_no_window_where_the_text_is_too_short():
-    assert len(GPTDatasetV1(np.arange(4, dtype=np.uint16), 4, 1)) == 0
-    assert len(GPTDatasetV1(np.arange(5, dtype=np.uint16), 4, 1)) == 1
 
 
 @pytest.mark.parametrize(("max_length", "stride"), [(0, 1), (4, 0)])
