@@ -29,6 +29,7 @@ Floats = NDArray[np.floating]
 Scale = Literal["signed", "log", "size", "share", "weight"]
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled
+TALLEST = 640  # pixels of a map whose rows cannot
 GAP = 0.03  # of the page, between two maps
 
 
@@ -72,14 +73,14 @@ def maps(
     panels: Sequence[Map],
     rows: Sequence[str],
     labels: Sequence[str],
-    at: tuple[int, int | None] | None,
+    at: tuple[int | None, int | None] | None,
     mode: Mode,
     shown: str = CHANGED,
     joint: bool = False,
     positions: Sequence[int] | None = None,
 ) -> Figure:
-    """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each, or
-    all of the row where there is no position.
+    """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each: all of a row
+    where there is no position, all of a position where there is no row.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
     scale. `positions` are the tokens' own, where they do not follow each other. ValueError where `rows` and
@@ -137,10 +138,14 @@ def maps(
         layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1))
         if at is not None:
             row, column = at
-            across = (-0.5, len(labels) - 0.5) if column is None else (column - 0.5, column + 0.5)
+            high, wide = (
+                (-0.5, count - 0.5) if i is None else (i - 0.5, i + 0.5)
+                for i, count in ((row, len(rows)), (column, len(labels)))
+            )
             stroke = line(palette(mode).accent, 2.5)
-            layout["shapes"].append(frame(across, (row - 0.5, row + 0.5), stroke, (x[0], y[0])))
-    height = max(140 + len(rows) * (20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else 8), 280)
+            layout["shapes"].append(frame(wide, high, stroke, (x[0], y[0])))
+    room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
+    height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     return figure(traces, layout, mode, height, t=BAR + heads)
 

@@ -119,28 +119,29 @@ def maps(
     panels: Sequence[Map],
     rows: Sequence[str],
     alt: str,
-    at: tuple[int, int | None] | None = None,
+    at: tuple[int | None, int | None] | None = None,
     pick: Callable[[int, int], Any] | None = None,
     shown: str | None = None,
     joint: bool = False,
     which: Iterable[object] = (),
-    first: int | None = None,
+    few: slice = slice(None),
 ) -> None:
     """Maps of rows and tokens, side by side: see `figures.maps`. A click on a cell is `pick(row, position)`.
 
-    Without `shown` the choice is drawn above them. Of the text it is the `first` tokens, if not all.
+    Without `shown` the choice is drawn above them. `few` are the positions that the cells are of.
     """
     if shown is None:
         shown = shown_input(scene, any(panel.cells.moved for panel in panels))
     changed = [shown] if any(panel.cells.was is not None for panel in panels) else []
+    positions = range(len(scene.tokens))[few]
+    cell = None if at is None else (at[0], None if at[1] is None else at[1] - positions[0])
+    fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, shown, joint, positions)
     scene_of(scene, shown).chart(
-        map_mark.maps(panels, rows, scene.labels[:first], at, scene.mode, shown, joint),
-        key=key,
-        alt=f"{alt} ({shown})" if changed else alt,
-        which=(*which, *changed),
+        fig, key=key, alt=f"{alt} ({shown})" if changed else alt, which=(*which, *changed)
     )
     if pick is not None:
-        cell_clicks(key, len(rows), len(scene.tokens[:first]), pick, scene.mode)
+        picked = pick  # by its place among those that are drawn
+        cell_clicks(key, len(rows), len(positions), lambda row, i: picked(row, positions[0] + i), scene.mode)
 
 
 def curves(

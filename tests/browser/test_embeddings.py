@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gptviz.digits import significant
 from tests.browser.plots import click, hover, values
 
 TEXT = "the king and the queen and the king"
@@ -19,13 +20,11 @@ def test_the_values_are_the_traces_and_a_click_on_the_rows_chooses_the_dimension
     page.get_by_text("Every token of the prompt").click()
     settled(page)
     for part, site in enumerate(SITES):
-        assert np.array_equal(values(page, "embedding_rows", 2 * part, "z"), trace[site].numpy())
+        assert np.array_equal(values(page, "embedding_rows", part, "z"), trace[site].numpy().T)
         assert np.array_equal(values(page, "embedding_sum", 0, "z")[part], trace[site][4].numpy())
-    sentence = hover(page, "embedding_rows", 30, 1)
-    assert "`·king` (position 1), dimension 30:" in sentence
-    assert f"token embedding {trace['tok_emb'][1, 30].item():.4f}".replace("-", "−") in sentence.replace(
-        "-", "−"
-    )
+    sentence = hover(page, "embedding_rows", 1, 30).replace("−", "-")
+    assert "dimension 30 at `·king` (position 1):token embedding" in sentence
+    assert significant(trace["tok_emb"][1, 30].item()).replace("−", "-") in sentence
     sentence = hover(page, "embedding_sum", 100, 0)
     a, b, c = (trace[site][4, 100].item() for site in SITES)
     assert "`·queen` (position 4), dimension 100:" in sentence

@@ -63,6 +63,13 @@ def test_of_many_tokens_some_positions_are_written():
     assert axis.ticktext[:2] == axis.tickvals[:2] == ("0", "32")
 
 
+def test_a_map_of_many_rows_is_no_higher_than_a_screen_and_frames_a_column():
+    fig = maps([Map("x", Both(np.ones((768, 4))))], [str(i) for i in range(768)], LABELS, (None, 2), "light")
+    assert fig.layout.height < 800
+    (shape,) = fig.layout.shapes
+    assert (shape.x0, shape.x1, shape.y0, shape.y1) == (1.5, 2.5, -0.5, 767.5)
+
+
 def test_maps_of_one_scale_share_it_to_the_largest_of_all():
     panels = [Map("a", Both(NOW)), Map("b", Both(100 * NOW))]
     fig = maps(panels, ROWS, LABELS, None, "dark", joint=True)

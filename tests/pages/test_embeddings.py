@@ -20,15 +20,15 @@ def opened(run_page, **query):
 def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
     at = opened(run_page, token=4, emb_dim=7)
     t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
-    one, near, every = charts(at)
+    one, near, every, lengths = charts(at)
     assert np.array_equal(
         one["data"][0]["z"], [t[site][4].numpy() for site in ("tok_emb", "pos_emb", "embed")]
     )
-    maps = [trace for trace in every["data"] if trace["type"] == "heatmap"]
-    bars = [trace for trace in every["data"] if trace["type"] == "bar"]
-    for site, picture, bar in zip(("tok_emb", "pos_emb", "embed"), maps, bars, strict=True):
-        assert np.array_equal(picture["z"], t[site].numpy())
-        assert np.allclose(bar["x"], t[site].norm(dim=1).numpy(), rtol=1e-5)
+    for site, picture, line in zip(
+        ("tok_emb", "pos_emb", "embed"), every["data"], lengths["data"], strict=True
+    ):
+        assert np.array_equal(picture["z"], t[site].numpy().T)
+        assert np.allclose(line["y"], t[site].norm(dim=1).numpy(), rtol=1e-5)
     weight = mini.model.tok_emb.weight.detach()
     cosine = torch.cosine_similarity(weight, weight[t.tokens[4].id], dim=1)
     cosine[t.tokens[4].id] = -2
@@ -107,7 +107,7 @@ def test_a_change_of_a_later_block_cannot_matter(run_page, mini):
     cells = [one["z"] for one in rows["data"] if one["type"] == "heatmap"]
     trace = mini.trace(TEXT)
     for drawn, site in zip(cells, ("tok_emb", "pos_emb", "embed"), strict=True):
-        assert np.allclose(drawn, trace[site])
+        assert np.allclose(drawn, trace[site].T)
 
 
 def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
@@ -115,12 +115,12 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     at = opened(run_page, token=2, edits="embed@2=zero")
     cells = [one["z"] for one in charts(at)[2]["data"] if one["type"] == "heatmap"]
     assert not cells[0].any() and not cells[1].any()
-    assert np.allclose(cells[2], changed["embed"] - trace["embed"])
+    assert np.allclose(cells[2], (changed["embed"] - trace["embed"]).T)
     assert "do not add up to the third" in prose(at)
-    shown = charts(opened(run_page, token=2, edits="embed@2=zero", shown="changed"))[2]
-    bars = [one for one in shown["data"] if one["type"] == "bar"]
-    for one, expected in ((bars[-2], changed), (bars[-1], trace)):
-        assert np.allclose(one["x"], expected["embed"].norm(dim=1), rtol=1e-5)
+    shown = charts(opened(run_page, token=2, edits="embed@2=zero", shown="changed"))
+    assert np.array_equal(shown[2]["data"][2]["z"], changed["embed"].numpy().T)
+    for one, expected in zip(shown[3]["data"][-2:], (trace, changed), strict=True):
+        assert np.allclose(one["y"], expected["embed"].norm(dim=1), rtol=1e-5)
     lengths = in_numbers(at, "embedding_lengths")
     assert np.allclose(lengths["unchanged sum_norm"], trace["embed"].norm(dim=1))
     assert lengths["sum_norm"][2] == 0

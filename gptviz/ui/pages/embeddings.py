@@ -1,5 +1,6 @@
 """The rows that go into block 0: token embedding + position embedding."""
 
+from html import escape
 from typing import cast
 
 import numpy as np
@@ -25,22 +26,24 @@ from gptviz.analysis.embeddings import (
 )
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
-from gptviz.digits import fixed, percent, significant
-from gptviz.figures.embeddings import embedding_rows as rows_figure
+from gptviz.digits import fixed, significant
 from gptviz.figures.embeddings import embedding_sum
-from gptviz.figures.ghosts import UNCHANGED
 from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
+from gptviz.figures.maps import Map
 from gptviz.figures.theme import palette
+from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import panel
+from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.same import why_same
-from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of
+from gptviz.ui.shell.shown import SHOWN
 from gptviz.ui.words import as_code, show_id, term
 
+PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
+MOST = 256  # tokens of the maps
 ROWS = ("the token's row", "the position's row", "what block 0 is given")
 
 MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
@@ -174,35 +177,47 @@ neighbors()
 
 # ---- every token, and every position ----
 
+
+def pick(dimension: int, position: int) -> None:
+    """A click on a cell chooses dimension and token."""
+    DIMENSION.set(dimension)
+    scene.select(position)
+
+
 with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
-        norms = lengths.map(lambda t: t[["token_norm", "position_norm", "sum_norm"]].to_numpy().T)  # (3, T)
-        shown = sheet.shown(scene, rows)
-        ghosts = None if shown in (DIFFERENCE, UNCHANGED) else norms.was
-        if shown == DIFFERENCE and rows.was is not None:
-            drawn, sizes = parts - rows.was, np.linalg.norm(parts - rows.was, axis=-1)
-            limit = float(np.abs(drawn).max())
-            end = significant(limit, 2)
-            said = f"Changed minus unchanged: −{end} (blue) to {end} (orange); the bars are the lengths."
-        else:
-            drawn, sizes = (rows.all[0], norms.all[0]) if shown == UNCHANGED else (parts, norms.now)
-            scale = sheet.once(scene.run.plain if shown == UNCHANGED else scene.run, rows_scale)
-            limit, end = scale.limit, significant(scale.limit, 2)
-            said = f"One scale for all: −{end} (blue) to {end} (orange). " + (
-                f"{scale.outside:,} of the {scale.count:,} values ({percent(scale.outside / scale.count)}) "
-                f"lie beyond it; the largest is {significant(scale.largest)} from zero. Hover: the true "
-                "value."
-                if scale.clipped
-                else "No value lies beyond it."
-            )
-        what = f"Token embedding, position embedding and sum of {len(tokens)} tokens"
-        scene_of(scene, shown).chart(
-            rows_figure(drawn, scene.labels, sizes, limit, at, scene.mode, ghosts),
-            key="embedding_rows",
-            which=(shown,) if scene.other else (),
-            alt=f"{what} ({shown})" if scene.other else what,
+        few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, rows_scale)
+        sideways("embedding_rows", 760)
+        sheet.maps(
+            scene,
+            "embedding_rows",
+            [
+                Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
+                for i, name in enumerate(PARTS_OF_SUM)
+            ],
+            [f"dimension {d}" for d in range(parts.shape[2])],
+            f"Token embedding, position embedding and sum of {len(tokens)} tokens",
+            (None, at),
+            pick,
+            joint=True,
+            few=few,
         )
-        st.caption(said)
+        st.caption(
+            f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
+            f"beyond the scale; the largest is {significant(scale.largest)} from zero."
+            + f" Shown are {MOST} tokens around the selected one."
+            * (len(tokens) > MOST)
+        )
+        sheet.curves(
+            scene,
+            "embedding_lengths",
+            {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")},  # type: ignore[misc]
+            scene.labels,
+            "length",
+            "The length of each token's three rows",
+            at=at,
+            axis=token_ticks([escape(one, quote=False) for one in scene.labels], 80) | {"showgrid": False},
+        )
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:

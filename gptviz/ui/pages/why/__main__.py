@@ -246,7 +246,7 @@ sheet.maps(
     lambda row, _: open_cell(block, row),
     shown,
     which=(f"block{block}", f"head{head}"),
-    first=at + 1,
+    few=slice(at + 1),
 )
 sheet.bars(
     scene,

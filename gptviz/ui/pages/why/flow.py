@@ -113,7 +113,7 @@ def _draw(scene: Scene) -> None:
         [*(f"after block {b}" for b in reversed(range(layers))), "tokens"],
         f"Where the stream of {labels[at]} comes from at each depth, by {way.lower()}",
         which=(way.split()[-1].lower(),),
-        first=at + 1,
+        few=slice(at + 1),
     )
     if followed < 1:
         st.caption(
