@@ -78,10 +78,10 @@ def whole(run: Run, position: int, token: int, against: int | None) -> tuple[flo
 
 
 @per_run
-def top(run: Run, position: int, count: int = CANDIDATES, also: int | None = None) -> list[Candidate]:
-    """The model's own first choices at a position, the most probable first; and one `also`, at any rank."""
+def top(run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] = ()) -> list[Candidate]:
+    """The model's own first choices at a position, the most probable first; and those `also`, at any rank."""
     lm, logits = runs.model(run), logits_at(run, position)
-    ids = dict.fromkeys([*top_ids(logits[None], count)[0].tolist(), *(() if also is None else (also,))])
+    ids = dict.fromkeys([*top_ids(logits[None], count)[0].tolist(), *also])
     probabilities = logits.double().softmax(0)[list(ids)].tolist()
     return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
 
@@ -155,7 +155,8 @@ def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None
 def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:
     """One token to choose or to type. The widget shows the choice; the choice itself is the Param."""
     key = f"{param.name}_box"
-    offered = top(scene.run, scene.position, CANDIDATES, param.value)
+    also = () if param.value is None else (param.value,)
+    offered = top(scene.run, scene.position, CANDIDATES, also)
     labels = {one.id: f"{one.shown}   {significant(100 * one.probability, 2)} %" for one in offered}
     if len(set(labels.values())) < len(labels):
         labels = {i: f"{label} (id {i})" for i, label in labels.items()}
