@@ -16,6 +16,8 @@ from gptviz.figures.theme import Mode, figure, palette
 
 Floats = NDArray[np.floating]
 
+THIN = 100  # bars; where there are more, a line goes through the chosen one
+
 
 def bars(
     values: Both[Floats],
@@ -103,6 +105,8 @@ def bars(
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
         layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)), base)
+    if at is not None and n > THIN and not lying:
+        layout["shapes"].append(upright(at, line(theme.accent, 1, "dot")))
     if signed:
         layout["shapes"].append((upright if lying else across)(0, line(theme.quiet, 1)))
     if base is not None:

@@ -1,16 +1,16 @@
-"""Inside one LayerNorm: the distribution of one token's values, stage by stage, and scale and shift."""
+"""Inside one LayerNorm: the distribution of one token's values, stage by stage."""
 
 from typing import Any
 
 import numpy as np
 
-from gptviz.analysis.norms import Steps, Vector, histogram
+from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import UNCHANGED, ghost_curve
 from gptviz.figures.heatmaps import axis_names
-from gptviz.figures.marks import across, band, heading, line, upright
+from gptviz.figures.marks import band, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
@@ -88,46 +88,3 @@ def _mark(value: float, stage: str, dimension: int, color: str, symbol: str) -> 
         "marker": {"symbol": symbol, "size": 13, "color": color},
         "hovertemplate": f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>",
     }
-
-
-def scale_and_shift(scale: Vector, shift: Vector | None, dimension: int, mode: Mode) -> Figure:
-    """The norm's own weights, a bar a dimension: with a line where it would change nothing: at 1 and at 0.
-
-    Curves 0 and 1 are scale and shift; their x is the dimension. A norm without shift has one panel.
-    """
-    colors = palette(mode)
-    panels = [("scale", scale, 1.0, colors.quiet)]
-    if shift is not None:
-        panels.append(("shift", shift, 0.0, colors.output))
-    dimensions = np.arange(len(scale), dtype=np.int32)
-    bars: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"bargap": 0, "clickmode": "event+select", "shapes": []}
-    for number, (name, weights, rest, color) in enumerate(panels, start=1):
-        (xa, xaxis), (ya, yaxis) = axis_names(number, "x"), axis_names(number, "y")
-        last = number == len(panels)
-        bars.append(
-            {
-                "type": "bar",
-                "x": dimensions,
-                "y": weights,
-                "xaxis": xa,
-                "yaxis": ya,
-                "marker": {
-                    "color": np.where(dimensions == dimension, colors.accent, color),
-                    "line": {"width": 0},
-                },
-                "selected": {"marker": {"opacity": 1}},
-                "unselected": {"marker": {"opacity": 1}},
-                "hovertemplate": f"{name}[%{{x}}] is %{{y:.4f}}<extra></extra>",
-            }
-        )
-        layout["shapes"] += [
-            upright(dimension, line(colors.accent, 1, "dot"), (xa, ya)),
-            across(rest, line(colors.quiet, 1), (xa, ya)),
-        ]
-        layout[xaxis] = {"anchor": ya, "range": [-1, len(scale)], "showgrid": False, "showticklabels": last}
-        layout[xaxis] |= {"title": {"text": "dimension"}} if last else {}
-        layout[xaxis] |= {"matches": "x"} if number == 2 else {}
-        domain = [0, 1] if len(panels) == 1 else ([0.56, 1], [0, 0.44])[number - 1]
-        layout[yaxis] = {"anchor": xa, "title": {"text": name}, "fixedrange": True, "domain": domain}
-    return figure(bars, layout, mode, height=200 * len(panels) + 40)

@@ -4,7 +4,7 @@ import numpy as np
 
 from gptviz.analysis.norms import norm_steps, norms_of
 from gptviz.both import Both
-from gptviz.figures.norms import DRAWN, norm_histograms, scale_and_shift
+from gptviz.figures.norms import DRAWN, norm_histograms
 
 
 def steps(lm, x):
@@ -25,11 +25,3 @@ def test_histograms_show_counts_moments_and_the_marked_dimension(lm):
     texts = [annotation.text for annotation in fig.layout.annotations]
     # a mean that is 0 but for rounding is written as 0
     assert texts[1].startswith("<b>normalised</b><br>mean 0<br>")
-
-
-def test_scale_and_shift_are_the_weights():
-    scale, shift = np.linspace(0.5, 1.5, 16), np.linspace(-1, 1, 16)
-    fig = scale_and_shift(scale, shift, 3, "light")
-    assert np.array_equal(fig.data[0].y, scale) and np.array_equal(fig.data[1].y, shift)
-    assert [line.y0 for line in fig.layout.shapes if line.y0 == line.y1] == [1, 0]
-    assert len(scale_and_shift(scale, None, 3, "light").data) == 1

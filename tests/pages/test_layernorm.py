@@ -58,7 +58,7 @@ def test_the_curve_is_the_selected_tokens(run_page, modules):
 @pytest.mark.parametrize("name", ["block 0 · norm1", "block 3 · norm2", "final"])
 def test_inside_one_norm(run_page, mini, modules, name):
     at = run_page("layernorm", text=TEXT, token=3, ln_norm=name, ln_dim=11)
-    histograms, *_, weights = charts(at)
+    histograms, *_, scale, shift = charts(at)
     bars = [trace for trace in histograms["data"] if trace["type"] == "bar"]
     assert [int(np.sum(bar["y"])) for bar in bars] == [256] * 3
     marks = [trace["x"][0] for trace in histograms["data"] if trace["type"] == "scatter"]
@@ -68,8 +68,8 @@ def test_inside_one_norm(run_page, mini, modules, name):
     module = mini.model.get_submodule(
         "final_norm" if name == "final" else name.replace("block ", "trf_blocks.").replace(" · ", ".")
     )
-    assert np.allclose(weights["data"][0]["y"], module.scale.detach().numpy())
-    assert np.allclose(weights["data"][1]["y"], module.shift.detach().numpy())
+    assert np.allclose(scale["data"][0]["y"], module.scale.detach().numpy())
+    assert np.allclose(shift["data"][0]["y"], module.shift.detach().numpy())
     stages, lines = table(at, "stages"), table(at, "step by step")
     assert float(stages[-1][2]) == pytest.approx(after.var(unbiased=False).item(), rel=1e-3)
     assert lines[-1][0] == "plus shift"

@@ -1,5 +1,7 @@
 """Every LayerNorm: what it is given, what it makes of it, and why."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -20,7 +22,7 @@ from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
-from gptviz.figures.norms import norm_histograms, scale_and_shift
+from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
 from gptviz.ui.shell.page import page
@@ -197,20 +199,28 @@ prose(
 )
 
 
-def pick_dimension() -> None:
+def pick_dimension(key: str) -> None:
     """A click on a bar of scale or shift chooses its dimension."""
-    points = st.session_state["layernorm_weights"].selection.points
+    points = st.session_state[key].selection.points
     if points:
         DIMENSION.set(int(points[0]["x"]))
 
 
-scene.chart(
-    scale_and_shift(now.scale, now.shift if now.has_shift else None, dimension, scene.mode),
-    key="layernorm_weights",
-    which=which,
-    alt=f"Scale and shift of {name}: one learned number of each for every dimension",
-    on_select=pick_dimension,
-)
+learned = [("layernorm_weights", "scale", now.scale, 1.0), ("layernorm_shift", "shift", now.shift, 0.0)]
+for key, what, weights, rest in learned[: 1 + now.has_shift]:
+    sheet.bars(
+        scene,
+        key,
+        Both(weights),
+        [f"{what}[{i}]" for i in range(size)],
+        what,
+        f"The {what} of {name}: one learned number for every dimension",
+        on_select=partial(pick_dimension, key),
+        which=which,
+        at=dimension,
+        rests=[(rest, "")],
+        axis={"title": {"text": "dimension"}, "range": [-1, size], "showgrid": False},
+    )
 st.caption(
     "The same for every token. The lines are where they would change nothing: a scale of 1, a shift of 0."
 )
