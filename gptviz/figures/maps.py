@@ -17,7 +17,7 @@ from gptviz.digits import significant
 from gptviz.figures.figure import Figure
 from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.heatmaps import BAR, axis_names, signed_axis, upper_half
-from gptviz.figures.marks import frame, heading, line
+from gptviz.figures.marks import Axes, frame, heading, line
 from gptviz.figures.theme import Mode, figure, palette
 from gptviz.figures.token_axis import token_categories
 
@@ -31,6 +31,7 @@ Scale = Literal["signed", "log", "size", "share", "weight"]
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 TALLEST = 640  # pixels of a map whose rows cannot
 GAP = 0.03  # of the page, between two maps
+TINT = 0.16  # how much of the accent lies over tinted cells
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class Map:
     scale: Scale = "signed"
     unit: str = ""
     ends: tuple[float, float] | None = None  # of the scale, where a few cells would take all of it
+    framed: Sequence[tuple[int, int]] = ()  # (row, column)
+    tint: NDArray[np.bool_] | None = None  # (R, T): which cells stand out as a ground
+    color: str | None = None  # of the title
 
     @property
     def is_log(self) -> bool:
@@ -78,13 +82,14 @@ def maps(
     shown: str = CHANGED,
     joint: bool = False,
     positions: Sequence[int] | None = None,
+    place: str = "at `%{x}` (position %{customdata[0]})",
 ) -> Figure:
     """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each: all of a row
     where there is no position, all of a position where there is no row.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
     scale. `positions` are the tokens' own, where they do not follow each other. ValueError where `rows` and
-    `labels` do not fit the cells.
+    `labels` do not fit the cells. `place` is what a hover says of a column.
     """
     for panel in panels:
         if np.shape(panel.cells.now) != (len(rows), len(labels)):
@@ -114,7 +119,7 @@ def maps(
                 "x": columns,
                 "y": list(rows),
                 "customdata": _behind(panel, positions),
-                "hovertemplate": _says(panel),
+                "hovertemplate": _says(panel, place),
                 "hoverongaps": False,
                 "coloraxis": coloraxis,
                 "xaxis": x[0],
@@ -135,15 +140,16 @@ def maps(
             "tickfont": {"size": 14 if len(rows) <= 16 else 12},
             **({"tickmode": "linear"} if len(rows) <= NAMED_ROWS else {}),
         }
-        layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1))
-        if at is not None:
-            row, column = at
+        ink = {} if panel.color is None else {"font": {"color": panel.color}}
+        layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1, **ink))
+        if panel.tint is not None:
+            layout["shapes"] += _tinted(panel.tint, mode, (x[0], y[0]))
+        for row, column in (*panel.framed, *([] if at is None else [at])):
             high, wide = (
                 (-0.5, count - 0.5) if i is None else (i - 0.5, i + 0.5)
                 for i, count in ((row, len(rows)), (column, len(labels)))
             )
-            stroke = line(palette(mode).accent, 2.5)
-            layout["shapes"].append(frame(wide, high, stroke, (x[0], y[0])))
+            layout["shapes"].append(frame(wide, high, line(palette(mode).accent, 2.5), (x[0], y[0])))
     room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
     height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
@@ -157,11 +163,30 @@ def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
     return np.stack([np.broadcast_to(at, cells[0].shape), *cells], axis=2, dtype=np.float32)
 
 
-def _says(panel: Map) -> str:
+def _says(panel: Map, place: str) -> str:
     words = [""] if panel.cells.was is None else [f" {UNCHANGED}", f" {CHANGED}"]
     numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
     unit = panel.unit or panel.title
-    return f"%{{y}} at `%{{x}}` (position %{{customdata[0]}}):<br>{unit} {numbers}<extra></extra>"
+    return f"%{{y}} {place}:<br>{unit} {numbers}<extra></extra>"
+
+
+def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[dict[str, Any]]:
+    """A tint over these cells: neighbouring rows that begin and end alike are one rectangle."""
+    runs: list[tuple[int, int, int, int]] = []  # row from, to, column from, to
+    for row, marked in enumerate(cells):
+        edges = np.flatnonzero(np.diff(np.r_[False, marked, False].astype(int)))
+        for start, stop in edges.reshape(-1, 2).tolist():
+            above = next((run for run in runs if run[1:] == (row, start, stop)), None)
+            if above is not None:
+                runs.remove(above)
+            runs.append((row if above is None else above[0], row + 1, start, stop))
+    color = palette(mode).accent
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    ground = {"fillcolor": f"rgba({red}, {green}, {blue}, {TINT})"}
+    return [
+        frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), line(color, 1, "dot"), axes) | ground
+        for r0, r1, c0, c1 in runs
+    ]
 
 
 def _axis(

@@ -4,7 +4,6 @@ import numpy as np
 
 from gptviz.analysis import patching
 from gptviz.analysis.patches import Patch
-from gptviz.figures.patching import column_of
 from tests.browser.plots import click, hover, values
 
 TEXT, OTHER = "The man took off", "The woman took off"
@@ -15,7 +14,7 @@ def test_a_click_patches_a_cell_for_the_whole_app(open_page, settled, mini):
     table = patching(mini, OTHER, TEXT)
     grid = table[table["site"] == "resid_pre"]["effect"].to_numpy().reshape(6, 4)
     assert np.allclose(values(page, "patching_map", 0, "z"), grid, atol=1e-5)
-    assert hover(page, "patching_map", 1, 2).startswith("The residual stream into block 2 at `·man`")
+    assert hover(page, "patching_map", 1, 2).startswith("block 2 at `·man | ·woman` (position 1)")
 
     click(page, "patching_map", 1, 2)
     settled(page)
@@ -37,6 +36,6 @@ def test_a_click_patches_a_cell_for_the_whole_app(open_page, settled, mini):
     click(page, "patching_map", 1, 2)
     settled(page)
     assert "edits=resid_pre" not in page.url
-    click(page, "patching_head_map", column_of(3, 4, 8), 3)
+    click(page, "patching_head_map", 4, 3, "xaxis4", "yaxis4")
     settled(page)
     assert "edits=v.3.4" in page.url

@@ -140,3 +140,16 @@ def test_lying_bars_have_their_texts_and_reach_below_zero_where_a_number_does():
     assert fig.layout.yaxis.range == (1.5, -0.5)  # the first on top
     low, high = fig.layout.xaxis.range
     assert low < -0.4 and high > 0.1
+
+
+def test_cells_that_are_tinted_alike_are_one_rectangle_below_the_frames():
+    tint = np.zeros((4, 5), dtype=bool)
+    tint[1, 2] = tint[2:, 2:] = True
+    grid = Map("a", Both(np.zeros((4, 5))), framed=[(0, 1)], tint=tint)
+    shapes = maps([grid], "abcd", "abcde", None, "light").layout.shapes
+    assert [[shape[end] for end in ("x0", "x1", "y0", "y1")] for shape in shapes] == [
+        [1.5, 2.5, 0.5, 1.5],
+        [1.5, 4.5, 1.5, 3.5],
+        [0.5, 1.5, -0.5, 0.5],
+    ]
+    assert [shape.fillcolor is None for shape in shapes] == [False, False, True]

@@ -12,7 +12,6 @@ from gptviz.analysis import activation_patching, patching
 from gptviz.analysis.activation_patching import SHARES_FROM
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
-from gptviz.figures.patching import column_of
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
 from tests.specs import charts, in_numbers, prose
@@ -33,11 +32,9 @@ def test_the_maps_are_patching(run_page, mini, site):
     table = patching(mini, OTHER, TEXT, sites=[site, *HEAD_SITES] if site == "resid_pre" else [site])
     grid = table[table["site"] == site]["effect"].to_numpy().reshape(6, 4)
     assert np.allclose(places["data"][0]["z"], grid, atol=1e-5)
-    wide = np.array(heads["data"][0]["z"])
-    for group, name in enumerate(HEAD_SITES if site == "resid_pre" else ()):
-        start = column_of(group, 0, 8)
+    for panel, name in zip(heads["data"], HEAD_SITES if site == "resid_pre" else (), strict=False):
         own = table[table["site"] == name]["effect"].to_numpy().reshape(6, 8)
-        assert np.allclose(wide[:, start : start + 8], own, atol=1e-5)
+        assert np.allclose(panel["z"], own, atol=1e-5)
     assert not places["layout"].get("shapes")
 
 
@@ -139,9 +136,9 @@ def test_another_change_of_the_model_stands_under_every_patch(run_page, mini):
     maps = [chart["data"][0] for chart in charts(at)[:2]]
     cells = len(old[old["site"] == "resid_pre"])
     assert np.allclose(maps[0]["z"], new["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-4)
-    said = np.array(maps[0]["hovertext"], dtype=float)  # in the unchanged model
+    said = maps[0]["customdata"][..., 1]  # in the unchanged model
     assert np.allclose(said, old["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-3)
-    outputs = np.array([row[:8] for row in maps[1]["hovertext"]], dtype=float)
+    outputs = maps[1]["customdata"][..., 1]
     assert np.allclose(outputs, old[old["site"] == "z"]["effect"].to_numpy().reshape(6, 8), atol=1e-3)
     rows = in_numbers(at, "patching")
     for name, table in (("effect", new), ("unchanged effect", old)):

@@ -62,8 +62,7 @@ with above:
     sheet.say(
         scene,
         f"The {size} numbers of {label} have a variance of {ends['before']:3} when they come into {name}, "
-        "and of "
-        f"**{ends['after']:3}** when they leave it.",
+        f"and of **{ends['after']:3}** when they leave it.",
         "variance",
         "token",
         about=steps.map(lambda s: s.before),
@@ -80,8 +79,7 @@ scene.chart(
 )
 st.caption(
     "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-    "deviation to "
-    f"each side of it, the orange mark dimension {dimension}."
+    f"deviation to each side of it, the orange mark dimension {dimension}."
     + (
         " The grey outline and the open mark are the unchanged model's."
         if steps.map(lambda s: s.before).moved
@@ -179,18 +177,15 @@ st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
 why = (
     f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
     f"({significant(now.variance, 4)} + {now.eps:.5f}) = {significant(parts.normalised, 6)}. Then each "
-    "dimension is "
-    f"multiplied by its own scale, from {significant(float(now.scale.min()))} to "
-    f"{significant(float(now.scale.max()))} "
-    f"here: the variance is {significant(parts.scaled, 4)}. "
+    f"dimension is multiplied by its own scale, from {significant(float(now.scale.min()))} to "
+    f"{significant(float(now.scale.max()))} here: the variance is {significant(parts.scaled, 4)}. "
 )
 if now.has_shift:
     why += (
         f"Then each gets its own shift, whose variance is {significant(parts.shift)}; twice its covariance "
-        "with the "
-        f"scaled values is {significant(parts.together)}: {significant(parts.scaled, 4)} + "
-        f"{significant(parts.shift)} + "
-        f"{term(significant(parts.together))} = **{significant(parts.after, 4)}**. "
+        f"with the scaled values is {significant(parts.together)}: {significant(parts.scaled, 4)} + "
+        f"{significant(parts.shift)} + {term(significant(parts.together))} = "
+        f"**{significant(parts.after, 4)}**. "
     )
 prose(
     why + "Scale and shift are learned: they say how large a dimension is for what reads it next.",

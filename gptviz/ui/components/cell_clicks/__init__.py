@@ -12,13 +12,18 @@ from gptviz.ui.components.kernel import among, component, parts
 
 _component = component("cell_clicks")
 
+MOST = 64  # traces of a chart
+
 
 def cell_clicks(
-    chart: str, rows: int, columns: int, on_pick: Callable[[int, int], Any], mode: Mode = "light"
+    chart: str, rows: int, columns: int, on_pick: Callable[..., Any], mode: Mode = "light", panels: int = 0
 ) -> None:
     """`on_pick(row, column)` runs before the rerun that a click on a cell of the chart's heatmaps causes.
 
-    `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`.
+    `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. Where it matters
+    which of so many `panels` was clicked, it is `on_pick(row, column, panel)`.
     """
-    on = {"cell": parts(on_pick, row=among(range(rows)), column=among(range(columns)))}
+    picked = on_pick if panels else lambda row, column, _panel: on_pick(row, column)
+    panel = among(range(panels or MOST))
+    on = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
     _component(f"{chart}_clicks", {"key": chart}, mode, on)

@@ -2,7 +2,7 @@
 export default gv.component(() => null, ({ data, state, send }) => {
   const clicked = (event) => {
     const cell = event.points.find((point) => point.data.type === 'heatmap');
-    if (cell) send('cell', { row: cell.pointNumber[0], column: cell.pointNumber[1] });
+    if (cell) send('cell', { row: cell.pointNumber[0], column: cell.pointNumber[1], panel: cell.curveNumber });
   };
   // whenever the pointer comes over it: Streamlit may have put another chart in the place of the first
   const listen = (event) => {

@@ -14,7 +14,8 @@ from gptviz.analysis.reach import unseen
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import percent, significant
-from gptviz.figures import patching as figures
+from gptviz.figures.maps import Map, maps
+from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -51,13 +52,10 @@ PLACES = {
 }
 WATCH = {
     "resid_pre": "The colour stands where the answer is carried. In the first row that is the token that "
-    "differs: a "
-    "patch there puts in the other token itself. Where it jumps to another position, an attention has moved "
-    "the "
-    "answer.",
+    "differs: a patch there puts in the other token itself. Where it jumps to another position, an "
+    "attention has moved the answer.",
     "attn_out": "A coloured cell is an attention that fetched something for this position: look for the "
-    "block that "
-    "hands the answer to the last one.",
+    "block that hands the answer to the last one.",
     "mlp_out": "A coloured cell is a feed-forward that worked on what its token had by then.",
 }
 # what a head has: its name, and its colour
@@ -105,19 +103,17 @@ def guide(other: Other) -> None:
     """How to read the map, and pairs to try."""
     prose(
         f"{WATCH[SITE.value]} A click puts that cell's value into your prompt for the whole app, on every "
-        "page, "
-        "until it is undone; the tinted cells are all that it can reach: later blocks, at this position and "
-        "after it.",
+        "page, until it is undone; the tinted cells are all that it can reach: later blocks, at this "
+        "position and after it.",
         "block",
         "attention",
         "feed-forward",
     )
     prose(
         "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the "
-        "answer "
-        "back (a share of 1: all of it)? **Noising** puts corrupt values into the clean text: is this one "
-        "place "
-        "*needed* (a share of −1: without it all is lost)? The switch lets the two texts change places."
+        "answer back (a share of 1: all of it)? **Noising** puts corrupt values into the clean text: is this "
+        "one place *needed* (a share of −1: without it all is lost)? The switch lets the two texts change "
+        "places."
     )
     pairs_row(scene, other, bool(pair.own.edits))
 
@@ -186,11 +182,11 @@ shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
     clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
-        problem = f"The two texts do not differ in this: {shown[0]} minus {shown[1]} is {clean:.3} in the "
-        problem += "clean text "
-        problem += f"and {corrupt:.3} in the corrupt one, so there is nothing that a patch could bring "
-        problem += "back. Choose "
-        problem += "two other words, or change a text."
+        problem = (
+            f"The two texts do not differ in this: {shown[0]} minus {shown[1]} is {clean:.3} in the clean "
+            f"text and {corrupt:.3} in the corrupt one, so there is nothing that a patch could bring back. "
+            "Choose two other words, or change a text."
+        )
 if problem or ends is None:
     st.warning(problem)
     guide(other)
@@ -202,11 +198,12 @@ text = f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} 
 text += f"{corrupt:.2} in "
 text += "the corrupt one. "
 if in_logits:
-    text += f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
-    text += f"{SHARES_FROM:g} logit "
-    text += "apart: the odds between the two words differ by less than e = 2.72 times. Percents of so "
-    text += "little would "
-    text += "mislead. So a cell is in logits: the difference with the patch minus the one without"
+    text += (
+        f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
+        f"{SHARES_FROM:g} logit apart: the odds between the two words differ by less than e = 2.72 times. "
+        "Percents of so little would mislead. So a cell is in logits: the difference with the patch minus "
+        "the one without"
+    )
 else:
     text += "A cell is (patched − corrupt) / (clean − "
     text += f"corrupt){'' if way == DENOISING else ' − 1: what is lost'}"
@@ -294,7 +291,7 @@ def _does(effect: float) -> str:
 
 # ---- every block and position ----
 
-tables = []
+tables, blocks = [], [f"block {block}" for block in range(config.n_layers)]
 with picture:
     found = measured(ends, (site,), f"patching_{site}")
 if found is not None:
@@ -316,16 +313,14 @@ if found is not None:
     with picture:
         if n > 12:
             sideways("patching_map", 560)
+        labels = [
+            own if own == theirs else f"{own} | {theirs}"
+            for own, theirs in zip(scene.labels[:n], others[:n], strict=True)
+        ]
+        made_here = [(block, position) for block, position in cells_of(site) if position < n]
+        grid = Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
         scene.chart(
-            figures.position_map(
-                effects,
-                list(zip(scene.labels, others, strict=True))[:n],
-                PLACES[site][:1].upper() + PLACES[site][1:],
-                [(block, position) for block, position in cells_of(site) if position < n],
-                reached,
-                scene.mode,
-                unit,
-            ),
+            maps([grid], blocks, labels, None, scene.mode),
             key="patching_map",
             alt=f"{SITES[site]} patched at each block and position ({way})",
             which=(way, site),
@@ -381,8 +376,7 @@ if found is not None and patches:  # all that were clicked, at once
         text = f"takes away {percent(-made[size])} of the answer"
     prose(
         f"{what} made in the whole app: {'' if count == 1 else 'together, '}that {text}. The maps and the "
-        "sentence "
-        f"above them are of your prompt without {them}."
+        f"sentence above them are of your prompt without {them}."
     )
 guide(other)
 
@@ -390,10 +384,9 @@ guide(other)
 
 st.subheader("Which head, and what of it", anchor=False)
 prose(
-    "The same for one head at a time, at all positions: its **output** z, its **queries**, its **keys**, its "
-    "**values**, or its **pattern** (where it looks). Where the values matter and the pattern does not, the "
-    "head "
-    "looks at the same places in both texts, and finds something else there.",
+    "The same for one head at a time, at all positions: its **output** z, its **queries**, its **keys**, "
+    "its **values**, or its **pattern** (where it looks). Where the values matter and the pattern does not, "
+    "the head looks at the same places in both texts, and finds something else there.",
     "head",
     "query",
     "key",
@@ -418,35 +411,30 @@ if found is not None:
     ]
     prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
     sideways("patching_head_map", 760)
+    panels = [
+        Map(
+            PARTS[part][0],
+            by_part.map(lambda e, number=number: e[number]),  # type: ignore[misc]
+            ends=(-1, 1),
+            unit=f"{PARTS[part][0]}: {size}{unit}",
+            framed=cells_of(part),
+            color=getattr(palette(scene.mode), PARTS[part][1]),
+        )
+        for number, part in enumerate(HEAD_SITES)
+    ]
+    numbers = [str(head) for head in range(config.n_heads)]
     scene.chart(
-        figures.head_map(
-            by_part,
-            dict(PARTS[part] for part in HEAD_SITES),
-            [
-                (b, figures.column_of(group, h, config.n_heads))
-                for group, part in enumerate(HEAD_SITES)
-                for b, h in cells_of(part)
-            ],
-            scene.mode,
-            unit,
-        ),
+        maps(panels, blocks, numbers, None, scene.mode, joint=True, place="head %{x}"),
         key="patching_head_map",
         alt=f"Each head's output, queries, keys, values and pattern patched ({way})",
         which=(way, "heads"),
     )
 
-    def pick_head(block: int, column: int, source: Other = other) -> None:
-        part = figures.group_and_head(column, config.n_heads)
-        if part is not None:
-            toggle(Patch(HEAD_SITES[part[0]], block, head=part[1]).edit(source.ids), source)
+    def pick_head(block: int, head: int, part: int, source: Other = other) -> None:
+        toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
 
-    cell_clicks(
-        "patching_head_map",
-        config.n_layers,
-        len(HEAD_SITES) * (config.n_heads + 1) - 1,
-        pick_head,
-        scene.mode,
-    )
+    size_of = config.n_layers, config.n_heads
+    cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
 
 # ---- in numbers, in code ----
 

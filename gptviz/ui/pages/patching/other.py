@@ -114,8 +114,7 @@ def choose(scene: Scene) -> Other | None:
         )
     nothing = (
         "Patching takes values from a second text that is nearly the same. Type one above, as many tokens, "
-        "one "
-        "word another; or have one made, which takes a while for a text of this length."
+        "one word another; or have one made, which takes a while for a text of this length."
     )
     if text is None:
         none = "No other text was found that differs in one token and makes the model say something else."
@@ -152,9 +151,8 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     count = len(longer) - len(shorter)
     st.warning(
         f"Values are patched position by position, so both texts need the same number of tokens. {names[0]} "
-        "has "
-        f"{len(shorter)}, {names[1]} {len(longer)}: add {count} token{'s' * (count > 1)} to it, for example "
-        f"{', '.join(where)}{f', and {count - 3} more' * (count > 3)}."
+        f"has {len(shorter)}, {names[1]} {len(longer)}: add {count} token{'s' * (count > 1)} to it, for "
+        f"example {', '.join(where)}{f', and {count - 3} more' * (count > 3)}."
     )
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
