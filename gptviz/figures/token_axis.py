@@ -20,7 +20,8 @@ def token_ticks(
     """
     n = len(shown)
     if n <= most:
-        return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if n > 5 else 0}
+        turned = n > 5 and max(map(len, shown)) > 2
+        return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if turned else 0}
     places = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
     numbers = places.tolist() if positions is None else [positions[i] for i in places.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
