@@ -20,6 +20,7 @@ import torch
 from gptviz.checkpoints import CheckpointError, recognise
 from gptviz.checkpoints.assemble import checked
 from gptviz.checkpoints.book import table
+from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.leash import end_with_the_server
 from gptviz.loading import DTYPES, vocabulary_for
@@ -88,13 +89,9 @@ def convert(
     checkpoint = recognise(path, n_heads)
     config = checkpoint.config
     if not named:  # first: it is small, and may be what is wrong
-        try:
+        with errors_of(path):
             vocabulary = vocabulary_for(checkpoint, tokenizer)
             fitted(vocabulary, "its own", config.vocab_size)
-        except CheckpointError:
-            raise
-        except ValueError as error:
-            raise CheckpointError(f"{path}: {error}") from None
         save_vocabulary(vocabulary, out / VOCABULARY)
     needed, found = config.parameters * DTYPES[dtype].itemsize, bytes_of(path)
     if needed > GROWTH * found + SPARE:  # one number, shown as a million

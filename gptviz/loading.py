@@ -11,6 +11,7 @@ import torch
 
 from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, recognise
 from gptviz.checkpoints.download import Report, download
+from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.engine.config import GPTConfig
@@ -156,12 +157,8 @@ def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, tiktoken.Encoding) and tokenizer.n_vocab == size:
         return tokenizer
-    try:
+    with errors_of(checkpoint.path):
         return fitted(vocabulary_for(checkpoint, tokenizer), name, size)
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(f"{checkpoint.path}: {error}") from None
 
 
 def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer = None) -> Vocabulary:

@@ -177,32 +177,18 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     def of(value: float) -> str:
         return significant(float(value), 4)
 
-    mean, variance = of(steps.mean), of(steps.variance)
+    x, centred, normalised = steps.before[i], steps.centred[i], steps.normalised[i]
+    squares, divisor = (steps.centred**2).sum(), of(steps.deviation)
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
-        (
-            "variance",
-            f"sum of (x − mean)² / {size}",
-            f"{of((steps.centred**2).sum())} / {size}",
-            steps.variance,
-        ),
-        ("deviation", "√(variance + eps)", f"√({variance} + {steps.eps:.5f})", steps.deviation),
-        (
-            f"x[{i}] − mean",
-            "how far this value is from the mean",
-            f"{of(steps.before[i])} − ({mean})",
-            steps.centred[i],
-        ),
-        (
-            "normalised",
-            "(x − mean) / √(variance + eps)",
-            f"{of(steps.centred[i])} / {of(steps.deviation)}",
-            steps.normalised[i],
-        ),
+        ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),
+        ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps:.5f})", steps.deviation),
+        (f"x[{i}] − mean", "how far this value is from the mean", f"{of(x)} − ({of(steps.mean)})", centred),
+        ("normalised", "(x − mean) / √(variance + eps)", f"{of(centred)} / {divisor}", normalised),
         (
             "times scale",
             f"normalised × scale[{i}]",
-            f"{of(steps.normalised[i])} × {of(steps.scale[i])}",
+            f"{of(normalised)} × {of(steps.scale[i])}",
             steps.scaled[i],
         ),
     ]

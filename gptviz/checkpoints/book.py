@@ -7,7 +7,7 @@ shapes. The masks may be there or not; dropout layers, however called, leave no 
 import re
 
 from gptviz.checkpoints.assemble import Copy, Dialect
-from gptviz.checkpoints.errors import CheckpointError, HeadsMissing
+from gptviz.checkpoints.errors import CheckpointError, HeadsMissing, errors_of
 from gptviz.checkpoints.tensors import Tensors
 from gptviz.engine.config import WIDEST, GPTConfig, divisors
 
@@ -69,7 +69,7 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
             emb_dim,
         )
     tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])
-    try:
+    with errors_of(tensors.path):
         return GPTConfig(
             vocab_size=vocab_size,
             context_length=context_length,
@@ -81,5 +81,3 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
             norm_bias="final_norm.shift" in names,
             linear_bias=any(name.endswith(".att.out_proj.bias") for name in names),
         )
-    except ValueError as error:
-        raise CheckpointError(f"{tensors.path}: {error}") from None

@@ -1,6 +1,8 @@
 """What is wrong with a checkpoint, as sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class CheckpointError(ValueError):
@@ -18,3 +20,14 @@ class HeadsMissing(CheckpointError):
 
 class TokenizerMissing(CheckpointError):
     """The tokenizer must be given: the checkpoint brings none, and its vocabulary has not GPT-2's size."""
+
+
+@contextmanager
+def errors_of(where: Path | str) -> Iterator[None]:
+    """Raise what is wrong with a value as a CheckpointError that says where it stands."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{where}: {error}") from None

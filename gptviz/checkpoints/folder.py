@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gptviz.checkpoints.assemble import Dialect
 from gptviz.checkpoints.book import table
-from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.hugging_face import read_json
 from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
@@ -25,13 +25,8 @@ DIALECT = Dialect("gptviz's own folder", table, head="out_head.weight")
 
 def read_config(folder: Path) -> GPTConfig:
     """The folder's config. Raises CheckpointError."""
-    path = folder / CONFIG
-    try:
-        return GPTConfig.from_dict(read_json(path))
-    except CheckpointError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: {error}") from None
+    with errors_of(folder / CONFIG):
+        return GPTConfig.from_dict(read_json(folder / CONFIG))
 
 
 def has_book_weights(folder: Path) -> bool:

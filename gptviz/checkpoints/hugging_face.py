@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gptviz.checkpoints.assemble import Copy, Dialect
-from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.looks import read_text
 from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.engine.config import GPTConfig
@@ -103,7 +103,7 @@ def read_config(path: Path) -> GPTConfig:
     tied = values.get("tie_word_embeddings", True)
     if not isinstance(tied, bool):
         raise CheckpointError(f'{path}: "tie_word_embeddings" is {tied!r}; it must be true or false')
-    try:
+    with errors_of(path):
         return GPTConfig(
             vocab_size=values.get("vocab_size", 50257),
             context_length=values.get("n_positions", 1024),
@@ -116,8 +116,6 @@ def read_config(path: Path) -> GPTConfig:
             activation=ACTIVATIONS[activation],
             norm_eps=values.get("layer_norm_epsilon", 1e-5),
         )
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: {error}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gptviz.checkpoints.assemble import Dialect
-from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.hugging_face import gpt2_table
 from gptviz.engine.config import GPTConfig
 
@@ -46,7 +46,7 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
     bias = arguments.get("bias", True)
     if not isinstance(bias, bool):
         raise CheckpointError(f'{path}: "model_args" says bias is {bias!r}; it must be True or False')
-    try:
+    with errors_of(f'{path}: "model_args"'):
         return GPTConfig(
             **{ours: arguments[theirs] for theirs, ours in ARGUMENTS.items()},
             drop_rate=arguments.get("dropout", 0.0),
@@ -56,5 +56,3 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
             norm_bias=bias,
             linear_bias=bias,
         )
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f'{path}: "model_args": {error}') from None

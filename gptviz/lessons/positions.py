@@ -7,15 +7,15 @@ dimensions. Everything is float64, so that what is equal in theory is equal in t
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from gptviz.model import LayerNorm, TransformerBlock
+from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
 
@@ -109,24 +109,16 @@ def scores_along(
     """
     if not 0 <= distance < n:
         raise ValueError(f"distance is {distance}; in a text of {n} tokens it is 0 to {n - 1}")
-    places = (
-        torch.zeros(n, len(query), dtype=torch.float64) if rows is None else rows[:n].detach().double().cpu()
-    )
+    places = 0 if rows is None else rows[:n].detach().double().cpu()
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
-        x = _normed(token.detach().double().cpu() + places, block.norm1)  # (n, D)
-        size = layer.weight.shape[0] // block.att.num_heads
-        own = slice(head * size, (head + 1) * size)
-        bias = None if layer.bias is None else layer.bias[own].detach().double().cpu()
-        made = F.linear(x, layer.weight[own].detach().double().cpu(), bias)  # (n, head_dim)
-        turned.append(rotate(made, range(n)) if rotary else made)
+        norm, linear = (deepcopy(module).double().cpu() for module in (block.norm1, layer))
+        with torch.no_grad():
+            made = linear(norm(token.double().cpu().expand(n, -1) + places))  # (n, D) -> (n, H d)
+        own = made.unflatten(1, (block.att.num_heads, -1))[:, head]  # (n, d)
+        turned.append(rotate(own, range(n)) if rotary else own)
     q, k = turned
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
-
-
-def _normed(x: torch.Tensor, norm: LayerNorm) -> torch.Tensor:
-    shift = None if norm.shift is None else norm.shift.detach().double().cpu()
-    return F.layer_norm(x, x.shape[-1:], norm.scale.detach().double().cpu(), shift, norm.eps)
 
 
 def _even(d: int) -> None:
