@@ -126,9 +126,9 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts(run_page):
         at = run_page(name, text="")
         assert "The prompt is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
-        assert [b.label for b in at.button if b.key.startswith("example_")] == [e.label for e in EXAMPLES]
+        assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
     at.button(key="example_1").click().run()
-    assert not at.exception and not at.info and prompt_of(at) == EXAMPLES[1].text
+    assert not at.exception and not at.info and prompt_of(at) == [*EXAMPLES.values()][1]
 
 
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
@@ -167,8 +167,8 @@ def test_an_example_is_one_click_away(run_page, number):
     at = run_page("overview", text="Hi", token=0)
     at.button(key=f"example_{number}").click().run()
     assert not at.exception
-    assert prompt_of(at) == EXAMPLES[number].text
-    assert at.query_params["text"] == EXAMPLES[number].text
+    assert prompt_of(at) == [*EXAMPLES.values()][number]
+    assert at.query_params["text"] == [*EXAMPLES.values()][number]
 
 
 @pytest.mark.parametrize("name", PAGES)

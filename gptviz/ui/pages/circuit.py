@@ -40,8 +40,7 @@ from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.sample import read_sample
-from gptviz.ui.shell.slow import is_asked_for, is_wanted, watched
+from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, watched
 from gptviz.ui.words import as_code
 
 T = TypeVar("T")

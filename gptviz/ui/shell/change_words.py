@@ -116,30 +116,6 @@ def cannot_matter(why: Unseen, what: str) -> str:
     return f"cannot matter for {what}: {reasons[why]}"
 
 
-def prediction(label: str, position: int) -> str:
-    """What the strip looks at."""
-    return f"the prediction after “{label}” (position {position})"
-
-
-def nothing(label: str, position: int, others: bool = False) -> str:
-    """`others`: it is one of several changes, and was left out alone."""
-    beside = ", beside the other changes" if others else ""
-    return f"changed nothing in {prediction(label, position)}{beside}"
-
-
-def not_tried(passes: int) -> str:
-    """Of several changes, where finding out what each of them does takes long."""
-    return f"Whether each of these did anything by itself takes {passes} more passes here."
-
-
-TRY = "Look"
-
-
-def sample(done: int, of: int) -> str:
-    """The first mean over the sample, while it is being worked out."""
-    return f"The mean over the sample of text, once for this model: {done} of {of} windows read"
-
-
 def capital(text: str) -> str:
     """The same at the beginning of a sentence."""
     return text[:1].upper() + text[1:]

@@ -13,9 +13,8 @@ from gptviz.both import Both
 from gptviz.figures.shares import share_grid
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.shell.sample import read_sample
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import watched
+from gptviz.ui.shell.slow import read_sample, watched
 from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")

@@ -1,16 +1,14 @@
-"""`page()`: what every page begins with, in three steps that can be used apart.
+"""`page()`: what every page begins with, in two steps that can be used apart.
 
-`frame` draws title and navigation, and says which model; `read` draws the prompt and gives its token ids;
-`scene` says which run it is, with what is selected in it. A page without a text needs only the first.
+`frame` draws title and navigation, and says which model; `read` draws the prompt, and says which run it is,
+with what is selected in it. A page without a text needs only the first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import LanguageModel, Run
 from gptviz.engine.reduction import Reduction
@@ -20,9 +18,6 @@ from gptviz.ui import glossary, runs
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
-from gptviz.ui.models.limits import limits
-from gptviz.ui.models.notice import notice
-from gptviz.ui.models.picker import facts, picker
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import address, changes, params, state
@@ -30,6 +25,7 @@ from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import (
     COMPARE,
     PAGES,
@@ -40,9 +36,11 @@ from gptviz.ui.shell.navigation import (
     name_of,
     neighbours,
 )
+from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.sample import read_sample
+from gptviz.ui.shell.picker import facts, picker
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.slow import read_sample
 
 HERE = Path(__file__).parent
 
@@ -50,18 +48,6 @@ HERE = Path(__file__).parent
 ICON = HERE.parents[1] / "assets" / "icon.svg"
 
 STYLE, PRESENT_STYLE = ((HERE / f"{name}.css").read_text("utf-8") for name in ("shell", "present"))
-
-
-@dataclass(frozen=True)
-class Prompted:
-    """The prompt as the model reads it: its ids, at most a context of them, and where its two strips go."""
-
-    text: str
-    special: bool
-    ids: tuple[int, ...]
-    truncated: bool
-    place: DeltaGenerator
-    changes: DeltaGenerator
 
 
 # What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
@@ -82,10 +68,10 @@ def page(
     nothing to show.
     """
     made = frame(title, params, prompted=True)
-    found = scene(made, read(made, folded=state.PRESENT.value), keep)
+    scene = read(made, keep, folded=state.PRESENT.value)
     if strip:
-        found.strip()
-    return found
+        scene.strip()
+    return scene
 
 
 # ---- the first step: title, navigation, model ----
@@ -112,12 +98,12 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         params.store((*state.APP, *own))
     with address.as_the_app(), st.sidebar:
         st.markdown("### gptviz")
-        picker(model, state.choose_model)
+        picker(model)
         if not state.PRESENT.value:  # then they are above the page
             draw_links(name)
         st.caption(facts(model))
         prompt_box.special_switch()
-    notice(model, state.choose_model)
+    notice(model)
     return Frame(title=title, key=model.key, plain_load=models.code_of(model), mode=mode, params=own)
 
 
@@ -183,11 +169,11 @@ def _model() -> InUse:
         end_page()
 
 
-# ---- the second: the prompt, as the model reads it ----
+# ---- the second step: prompt, run, and what is selected in it ----
 
 
-def read(made: Frame, folded: bool = False) -> Prompted:
-    """Draw the prompt; its ids. Ends the run with a sentence where the model can read nothing of it.
+def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
+    """Draw the prompt; its run, traced. Ends with a sentence where the model can read nothing, or fails.
 
     `folded`: the box is behind a button above, as while somebody presents.
     """
@@ -196,7 +182,8 @@ def read(made: Frame, folded: bool = False) -> Prompted:
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, prompt = made.lm, state.current()
     reading = prompt_box.read(lm, prompt.text, prompt.special)
-    raws = tuple(token.raw for token in lm.tokens(reading.ids))
+    tokens = tuple(lm.tokens(reading.ids))
+    raws = tuple(token.raw for token in tokens)
     token, switched = follow(made.key, lm.name, prompt.text, prompt.special, raws, prompt.token)
     if reading.ids:
         state.TOKEN.set(token)
@@ -209,9 +196,31 @@ def read(made: Frame, folded: bool = False) -> Prompted:
                 st.warning(said)
         if switched:
             st.caption(switched)
-        limits(made.key, lm, prompt.text, state.choose_model)
+        limits(made.key, lm, prompt.text)
         prompt_box.special_hint(lm)
-    return Prompted(prompt.text, prompt.special, tuple(reading.ids), reading.truncated, place, changed)
+    sites, reduce = keep(lm, tokens) if callable(keep) else (keep, ())
+    listed = changes.found(lm, len(tokens))
+    run = Run(made.key, tuple(reading.ids), changes.made(listed))
+    if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
+        with changed:
+            read_sample(lm, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
+    scene = Scene(
+        **vars(made),
+        run=run,
+        other=run.plain if run.edits else None,
+        keep=sites if sites is None else tuple(sites),
+        reduce=reduce,
+        text=prompt.text,
+        tokens=tokens,
+        position=len(tokens) - 1 if state.TOKEN.value is None else state.TOKEN.value,
+        special=prompt.special,
+        truncated=reading.truncated,
+        place=place,
+    )
+    scene.get(scene.keep, scene.reduce)  # here, so that one pass gives all that the page reads
+    with changed:
+        change_strip.draw(run, listed, scene.position, scene.labels, lm, made.mode)
+    return scene
 
 
 def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
@@ -222,35 +231,3 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
         st.info("The prompt is empty. Type a text, and press Enter; or try one of these.")
         example_row()
         end_page()
-
-
-# ---- the third: the run, and what is selected in it ----
-
-
-def scene(made: Frame, prompted: Prompted, keep: Keep | Needs = ()) -> Scene:
-    """The run of the prompt, traced. Ends the run with a sentence if the model fails or has no room."""
-    token = state.TOKEN.value
-    tokens = tuple(made.lm.tokens(prompted.ids))
-    sites, reduce = keep(made.lm, tokens) if callable(keep) else (keep, ())
-    listed = changes.found(made.lm, len(tokens))
-    run = Run(made.key, prompted.ids, changes.made(listed))
-    if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
-        with prompted.changes:
-            read_sample(made.lm, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
-    found = Scene(
-        **vars(made),
-        run=run,
-        other=run.plain if run.edits else None,
-        keep=sites if sites is None else tuple(sites),
-        reduce=reduce,
-        text=prompted.text,
-        tokens=tokens,
-        position=len(prompted.ids) - 1 if token is None else token,
-        special=prompted.special,
-        truncated=prompted.truncated,
-        place=prompted.place,
-    )
-    found.get(found.keep, found.reduce)  # here, so that one pass gives all that the page reads
-    with prompted.changes:
-        change_strip.draw(found.run, listed, found.position, found.labels, made.lm, made.mode)
-    return found

@@ -1,14 +1,17 @@
 """What takes long: it waits for a click, shows how far it is, and can be stopped."""
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.engine.progress import Progress
+from gptviz.engine.sample_means import reading, sample_means
 from gptviz.ui import runs
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import duration
 
@@ -43,27 +46,51 @@ def watched(
 ) -> T:
     """What `work` gives for a run, under this name from memory where it is known; else with a bar meanwhile.
 
-    `says` is what stands on the bar; after a while the time that is left at this pace stands with it. A click
-    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is one for
-    it: the page must then not ask again.
+    For `says`, `key` and `stop` see `bar`.
     """
-    place, began = st.empty(), time.monotonic()
 
     def shown() -> T:
-        with place.container(horizontal=True, vertical_alignment="center"):
-            if stop is not None:
-                st.button("Stop", key=key, type="primary", on_click=stop)
-            bar = st.progress(0.0)
+        with bar(says, key, stop) as progress:
+            return work(progress)
 
-        def progress(done: int, of: int) -> None:
-            passed = time.monotonic() - began
-            left = (
-                f", {duration(passed * (of - done) / done)} left" if passed > LONG and 0 < done < of else ""
-            )
-            bar.progress(done / of, says(done, of) + left)  # a click interrupts the script here
+    return runs.runs().derived(name, run, shown)
 
-        return work(progress)
 
-    found = runs.runs().derived(name, run, shown)
+@contextmanager
+def bar(
+    says: Callable[[int, int], str], key: str | None = None, stop: Callable[[], Any] | None = None
+) -> Iterator[Progress]:
+    """A bar while something goes on: `says` is what stands on it, after a while with the time that is left.
+
+    A click interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is
+    one for it: the page must then not ask again.
+    """
+    place, began = st.empty(), time.monotonic()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        if stop is not None:
+            st.button("Stop", key=key, type="primary", on_click=stop)
+        drawn = st.progress(0.0)
+
+    def progress(done: int, of: int) -> None:
+        passed = time.monotonic() - began
+        left = f", {duration(passed * (of - done) / done)} left" if passed > LONG and 0 < done < of else ""
+        drawn.progress(done / of, says(done, of) + left)  # a click interrupts the script here
+
+    yield progress
     place.empty()
-    return found
+
+
+def read_sample(lm: LanguageModel, key: str, stop: Callable[[], Any]) -> None:
+    """A bar and a button `key` until a model's mean over the sample is known; nothing where it is.
+
+    Ends the run with a sentence for a model that cannot read the sample.
+    """
+    try:
+        known = reading(lm.model, lm.config, lm.encode).means is not None
+    except ValueError as error:
+        st.warning(f"{lm.name}: {error}.")
+        end_page()
+    if not known:
+        said = "The mean over the sample of text, once for this model: {} of {} windows read".format
+        with bar(said, key, stop) as progress:
+            sample_means(lm.model, lm.config, lm.encode, progress)

@@ -90,7 +90,7 @@ def current() -> Prompt:
     )
 
 
-def change(**changes: Any) -> Prompt:
+def change(**changes: Any) -> None:
     """Replace some of the prompt's fields; the address follows at the end of the page's frame."""
     wrong = set(changes) - {"text", "token", "model", "special"}
     if wrong:
@@ -104,7 +104,6 @@ def change(**changes: Any) -> Prompt:
         chosen = params_of(changes["model"])
         for part in MODEL:
             part.set(chosen[part.name])
-    return current()
 
 
 def choose_model(choice: Choice) -> None:

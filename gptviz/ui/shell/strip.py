@@ -5,6 +5,7 @@ It is drawn wherever a changed model is, and stays in sight while the page scrol
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -45,42 +46,42 @@ def share(run: Run, position: int, number: int) -> Prediction:
 
 
 def draw(
-    run: Run, found: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel, mode: Mode
+    run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel, mode: Mode
 ) -> None:
     """The strip for this run, selected position and list of changes; nothing where the list is empty."""
-    if not found:
+    if not listed:
         return
     off = state.EDITS_OFF.value
     passes = _passes(run, position, lm)
     silent = iter(_silent(run, position, labels, lm, tried=not passes))
     chips, notes = [], []
-    for change in found:
-        chip = _chip(change, labels, off)
-        if chip["state"] == "made" and (why := next(silent)):
-            chip["note"] = why
-            notes.append([f"{words.capital(chip['says'])}: this {why}."])
-        elif change.refusal is not None:
-            notes.append(["", shortened(change.text, LONGEST), f" is kept, and not made: {change.refusal}."])
-        chips.append(chip)
-    if any(change.edit is None for change in found):
+    for change in listed:
+        made = "refused" if change.refusal is not None else "off" if off else "made"
+        said = shortened(change.text, LONGEST) if change.edit is None else words.says(change.edit, labels)
+        note = next(silent) if made == "made" else change.refusal or ""
+        if made == "refused":
+            notes.append(["", shortened(change.text, LONGEST), f" is kept, and not made: {note}."])
+        elif note:
+            notes.append([f"{words.capital(said)}: this {note}."])
+        chips.append({"text": change.text, "says": said, "state": made, "note": note})
+    if any(change.edit is None for change in listed):
         notes.append([f"A change is written {GRAMMAR}."])
+    not_tried = f"Whether each of these did anything by itself takes {passes} more passes here."
     change_strip(
         chips,
         _effect(run, position, labels, lm) if run.edits else None,
         off,
         mode,
         changes.remove,
-        {"undo": changes.undo, "clear": changes.clear, "switch": changes.switch, "try": _try},
+        {
+            "undo": changes.undo,
+            "clear": changes.clear,
+            "switch": changes.switch,
+            "try": partial(st.session_state.__setitem__, _TRY, True),
+        },
         notes=notes,
-        ask=(words.not_tried(passes), words.TRY) if passes else None,
+        ask=(not_tried, "Look") if passes else None,
     )
-
-
-def _chip(change: Change, labels: Sequence[str], off: bool) -> dict[str, Any]:
-    said = shortened(change.text, LONGEST) if change.edit is None else words.says(change.edit, labels)
-    if change.refusal is not None:
-        return {"text": change.text, "says": said, "state": "refused", "note": change.refusal}
-    return {"text": change.text, "says": said, "state": "off" if off else "made", "note": ""}
 
 
 def _passes(run: Run, position: int, lm: LanguageModel) -> int:
@@ -94,39 +95,33 @@ def _passes(run: Run, position: int, lm: LanguageModel) -> int:
     return 0 if alone or work <= PASSES_OF or st.session_state.get(_TRY) else len(able)
 
 
-def _try() -> None:
-    st.session_state[_TRY] = True
-
-
 def _silent(run: Run, position: int, labels: Sequence[str], lm: LanguageModel, tried: bool) -> list[str]:
     """Of each edit of the run, why it cannot matter for the prediction, or that it did not; "" else."""
-    what = words.prediction(labels[position], position)
-    notes = []
+    what, notes = f"the prediction after “{labels[position]}” (position {position})", []
+    beside = ", beside the other changes" if len(run.edits) > 1 else ""
     for number, edit in enumerate(run.edits):
         why = unseen(edit, "final", None, lm.config.n_layers, len(run), position=position)
         if why is not None:
             notes.append(words.cannot_matter(why, what))
         elif tried and share(run, position, number).nothing:
-            notes.append(words.nothing(labels[position], position, len(run.edits) > 1))
+            notes.append(f"changed nothing in {what}{beside}")
         else:
             notes.append("")
     return notes
 
 
 def _effect(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> dict[str, Any]:
-    found = effect(run, position)
+    moved = effect(run, position)
+    texts = {"before_text": moved.before, "now_text": moved.after, "top_text": moved.now_after}
     return {
         "after": labels[position],
         "position": position,
-        "token": show_id(lm, found.token),
-        "before": found.before,
-        "before_text": probability_text(found.before),
-        "now": found.after,
-        "now_text": probability_text(found.after),
-        "top": show_id(lm, found.now),
-        "top_now": found.now_after,
-        "top_text": probability_text(found.now_after),
-        "kl": found.kl,
-        "kl_text": significant(found.kl, 2),
-        "nothing": found.nothing,
-    }
+        "token": show_id(lm, moved.token),
+        "before": moved.before,
+        "now": moved.after,
+        "top": show_id(lm, moved.now),
+        "top_now": moved.now_after,
+        "kl": moved.kl,
+        "kl_text": significant(moved.kl, 2),
+        "nothing": moved.nothing,
+    } | {name: probability_text(p) for name, p in texts.items()}

@@ -34,11 +34,8 @@ def test_every_sentence():
             said[f"{part.name(LABELS)}: {action.label}"] = (
                 f"{action.formula}\n{action.means}\n{action.python}\n{change_words.says(action.edit, LABELS)}"
             )
-    what = change_words.prediction("·old", 21)
+    what = "the prediction after “·old” (position 21)"
     said |= {f"cannot matter: {why}": change_words.cannot_matter(why, what) for why in UNSEEN}
-    said["nothing"] = change_words.nothing("·old", 21)
-    said["nothing, of several"] = change_words.nothing("·old", 21, others=True)
-    said["not tried"] = f"{change_words.not_tried(3)} {change_words.TRY}"
     check("change_words", said)
 
 

@@ -6,8 +6,7 @@ from gptviz.ui.shell.examples import EXAMPLES
 
 
 def best(mini, label, k=1):
-    text = next(example.text for example in EXAMPLES if example.label == label)
-    return mini.trace(text, keep=()).next_tokens(k=k)["token"].tolist()
+    return mini.trace(EXAMPLES[label], keep=()).next_tokens(k=k)["token"].tolist()
 
 
 @pytest.mark.parametrize(

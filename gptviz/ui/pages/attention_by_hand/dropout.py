@@ -9,7 +9,7 @@ from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.page import read, scene
+from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Frame
@@ -80,7 +80,7 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
     """What is dropped, the labels of its square, and whose weights it is."""
     if of != "text":
         return dropped(of, p, seed), list(JOURNEY) if of == "journey" else [str(i) for i in range(6)], ""
-    shown = scene(made, read(made))
+    shown = read(made)
     shown.strip()
     block, head = BLOCK.within(shown.lm.config.n_layers) or 0, HEAD.within(shown.lm.config.n_heads) or 0
     found = sheet.of(shown, dropped_attention, block, head, p, seed).now

@@ -17,7 +17,7 @@ from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
 from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.page import read, scene
+from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Frame
@@ -163,7 +163,7 @@ def _sharper(made: Frame) -> None:
 def _own_heads(made: Frame) -> None:
     st.subheader("In this model", anchor=False)
     above = st.container()
-    shown = scene(made, read(made))
+    shown = read(made)
     shown.strip()
     config, count = shown.lm.config, len(shown.tokens)
     BLOCK.within(config.n_layers)

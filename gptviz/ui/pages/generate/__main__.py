@@ -22,12 +22,12 @@ from gptviz.ui import sheet
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
-from gptviz.ui.models.limits import limits
 from gptviz.ui.pages.generate import beams, looked, loops, play, saves, surgery
 from gptviz.ui.pages.generate.play import STOP, Writer
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
 from gptviz.ui.pages.generate.written import Written, as_text, drawing, next_logits, step_after, text_of
-from gptviz.ui.shell import address, state
+from gptviz.ui.shell import address
+from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prose import prose
@@ -140,7 +140,7 @@ def say(written: Written, step: WrittenStep) -> None:
     if written.ended and number + 1 == count:
         end = f"The text has {as_code(STOP.value)} in it, where you asked to stop."
         st.markdown("The model ended its text here." if step.id == end_of_text(lm) else end)
-    limits(scene.key, lm, "", state.choose_model, written=count)
+    limits(scene.key, lm, "", written=count)
     if count == LONGEST:
         st.caption(f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end.")
     if slid := written.slid(number):

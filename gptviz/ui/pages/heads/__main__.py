@@ -146,19 +146,15 @@ if hidden:
             return set()
         return {role for role, asked in HeadScores.of(lm.tokens(ids)).targets.rows.items() if asked}
 
-    def choose(text: str) -> None:
-        state.change(text=text, token=None)
-
-    shows = {example: shown_by(example.text) for example in EXAMPLES}
+    shows = {label: shown_by(text) for label, text in EXAMPLES.items()}
     firsts = [next((e for e in EXAMPLES if role in shows[e]), None) for role in hidden]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"):
         for number, example in enumerate(example for example in dict.fromkeys(firsts) if example):
             words = " and ".join(ROLES[role].label for role in hidden if role in shows[example])
             st.button(
-                f"{example.label}: shows {words}",
+                f"{example}: shows {words}",
                 key=f"heads_offer_{number}",
-                on_click=choose,
-                args=(example.text,),
+                on_click=partial(state.change, text=EXAMPLES[example], token=None),
             )
 example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 

@@ -1,13 +1,13 @@
 """What the bundled model cannot do, said where a text asks for it, with a way to a model that can."""
 
 import re
-from collections.abc import Callable
 
 import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.catalog import catalog
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
+from gptviz.ui.shell import state
 
 LONG_TOKENS = 40  # from here on what it writes is more than a sentence or two
 
@@ -30,9 +30,7 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
     return None
 
 
-def limits(
-    key: str, lm: LanguageModel, text: str, choose: Callable[[Choice], None], written: int = 0
-) -> None:
+def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
     """Draw that sentence if the key is the bundled model's, and a button to a GPT-2 that is here."""
     said = limit(lm, text, written) if key.split("|")[0] == DEFAULT_MODEL else None
     if said is None:
@@ -47,6 +45,6 @@ def limits(
             st.button(
                 f"Read it with {other}",
                 key=f"limit_other_{bool(written)}",
-                on_click=choose,
+                on_click=state.choose_model,
                 args=(Choice(other),),
             )

@@ -15,55 +15,54 @@ from gptviz.ui.models.browsers import find_upload, remove_upload
 from gptviz.ui.models.choice import UPLOAD, Choice
 from gptviz.ui.models.downloads import Download
 from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
+from gptviz.ui.shell import state
 from gptviz.ui.words import duration
 
 HEADS, TOKENIZER = "model_heads", "model_tokenizer"
 GPT2_HEAD_DIM = 64
 EVERY_SECONDS = 0.5
 
-Choose = Callable[[Choice], None]
 
-
-def notice(model: InUse, choose: Choose) -> None:
-    """Nothing when the model in use is the one that was asked for.
-
-    `choose` is called with what a person decides.
-    """
+def notice(model: InUse) -> None:
+    """Nothing when the model in use is the one that was asked for."""
     trouble = model.trouble
     if trouble is None:
         return
     if isinstance(trouble, NotOnDisk):
-        _download(model, choose)
+        _download(model)
     elif isinstance(trouble, HeadsMissing):
-        _heads(model, trouble, choose)
+        _heads(model, trouble)
     elif isinstance(trouble, TokenizerMissing):
-        _tokenizer(model, choose)
+        _tokenizer(model)
     else:
-        _failed(model, str(trouble), choose)
+        _failed(model, str(trouble))
 
 
-def _buttons(
-    model: InUse, choose: Choose, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any
-) -> None:
+def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any) -> None:
     """What can be done about it, and the way back to the model that is seen."""
     st.button(label, key=key, on_click=do, args=args, **how)
-    st.button(f"Stay with {label_of(model.choice)}", key="model_stay", on_click=choose, args=(model.choice,))
+    st.button(
+        f"Stay with {label_of(model.choice)}",
+        key="model_stay",
+        on_click=state.choose_model,
+        args=(model.choice,),
+    )
 
 
-def _failed(model: InUse, why: str, choose: Choose) -> None:
+def _failed(model: InUse, why: str) -> None:
     asked, seen = label_of(model.asked), label_of(model.choice)
     st.error(f"{asked} cannot be loaded: {_ended(why)} What you see is {seen}.")
     number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
         if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:
-            _buttons(model, choose, "Remove it", "model_remove", _remove, number, model, choose)
+            _buttons(model, "Remove it", "model_remove", _remove, number, model)
         else:
-            _buttons(model, choose, "Try again", "model_retry", models.retry)
+            _buttons(model, "Try again", "model_retry", models.retry)
 
 
-def _remove(number: str, model: InUse, choose: Choose) -> None:
+def _remove(number: str, model: InUse) -> None:
     remove_upload(number)
-    choose(model.choice)
+    state.choose_model(model.choice)
 
 
 def _ended(text: str) -> str:
@@ -73,7 +72,7 @@ def _ended(text: str) -> str:
 # ---- a model that must be downloaded ----
 
 
-def _download(model: InUse, choose: Choose) -> None:
+def _download(model: InUse) -> None:
     name, seen = model.asked.name, label_of(model.choice)
     last = models.downloads().last(name)
     if last is not None and last.running:
@@ -90,7 +89,7 @@ def _download(model: InUse, choose: Choose) -> None:
         )
     again = "Download" if last is None else "Go on with the download"
     with st.container(horizontal=True):
-        _buttons(model, choose, again, "model_download", models.downloads().start, name, type="primary")
+        _buttons(model, again, "model_download", models.downloads().start, name, type="primary")
 
 
 @st.fragment(run_every=EVERY_SECONDS)
@@ -122,7 +121,7 @@ def in_words(progress: Progress) -> str:
 # ---- a file that does not say everything ----
 
 
-def _heads(model: InUse, trouble: HeadsMissing, choose: Choose) -> None:
+def _heads(model: InUse, trouble: HeadsMissing) -> None:
     st.info(
         f"How many attention heads does {label_of(model.asked)} have? A file of weights does not show it, "
         "and with a wrong number every page would be wrong without any sign of it. Your training code says "
@@ -133,8 +132,8 @@ def _heads(model: InUse, trouble: HeadsMissing, choose: Choose) -> None:
         chosen = st.selectbox(
             "Heads", trouble.choices, index=None, placeholder="Choose", key=HEADS, width=120
         )
-        given = (model.asked, choose, "n_heads", HEADS)
-        _buttons(model, choose, "Load", "model_load", _with, *given, type="primary", disabled=chosen is None)
+        given = (model.asked, "n_heads", HEADS)
+        _buttons(model, "Load", "model_load", _with, *given, type="primary", disabled=chosen is None)
 
 
 def _proposal(emb_dim: int) -> str:
@@ -146,7 +145,7 @@ def _proposal(emb_dim: int) -> str:
     return f"{like}: of the {emb_dim} here, that makes {usual} head{'' if usual == 1 else 's'}."
 
 
-def _tokenizer(model: InUse, choose: Choose) -> None:
+def _tokenizer(model: InUse) -> None:
     st.info(
         f"{label_of(model.asked)} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
         "which one it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
@@ -154,9 +153,9 @@ def _tokenizer(model: InUse, choose: Choose) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
-        given = (model.asked, choose, "tokenizer", TOKENIZER)
-        _buttons(model, choose, "Load", "model_load", _with, *given, type="primary")
+        given = (model.asked, "tokenizer", TOKENIZER)
+        _buttons(model, "Load", "model_load", _with, *given, type="primary")
 
 
-def _with(asked: Choice, choose: Choose, field: str, key: str) -> None:
-    choose(replace(asked, **{field: st.session_state[key]}))
+def _with(asked: Choice, field: str, key: str) -> None:
+    state.choose_model(replace(asked, **{field: st.session_state[key]}))

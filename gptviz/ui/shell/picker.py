@@ -17,9 +17,9 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
-from gptviz.ui.models.notice import Choose
 from gptviz.ui.models.room import let_go, refused
 from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
+from gptviz.ui.shell import state
 from gptviz.ui.words import duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
@@ -34,11 +34,8 @@ DTYPE_HELP = (
 )
 
 
-def picker(model: InUse, choose: Choose) -> None:
-    """The sidebar's part: a list to choose from, and the door to more.
-
-    `choose` is called with the choice that a person makes.
-    """
+def picker(model: InUse) -> None:
+    """The sidebar's part: a list to choose from, and the door to more."""
     asked = model.asked
     names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     if asked.name not in names:
@@ -50,12 +47,12 @@ def picker(model: InUse, choose: Choose) -> None:
         names,
         key=MODEL,
         format_func=shown.__getitem__,
-        on_change=partial(_chose, asked, choose),
+        on_change=partial(_chose, asked),
         label_visibility="collapsed",
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         _new_uploader()
-        window(asked, choose)
+        window(asked)
 
 
 def facts(model: InUse) -> str:
@@ -75,7 +72,7 @@ def facts(model: InUse) -> str:
 
 
 @st.dialog("Models", width="large")
-def window(asked: Choice, choose: Choose) -> None:
+def window(asked: Choice) -> None:
     """All models in a table, a repository of the hub, files of one's own, and how to compute."""
     table = known_models()
     st.caption("A click on a model takes it. Your prompt stays.")
@@ -83,14 +80,14 @@ def window(asked: Choice, choose: Choose) -> None:
         table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-cell"
     )
     for row, _ in event.selection.cells:
-        _take(asked.named(str(table["Model"][row])), choose)
+        _take(asked.named(str(table["Model"][row])))
     own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
     with own:
-        _own_files(asked, choose)
+        _own_files(asked)
     with hub:
-        _repository(asked, choose)
+        _repository(asked)
     with how:
-        _settings(asked, choose)
+        _settings(asked)
 
 
 def known_models() -> pd.DataFrame:
@@ -112,13 +109,13 @@ def known_models() -> pd.DataFrame:
     )
 
 
-def _take(choice: Choice, choose: Choose) -> None:
-    choose(choice)
+def _take(choice: Choice) -> None:
+    state.choose_model(choice)
     models.retry()
     st.rerun()
 
 
-def _own_files(asked: Choice, choose: Choose) -> None:
+def _own_files(asked: Choice) -> None:
     st.markdown(
         "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
         "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
@@ -126,11 +123,11 @@ def _own_files(asked: Choice, choose: Choose) -> None:
         "they are deleted a few minutes after it has left."
     )
     for upload in uploads():
-        _kept(upload, asked, choose)
+        _kept(upload, asked)
     endings = [suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)]
     key = f"{FILES}_{st.session_state.get(_TURN, 0)}"
     files = st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=key)
-    bring = partial(_bring, files, asked, choose)
+    bring = partial(_bring, files, asked)
     st.button("Load these files", key="model_files_load", type="primary", disabled=not files, on_click=bring)
     if _REFUSED in st.session_state:
         st.error(st.session_state[_REFUSED])
@@ -140,7 +137,7 @@ def _own_files(asked: Choice, choose: Choose) -> None:
     if models.paths_allowed():
         path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
         if path:
-            _take(asked.named(f"{PATH}{path}"), choose)
+            _take(asked.named(f"{PATH}{path}"))
 
 
 @st.fragment(run_every=EVERY_SECONDS)  # the browser says of a refused file no more than a number
@@ -150,16 +147,16 @@ def _not_taken() -> None:
         st.error(f"The last file was not taken: {why}.")
 
 
-def _kept(upload: Upload, asked: Choice, choose: Choose) -> None:
+def _kept(upload: Upload, asked: Choice) -> None:
     name = f"{UPLOAD}{upload.number}"
     facts = (", ".join(upload.files), gigabytes(upload.nbytes), since(time.time() - upload.at))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(upload.label)}**  \n:small[{escaped(' · '.join(facts))}]")
         if st.button("Use", key=f"model_use_{upload.number}", disabled=asked.name == name):
-            _take(asked.named(name), choose)
+            _take(asked.named(name))
         if st.button("Remove", key=f"model_remove_{upload.number}"):
             remove_upload(upload.number)
-            _take(asked.named(DEFAULT_MODEL) if asked.name == name else asked, choose)
+            _take(asked.named(DEFAULT_MODEL) if asked.name == name else asked)
 
 
 def since(seconds: float) -> str:
@@ -168,7 +165,7 @@ def since(seconds: float) -> str:
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 
 
-def _bring(files: list[UploadedFile], asked: Choice, choose: Choose) -> None:
+def _bring(files: list[UploadedFile], asked: Choice) -> None:
     """Take the files. The uploader is empty afterwards, whether they could be taken or not."""
     try:
         name = f"{UPLOAD}{keep_upload(files).number}"
@@ -178,7 +175,7 @@ def _bring(files: list[UploadedFile], asked: Choice, choose: Choose) -> None:
     else:
         _new_uploader()
         st.session_state[_BROUGHT] = True
-        choose(asked.named(name))
+        state.choose_model(asked.named(name))
         models.retry()
 
 
@@ -189,16 +186,16 @@ def _new_uploader() -> None:
     let_go()
 
 
-def _repository(asked: Choice, choose: Choose) -> None:
+def _repository(asked: Choice) -> None:
     st.markdown("Any repository whose `config.json` says `GPT2LMHeadModel`. It is downloaded once.")
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
         st.error(f"{name!r} is no name of a repository; those are owner/name, such as openai-community/gpt2")
     elif name:
-        _take(asked.named(name), choose)
+        _take(asked.named(name))
 
 
-def _settings(asked: Choice, choose: Choose) -> None:
+def _settings(asked: Choice) -> None:
     dtypes, usual = list(DTYPES), models.default_device()
     at = dtypes.index(asked.dtype)
     dtype = st.radio("Numbers", dtypes, index=at, key=DTYPE, help=DTYPE_HELP, horizontal=True)
@@ -209,9 +206,9 @@ def _settings(asked: Choice, choose: Choose) -> None:
         st.caption("This machine has no GPU that torch can use: the CPU computes.")
     wanted = replace(asked, dtype=dtype, device=None if device == usual else device)
     if wanted != asked:
-        _take(wanted, choose)
+        _take(wanted)
 
 
-def _chose(asked: Choice, choose: Choose) -> None:
-    choose(asked.named(st.session_state[MODEL]))
+def _chose(asked: Choice) -> None:
+    state.choose_model(asked.named(st.session_state[MODEL]))
     models.retry()
