@@ -16,9 +16,9 @@ import gptviz
 from gptviz.catalog import Entry
 from gptviz.checkpoints import transfer
 from gptviz.ui.models import in_use as models
-from gptviz.ui.models import limits
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
+from gptviz.ui.shell import limits
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of

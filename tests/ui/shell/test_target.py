@@ -8,9 +8,8 @@ from streamlit.testing.v1 import AppTest
 from gptviz.tokenizer import get_encoding
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import find_token
-from gptviz.ui.words import no_single_token, not_in_vocabulary, show_id
+from gptviz.ui.words import no_single_token, show_id
 from tests.conftest import random_lm
-from tests.golden_files import check
 
 
 def app():
@@ -110,17 +109,3 @@ def test_every_token_of_the_vocabulary_can_be_typed_as_it_is_shown(mini):
 def test_a_padded_row_is_named_by_its_number():
     lm = random_lm(vocab_size=8200)
     assert find_token(lm, show_id(lm, 8195)) == 8195
-
-
-def test_every_sentence():
-    check(
-        "target_words",
-        {
-            "pieces": no_single_token("parrots", ["par", "r", "ots"], None),
-            "with a space": no_single_token("mill", ["m", "ill"], "·mill"),
-            "nothing": no_single_token("", [], None),
-            "many": no_single_token("x" * 14, ["x"] * 14, None),
-            "outside the model": no_single_token("é", ["é"], None),
-            "another model": not_in_vocabulary([b" mill", b"\xe4"], "gpt2"),
-        },
-    )
