@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gptviz.both import Both
+from gptviz.both import Both, alike
 
 
 def test_a_sentence_has_both_numbers_only_where_they_differ_as_written():
@@ -33,3 +33,8 @@ def test_functions_are_mapped_over_both():
 )
 def test_rounding_is_no_change(now, was, moved):
     assert Both(now, was).moved == moved
+
+
+def test_alike_is_up_to_rounding():
+    one = np.array([1.0, 200.0, np.nan])
+    assert alike(one, one * (1 + 1e-6)) and not alike(one, one * 1.001)

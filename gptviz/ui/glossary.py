@@ -6,6 +6,9 @@ stay plain Markdown: `explain` marks the terms in them.
 
 import html
 import re
+from typing import Literal
+
+import streamlit as st
 
 from gptviz.analysis.head_formulas import ROLES
 
@@ -140,3 +143,8 @@ def _form(name: str) -> re.Pattern[str]:
     """A term as it may stand in a sentence: with a capital, in the plural."""
     stem = f"{re.escape(name[:-1])}(?:y|ies)" if name.endswith("y") else f"{re.escape(name)}s?"
     return re.compile(rf"(?<![\w-]){stem}(?![\w-])", re.IGNORECASE)
+
+
+def prose(markdown: str, *terms: str, width: Literal["stretch", "content"] | int = "stretch") -> None:
+    """Draw Markdown; the first occurrence of each of these terms explains itself."""
+    st.markdown(explain(markdown, *terms), unsafe_allow_html=True, width=width)

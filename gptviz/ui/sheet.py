@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel, Run, Trace
+from gptviz.analysis.reach import unseen
 from gptviz.analysis.reads import sites_of
 from gptviz.both import Both, alike
 from gptviz.digits import significant
@@ -20,19 +21,23 @@ from gptviz.engine.sites import Key
 from gptviz.figures import bars as bar_mark
 from gptviz.figures import curves as curve_mark
 from gptviz.figures import maps as map_mark
-from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.maps import Map
 from gptviz.ui import runs, tables
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
 from gptviz.ui.runs import per_run
+from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.details import in_code, in_numbers
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import why_same
+from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
-from gptviz.ui.shell.shown import scene_of, shown_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+SHOWN = Param("shown", str, DIFFERENCE, if_there, once="pattern")  # as it was called on Attention
+LISTED = 3  # changes whose reason is given; of more it is said how many there are
 
 
 class Code(str):
@@ -83,13 +88,6 @@ def between(
     return compared
 
 
-def apart(
-    scene: Scene, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
-) -> R | None:
-    """`numbers(changed, unchanged, *args)` of the two traces, once; None where nothing is changed."""
-    return None if scene.other is None else between(scene.run, scene.other, numbers, *args, **none)
-
-
 def say(
     scene: Scene,
     text: str,
@@ -105,12 +103,42 @@ def say(
         prose(why_same(scene, what, sites, position))
 
 
+def why_same(
+    scene: Scene, what: str, places: Iterable[Key], position: int | None = None, head: int | None = None
+) -> str:
+    """Of numbers that are the same in the scene's two runs: why. `what` names them, "the embeddings".
+
+    They are made of what stands at these sites, at this position and in this head, or at all. Changes that
+    could have mattered there did not, and of the others it is said why they cannot.
+    """
+    places, layers, count = tuple(places), scene.lm.config.n_layers, len(scene.tokens)
+    said, edits = [], scene.run.edits
+    for edit in edits:
+        reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
+        if None not in reasons:
+            assert reasons[0] is not None
+            said.append(f"{capital(says(edit, scene.labels))} {cannot_matter(reasons[0], what)}.")
+    did_not = f"**Your change{'s' * (len(edits) > 1)} changed nothing in {what}**: all is as it was."
+    more = [f"So it is with {len(said) - LISTED} more."] if len(said) > LISTED else []
+    return " ".join([did_not] * (len(said) < len(edits)) + said[:LISTED] + more)
+
+
 # ---- drawn ----
 
 
-def shown(scene: Scene, *numbers: Both[Any]) -> str:
-    """What pictures show of a changed run: draws the choice where one of these numbers is another."""
-    return shown_input(scene, any(one.moved for one in numbers))
+def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:
+    """DIFFERENCE, CHANGED or UNCHANGED, as chosen: what pictures show of a changed run.
+
+    CHANGED, without a choice, where nothing is changed or none of these numbers is another.
+    """
+    if scene.other is None or not any(one.moved for one in numbers):
+        return CHANGED
+    return SHOWN.choose(label, {one: one.capitalize() for one in (DIFFERENCE, CHANGED, UNCHANGED)})
+
+
+def scene_of(scene: Scene, shown: str) -> Scene:
+    """What a picture is of, for `Scene.chart` and `Scene.saved`: its file says the changes, or has none."""
+    return scene.unchanged if shown == UNCHANGED else scene
 
 
 def maps(
@@ -121,23 +149,23 @@ def maps(
     alt: str,
     at: tuple[int | None, int | None] | None = None,
     pick: Callable[[int, int], Any] | None = None,
-    shown: str | None = None,
+    show: str | None = None,
     joint: bool = False,
     which: Iterable[object] = (),
     few: slice = slice(None),
 ) -> None:
     """Maps of rows and tokens, side by side: see `figures.maps`. A click on a cell is `pick(row, position)`.
 
-    Without `shown` the choice is drawn above them. `few` are the positions that the cells are of.
+    Without `show` the choice is drawn above them. `few` are the positions that the cells are of.
     """
-    if shown is None:
-        shown = shown_input(scene, any(panel.cells.moved for panel in panels))
-    changed = [shown] if any(panel.cells.was is not None for panel in panels) else []
+    if show is None:
+        show = shown(scene, *(panel.cells for panel in panels))
+    changed = [show] if any(panel.cells.was is not None for panel in panels) else []
     positions = range(len(scene.tokens))[few]
     cell = None if at is None else (at[0], None if at[1] is None else at[1] - positions[0])
-    fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, shown, joint, positions)
-    scene_of(scene, shown).chart(
-        fig, key=key, alt=f"{alt} ({shown})" if changed else alt, which=(*which, *changed)
+    fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, show, joint, positions)
+    scene_of(scene, show).chart(
+        fig, key=key, alt=f"{alt} ({show})" if changed else alt, which=(*which, *changed)
     )
     if pick is not None:
         picked = pick  # by its place among those that are drawn

@@ -18,7 +18,7 @@ from gptviz.analysis.stream import stream
 from gptviz.figures.maps import Map
 from gptviz.ui import sheet
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.shown import SHOWN
+from gptviz.ui.sheet import SHOWN
 
 scene = page("Residual stream", keep=("resid_pre",), params=(SHOWN,))
 sizes = sheet.of(scene, stream).map(lambda s: s.sizes)

@@ -20,12 +20,12 @@ from gptviz.lessons.compared import Counted, Fit, counted, reading
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.words import as_code
 from gptviz.ui.words import counted as so_many
 

@@ -35,11 +35,11 @@ from gptviz.figures.circuit import Curve, circuit_curve, circuit_sheet
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, watched
 from gptviz.ui.words import as_code
 

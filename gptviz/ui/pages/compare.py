@@ -28,6 +28,7 @@ from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
+from gptviz.ui.glossary import prose
 from gptviz.ui.heads import fit_whole
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads
@@ -41,7 +42,6 @@ from gptviz.ui.shell.change_words import capital, says
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for, watched
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head

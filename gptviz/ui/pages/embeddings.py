@@ -34,12 +34,11 @@ from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
+from gptviz.ui.sheet import SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import why_same
-from gptviz.ui.shell.shown import SHOWN
 from gptviz.ui.words import as_code, show_id, term
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")

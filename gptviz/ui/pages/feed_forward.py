@@ -32,13 +32,13 @@ from gptviz.figures.token_axis import READABLE, token_ticks
 from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
+from gptviz.ui.glossary import prose
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row, number
 from gptviz.ui.words import as_code, show_id

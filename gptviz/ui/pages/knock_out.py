@@ -11,6 +11,7 @@ from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
@@ -19,7 +20,6 @@ from gptviz.ui.shell.muted import KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.slow import is_wanted
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.words import as_code, compared_with

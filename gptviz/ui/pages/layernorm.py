@@ -25,11 +25,10 @@ from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
+from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import why_same
-from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
 from gptviz.ui.words import as_code, term
 
 SITES = ("resid_pre", "resid_mid", "resid_post")

@@ -28,9 +28,9 @@ from gptviz.figures.token_axis import token_ticks
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
 from gptviz.ui.words import Place, as_code, counted, show_id, term, unlike_printed
 

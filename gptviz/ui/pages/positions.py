@@ -23,13 +23,13 @@ from gptviz.lessons import positions as lesson
 from gptviz.lessons.position_schemes import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
+from gptviz.ui.glossary import prose
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.tables import STYLE, Cell, Row, number, table

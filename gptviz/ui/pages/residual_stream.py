@@ -25,13 +25,12 @@ from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
+from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import why_same
-from gptviz.ui.shell.shown import DIFFERENCE, SHOWN
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.words import as_code
 
@@ -47,7 +46,8 @@ MEANS = {
 scene = page("Residual stream", keep=SITES, params=(SHOWN,))
 at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
 names = step_names(layers)
-streams, moved = sheet.of(scene, stream), sheet.apart(scene, apart)
+streams = sheet.of(scene, stream)
+moved = None if scene.other is None else sheet.between(scene.run, scene.other, apart)
 found = streams.now
 sizes, writes = found.sizes[:, at], found.writes[:, at]
 

@@ -92,7 +92,7 @@ def in_code(
     what: str = "",
 ) -> None:
     """An expander with the lines of the model that computed the picture, the shapes that their variables
-    have for this prompt, and the Python that gives the same numbers (see `program`).
+    have for this prompt, and the Python that gives the same numbers.
 
     `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
     """
@@ -117,25 +117,6 @@ def in_code(
             "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
         )
         st.code(snippet, language="python")
-
-
-def program(function: Callable[..., Any], load: str | None = None, /, **arguments: object) -> str:
-    """A file that runs: the module that `function` stands in, and a call of it with these arguments.
-
-    It ends in `picture`, what the function returns. With `load`, Python that gives a model, the function's
-    first argument is that model. Arguments that are the defaults are left out.
-    """
-    module = inspect.getmodule(function)
-    assert module is not None
-    defaults = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
-    given = [f"{name}={value!r}" for name, value in arguments.items() if value != defaults[name]]
-    if load is not None:
-        given.insert(0, "lm")
-    call = f"picture = {function.__name__}({', '.join(given)})"
-    if len(call) > 100:
-        call = "\n".join([f"picture = {function.__name__}(", *(f"    {one}," for one in given), ")"])
-    model = [] if load is None else [f"lm = {load}"]
-    return "\n".join([inspect.getsource(module).rstrip(), "", "", *model, call, ""])
 
 
 def shapes_words(shapes: Shapes) -> str:

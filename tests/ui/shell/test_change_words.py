@@ -6,7 +6,6 @@ from gptviz import SITES, Edit
 from gptviz.ui.shell import change_words
 from gptviz.ui.shell.change_menu import Part, actions
 from tests.conftest import random_lm
-from tests.golden_files import check
 
 LABELS = ["S", "even", "·green", "·par", "r"]
 PARTS = [

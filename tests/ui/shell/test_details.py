@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import significant
 from gptviz.model import GPTModel, LayerNorm, MultiHeadAttention
-from gptviz.ui.shell.details import csv, program, source
+from gptviz.ui.shell.details import csv, source
 
 ROOT = Path(__file__).parents[3]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
@@ -77,10 +76,3 @@ def test_lines_are_where_they_say(function):
             number, code = line.split(maxsplit=1)
         assert int(number) == first + offset
         assert text[first + offset - 1].strip() == (code.strip() if not line.strip().isdigit() else "")
-
-
-def test_a_program_s_call_says_only_what_is_no_default_and_is_broken_where_it_is_long():
-    *_, call = program(significant, value=1.5, digits=3).splitlines()
-    assert call == "picture = significant(value=1.5)"
-    long = program(significant, value=10**90, digits=9).splitlines()
-    assert long[-4:] == ["picture = significant(", f"    value={10**90},", "    digits=9,", ")"]

@@ -32,16 +32,15 @@ from gptviz.ui.components.matrix import (
     matrix,
 )
 from gptviz.ui.components.saved import Saved
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
+from gptviz.ui.sheet import SHOWN, scene_of, why_same
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import capital, says
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.same import why_same
-from gptviz.ui.shell.shown import SHOWN, scene_of
 from gptviz.ui.shell.state import HEAD, open_head
 from gptviz.ui.words import as_code, counted, does, term
 

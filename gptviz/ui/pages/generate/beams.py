@@ -14,6 +14,7 @@ from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.beams import beam_tree
 from gptviz.ui import runs, sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import (
     Written,
     log_probability,
@@ -25,7 +26,6 @@ from gptviz.ui.pages.generate.written import (
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import show_id
 

@@ -21,6 +21,7 @@ from gptviz.tokenizer import show_token
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
@@ -28,7 +29,6 @@ from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head

@@ -17,9 +17,9 @@ from gptviz.engine.sampling import draw as draw_one
 from gptviz.fast import kernels
 from gptviz.figures.token_axis import token_ticks
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import Written
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import show_id
 

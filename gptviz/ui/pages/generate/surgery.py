@@ -13,11 +13,11 @@ from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.chips import chips
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, show_id

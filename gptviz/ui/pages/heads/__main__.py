@@ -22,6 +22,7 @@ from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_she
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, measuring, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
@@ -31,7 +32,6 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import EXAMPLES, example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import does
 

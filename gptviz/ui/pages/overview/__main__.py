@@ -16,12 +16,12 @@ from gptviz.engine.trace import Token
 from gptviz.model import GPTModel
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.doors import draw_doors
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.overview.doors import doors
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.target import whole
 from gptviz.ui.words import as_code, counted, show_id
 

@@ -19,6 +19,7 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.patching.other import (
     DENOISING,
     MADE,
@@ -36,7 +37,6 @@ from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.slow import is_asked_for, watched
 from gptviz.ui.words import as_code, show_id
 

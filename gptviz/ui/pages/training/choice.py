@@ -8,9 +8,9 @@ from gptviz.analysis.tokens import chapter
 from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.presets import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.training import Training, my_trainings, start_training
 from gptviz.ui.words import counted
 

@@ -32,8 +32,10 @@ from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.glossary import prose
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
+from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.change_menu import Part, menu
@@ -42,8 +44,6 @@ from gptviz.ui.shell.muted import knocked, muted_map
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prose import prose
-from gptviz.ui.shell.shown import DIFFERENCE, SHOWN, scene_of, shown_input
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.words import Place, as_code, compared_with, towards
 
@@ -171,7 +171,7 @@ def open_cell(block: int, column: int) -> None:
 
 
 with right:
-    shown = shown_input(scene, values.moved, "The maps show")
+    shown = sheet.shown(scene, values, label="The maps show")
     scene_of(scene, shown).chart(
         share_grid(
             Map("", grids).drawn(shown),

@@ -13,10 +13,10 @@ from gptviz.figures.flow import flow_graph
 from gptviz.figures.maps import Map
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import Place
 

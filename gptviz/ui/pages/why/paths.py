@@ -11,10 +11,10 @@ from gptviz.digits import percent, significant
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between
-from gptviz.ui.shell.prose import prose
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import Target
 from gptviz.ui.words import Place, compared_with, towards
