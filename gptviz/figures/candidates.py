@@ -1,9 +1,12 @@
-"""The rows of the next-token picture: numbers as they are read, and each row's arithmetic in a sentence."""
+"""The next token's candidates as rows: numbers as they are read, each row's arithmetic in a sentence, and the
+bar on which a random number falls.
+"""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import torch
 
 from gptviz.analysis.next_token import KEPT, Candidates, rest_of
@@ -12,28 +15,24 @@ from gptviz.engine.sampling import Sampling
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
 
+Row = dict[str, Any]
+
 
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
     """What stands above each column, with the values that the sliders have; `compared`: and the unchanged."""
-    heads = {
-        "rank": "rank",
-        "token": "token",
-        "logit": "logit",
-        "scaled": "÷ 0" if sampling.temperature == 0 else f"÷ {sampling.temperature:g}",
-        "filter": "filters",
-        "p": "probability",
-    }
-    return heads | {"before": UNCHANGED, "p": CHANGED} if compared else heads
+    scaled = f"÷ {0 if sampling.temperature == 0 else sampling.temperature:g}"
+    heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": scaled, "filter": "filters"}
+    return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
 
 
 def candidate_rows(
     found: Candidates,
     sampling: Sampling,
     name: Callable[[int], str],
-    whole: Callable[[int], bool],
+    whole: Callable[[int], bool] = lambda _: True,
     came: int | None = None,
     unchanged: Candidates | None = None,
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+) -> tuple[list[Row], Row | None]:
     """A dict for each row, and one for the rest of the vocabulary (None if there is no rest).
 
     `name` gives a token for the screen; `whole` says whether a text can end in it (a piece of a
@@ -41,128 +40,76 @@ def candidate_rows(
 
     A row's `ghost` is what it is compared with: its probability in `unchanged`, those of the model without
     edits under the same settings; else, where settings change something, the model's own; else None.
+    `was_first`: it is the most probable token of the unchanged model alone.
     """
-    rows = [
-        _row(row, found, sampling, name(int(row["id"])), unchanged)
-        | {"whole": whole(int(row["id"])), "came": int(row["id"]) == came}
-        for _, row in found.table.iterrows()
-    ]
+    rows = []
+    for row in found.table.to_dict("records"):
+        token, cut, p = row["id"], row["filter"] != KEPT, row["probability"]
+        said = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
+        ghost, rank = None if sampling.changes_nothing else row["model_probability"], 0
+        if unchanged is not None:
+            ghost = float(unchanged.chosen.probabilities[token])
+            rank = int(unchanged.chosen.rank[token]) + 1
+            said += f" Unchanged, it has {probability_text(ghost)}, rank {rank:,}."
+        texts = {
+            "rank_text": f"{row['rank']:,}",
+            "logit_text": fixed(row["logit"], 2),
+            "scaled_text": "" if sampling.temperature == 0 else fixed(row["scaled"], 2),
+            "filter_text": f"✕ {row['filter']}" if cut else "✓",
+            "p_text": probability_text(p),
+            "ghost_text": probability_text(ghost) if rank and ghost is not None else "",
+        }
+        first = row["rank"] == 1
+        marks = {"first": first, "was_first": rank == 1 and not first, "out": cut, "rest": False}
+        marks |= {"whole": whole(token), "came": token == came}
+        shown = {"key": str(token), "token": name(token), "ghost": ghost, "sentence": said}
+        rows.append(row | shown | texts | marks)
     return rows, _rest(found, sampling, unchanged) if found.rest else None
 
 
-def _row(
-    row: pd.Series, found: Candidates, sampling: Sampling, token: str, unchanged: Candidates | None
-) -> dict[str, Any]:
-    cut = row["filter"] != KEPT
-    return {
-        "key": str(row["id"]),
-        "id": int(row["id"]),
-        "rank": int(row["rank"]),
-        "token": token,
-        "logit": float(row["logit"]),
-        "scaled": float(row["scaled"]),
-        "filter": row["filter"],
-        "probability": float(row["probability"]),
-        "model_probability": float(row["model_probability"]),
-        "rank_text": f"{row['rank']:,}",
-        "logit_text": fixed(row["logit"], 2),
-        "scaled_text": "" if sampling.temperature == 0 else fixed(row["scaled"], 2),
-        "filter_text": f"✕ {row['filter']}" if cut else "✓",
-        "p_text": probability_text(row["probability"]),
-        "first": int(row["rank"]) == 1,
-        "out": cut,
-        "rest": False,
-        "sentence": row_sentence(row, found, sampling, unchanged),
-    } | ghost_of(row, sampling, unchanged)
-
-
-def ghost_of(row: pd.Series, sampling: Sampling, unchanged: Candidates | None) -> dict[str, Any]:
-    """What a row of a `Candidates` table is compared with (see `candidate_rows`), and how it is written.
-
-    `was_first`: it is the most probable token of the unchanged model alone.
-    """
-    if unchanged is None:
-        own = None if sampling.changes_nothing else float(row["model_probability"])
-        return {"ghost": own, "ghost_text": "", "was_first": False}
-    p, rank = _unchanged(unchanged, int(row["id"]))
-    first = rank == 1 and int(row["rank"]) > 1
-    return {"ghost": p, "ghost_text": probability_text(p), "was_first": first}
-
-
-def ghost_of_rest(found: Candidates, unchanged: Candidates) -> float:
-    """What all tokens without a row share in `unchanged`."""
-    return rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
-
-
-def _unchanged(unchanged: Candidates, token: int) -> tuple[float, int]:
-    """A token's probability, and its rank from 1."""
-    chosen = unchanged.chosen
-    return float(chosen.probabilities[token]), int(chosen.rank[token]) + 1
-
-
-def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> dict[str, Any]:
-    mark, kept = "✓", "none of them cut"
+def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
+    mark, kept, p = "✓", "none of them cut", probability_text(found.rest_probability)
     if found.rest_kept < found.rest:
         mark = f"{found.rest_kept:,} ✓" if found.rest_kept else "✕"
         kept = f"{found.rest_kept:,} of them kept"
-    said = (
-        f"The other {found.rest:,} tokens of the vocabulary, {kept}, share "
-        f"{probability_text(found.rest_probability)}."
-    )
-    ghost = None
+    said, ghost = f"The other {found.rest:,} tokens of the vocabulary, {kept}, share {p}.", None
     if unchanged is not None:
-        ghost = ghost_of_rest(found, unchanged)
+        ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
         said += f" Unchanged, these tokens share {probability_text(ghost)}."
     if unchanged is None or not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."
-    return {
-        "key": "rest",
-        "id": None,
-        "rank": 0,
-        "token": f"{found.rest:,} others",
-        "probability": found.rest_probability,
-        "model_probability": found.rest_model_probability,
-        "rank_text": "",
-        "logit_text": "",
-        "scaled_text": "",
-        "filter_text": mark,
-        "p_text": probability_text(found.rest_probability),
-        "first": False,
-        "came": False,
-        "whole": False,
-        "out": not found.rest_kept,
-        "rest": True,
-        "ghost": ghost,
-        "ghost_text": "" if ghost is None else probability_text(ghost),
-        "was_first": False,
-        "sentence": said,
-    }
+    texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
+    marks = dict.fromkeys(("first", "was_first", "whole", "came"), False)
+    return (
+        {
+            "key": "rest",
+            "id": None,
+            "rank": 0,
+            "token": f"{found.rest:,} others" if found.rest > 1 else "1 other",
+            "probability": found.rest_probability,
+            "model_probability": found.rest_model_probability,
+            "out": not found.rest_kept,
+            "rest": True,
+            "ghost": ghost,
+            "ghost_text": "" if ghost is None else probability_text(ghost),
+            "sentence": said,
+        }
+        | texts
+        | marks
+    )
 
 
-def row_sentence(
-    row: pd.Series, found: Candidates, sampling: Sampling, unchanged: Candidates | None = None
-) -> str:
-    """From the logit to the probability, with this row's numbers; the token stands before it.
-
-    With `unchanged`, also what the model without edits gives it under the same settings.
-    """
-    said = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
-    if unchanged is None:
-        return said
-    p, rank = _unchanged(unchanged, int(row["id"]))
-    return f"{said} Unchanged, it has {probability_text(p)}, rank {rank:,}."
-
-
-def _steps(row: pd.Series, found: Candidates, sampling: Sampling, model: str) -> str:
-    logit = fixed(row["logit"], 2)
+def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
+    """From the logit to the probability, with this row's numbers; the token stands before it."""
+    logit, p, t = fixed(row["logit"], 2), probability_text(row["probability"]), sampling.temperature
     own = f" The {model} itself gives it {probability_text(row['model_probability'])}."
     start = f"(rank {row['rank']:,}): logit {logit}"
-    if sampling.temperature == 0:
+    if t == 0:
         takes = "the largest: temperature 0 gives it everything" if row["rank"] == 1 else "not the largest"
-        return f"{start}, {takes}. Probability {probability_text(row['probability'])}.{own}"
+        return f"{start}, {takes}. Probability {p}.{own}"
     scaled = fixed(row["scaled"], 2)
-    if sampling.temperature != 1:
-        start += f" ÷ temperature {sampling.temperature:g} = {scaled}"
+    if t != 1:
+        start += f" ÷ temperature {t:g} = {scaled}"
     if row["filter"] != KEPT:
         value = sampling.top_k if row["filter"] == "top-k" else sampling.top_p
         return f"{start}, and {row['filter']} {value:g} cuts it: probability 0.{own}"
@@ -171,8 +118,63 @@ def _steps(row: pd.Series, found: Candidates, sampling: Sampling, model: str) ->
     many = f"the {found.kept:,} tokens that are left" if found.kept > 1 else "the one token that is left"
     if found.kept == len(found.chosen.kept):
         many = f"all {found.kept:,} tokens"
-    softmax = (
-        f"{start}. Softmax: {power} = {probability_text(row['probability'])}, "
-        f"where {log_sum} is the logarithm of the sum of e^x over {many}."
-    )
-    return softmax + (own if not sampling.changes_nothing else "")
+    softmax = f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {many}."
+    return f"{start}. {softmax}{'' if sampling.changes_nothing else own}"
+
+
+# ---- how one of them is drawn ----
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What the picture of a draw is given; `start` and `stop` are places on the bar, from 0 to 1.
+
+    `rows` are the candidates, `segments` the whole bar from left to right, `rest` what stands for all
+    tokens without a row (None where there are none).
+    """
+
+    rows: list[Row]
+    segments: list[Row]
+    rest: Row | None
+
+
+def draw_rows(
+    found: Candidates,
+    sampling: Sampling,
+    standing: int | None,
+    how: str,
+    name: Callable[[int], str],
+    unchanged: Candidates | None = None,
+) -> Draw:
+    """`candidate_rows` and their stretches; `standing` is the id of the token in the text, `how` says why."""
+    rows, rest = candidate_rows(found, sampling, name, unchanged=unchanged)
+    bar = torch.cumsum(found.chosen.probabilities[found.chosen.order], dim=0)  # (V,): where each rank ends
+    segments: list[Row] = []
+    at = 0.0
+    for index, row in enumerate(rows):
+        rank = row["rank"]
+        start, stop = (float(bar[rank - 2]) if rank > 1 else 0.0), float(bar[rank - 1])
+        ends = "" if row["out"] else " to ".join(place_text(end, stop - start) for end in (start, stop))
+        row |= {"shown": row["token"], "start": start, "stop": stop, "place": ends, "cut": row["out"]}
+        row |= {"drawn": row["id"] == standing, "standing": how}
+        row["sentence"] = f"{row['token']} {row['sentence']}"
+        segments += _gap(found, at, start)
+        if stop > start:
+            part = {"index": index, "start": start, "stop": stop, "shown": row["token"]}
+            segments.append(part | {"kind": "candidate"})
+            at = stop
+    return Draw(rows, segments + _gap(found, at, 1.0), rest and rest | {"shown": rest["token"], "place": ""})
+
+
+def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
+    """What lies between two rows' stretches, if anything does."""
+    words = f"{found.rest:,} others" if found.rest > 1 else "1 other"
+    gap = {"index": None, "start": start, "stop": stop, "shown": words, "kind": "rest"}
+    return [gap] if stop - start > 1e-9 else []
+
+
+def place_text(place: float, width: float) -> str:
+    """A place on the bar, with the digits that tell the ends of a stretch so wide; 0 and 1 as they are."""
+    if place in (0, 1):
+        return fixed(place, 0)
+    return fixed(place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11)))))

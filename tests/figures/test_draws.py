@@ -8,7 +8,7 @@ import torch
 
 from gptviz.analysis.next_token import candidates
 from gptviz.engine.sampling import Sampling, draw
-from gptviz.figures.draws import draw_rows, place_text
+from gptviz.figures.candidates import draw_rows, place_text
 
 
 def logits(size=50):

@@ -26,7 +26,7 @@ def draws(
     compared: tuple[str, str] | None = None,
     saved: Saved | None = None,
 ) -> None:
-    """Draw `figures.draws.draw_rows` and its `segments`; `on_branch(id)` runs before the rerun of a click.
+    """Draw a `figures.candidates.Draw`; `on_branch(id)` runs before the rerun of a click.
 
     `point` is {"at", "text"}: the random number; None where nothing is drawn. A row that is "drawn" stands in
     the text, and has no button; the others have one if it `can_branch`. `compared` are the two words for what

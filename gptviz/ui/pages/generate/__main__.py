@@ -14,7 +14,7 @@ from gptviz.digits import fixed, significant
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import distribution
 from gptviz.engine.sampling import draw as draw_one
-from gptviz.figures.draws import Draw, place_text
+from gptviz.figures.candidates import Draw, place_text
 from gptviz.figures.ghosts import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import named_bytes, show_token

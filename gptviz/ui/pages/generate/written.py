@@ -12,7 +12,7 @@ from gptviz.analysis.next_token import candidates
 from gptviz.analysis.writing import WrittenStep, next_step
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.draws import Draw, draw_rows
+from gptviz.figures.candidates import Draw, draw_rows
 from gptviz.tokenizer import named_bytes
 from gptviz.ui import runs
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
