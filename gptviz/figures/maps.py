@@ -25,7 +25,7 @@ Floats = NDArray[np.floating]
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what
 # is above
-# 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1
+# 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more
 Scale = Literal["signed", "log", "size", "share", "weight"]
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled
@@ -46,6 +46,7 @@ class Map:
     framed: Sequence[tuple[int, int]] = ()  # (row, column)
     tint: NDArray[np.bool_] | None = None  # (R, T): which cells stand out as a ground
     color: str | None = None  # of the title
+    written: bool = False  # whether the numbers stand in the cells, too
 
     @property
     def is_log(self) -> bool:
@@ -121,6 +122,7 @@ def maps(
                 "customdata": _behind(panel, positions),
                 "hovertemplate": _says(panel, place),
                 "hoverongaps": False,
+                **({"texttemplate": "%{z:.2f}"} if panel.written else {}),
                 "coloraxis": coloraxis,
                 "xaxis": x[0],
                 "yaxis": y[0],
@@ -222,7 +224,7 @@ def _axis(
         texts = [significant(10.0**p, 2) for p in powers]
         texts = [under + texts[0], texts[1], over + texts[2]]
         return _bar(panel, mode, right, length, powers, texts, upper_half(mode))
-    top = 1.0 if panel.scale == "weight" else high or 1.0
+    top = max(1.0, high) if panel.scale == "weight" else high or 1.0
     colors = palette(mode).attention if panel.scale == "weight" else upper_half(mode)
     return _bar(panel, mode, right, length, [0.0, top], ["0", over + significant(top, 2)], colors)
 

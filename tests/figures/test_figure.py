@@ -14,7 +14,6 @@ from gptviz.figures import Figure
 from gptviz.figures.bars import bars
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.figure import packed
-from gptviz.figures.scaling import pairs_of_bars
 from gptviz.figures.theme import figure, palette
 from tests.specs import decoded
 
@@ -109,7 +108,6 @@ OF_SHARES = {  # a figure whose largest bar is the share p
     "softmax": lambda p: bars(Both(p * PAIR), ["a", "b"], "light", "weight"),
     "compare": lambda p: back_to_back(["a"], p * PAIR[:1], p * PAIR[:1], ("left", "right"), "light"),
     "bars": lambda p: bars(Both(p * PAIR, p * PAIR), ["a", "a"], "light", "probability", lying=True),
-    "scaling": lambda p: pairs_of_bars([p * PAIR] * 2, ("a", "b"), "xy", "w", "light", [p * PAIR] * 2),
 }
 
 

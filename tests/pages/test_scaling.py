@@ -19,8 +19,8 @@ def root(run_page, **query):
 
 
 def drawn(at):
-    """The charts of why √d by what they are: three over d, two of a query, softmax, this model's heads."""
-    names = ("variance", "largest", "gradient", "scores", "weights", "sharper", "heads")
+    """The charts of why √d by what they are: three over d, two of a query, softmax, two of heads."""
+    names = ("variance", "largest", "gradient", "scores", "weights", "sharper", "divided", "undivided")
     return dict(zip(names, charts(at), strict=True))
 
 
@@ -32,14 +32,15 @@ def test_the_charts_over_d_and_one_query(run_page):
         raw, scaled = found[name]["data"]
         assert np.allclose(raw["y"], table[name]) and np.allclose(scaled["y"], table[f"{name}_scaled"])
     raw = lesson.scores()[256][7]
-    for trace, scores in zip(found["weights"]["data"], (raw, raw / 16), strict=True):
+    for trace, scores in zip(found["weights"]["data"], (raw / 16, raw), strict=True):
         assert np.allclose(trace["y"], torch.softmax(torch.from_numpy(scores), -1))
+    assert [trace["name"] for trace in found["weights"]["data"]] == ["q · k ÷ √d", "q · k"]
 
 
 def test_this_models_heads(run_page, mini):
     found = drawn(root(run_page, block=3))
     attn = mini.trace(TEXT)["attn", 3]
-    assert np.allclose(found["heads"]["data"][1]["y"], attn[:, 1:].max(-1).values.mean(-1), atol=1e-5)
+    assert np.allclose(found["divided"]["data"][0]["y"], attn[:, 1:].max(-1).values.mean(-1), atol=1e-5)
 
 
 def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini):
@@ -47,27 +48,24 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
     edits = ["mlp_out.0=zero", "attn.3.2=uniform"]
     at = root(run_page, block=3, edits=",".join(edits))
     found = drawn(at)
-    bars = found["heads"]["data"]
-    assert [bar["name"] for bar in bars[2:]] == ["unchanged"] * 2
-    places = [bar["offsetgroup"] for bar in bars]
-    assert places[:2] == places[2:] and places[0] != places[1]
+    bars = {name: {bar["name"]: bar["y"] for bar in found[name]["data"]} for name in ("undivided", "divided")}
     means = []
-    for lm, (raw, divided) in ((mini.edited(*edits), bars[:2]), (mini, bars[2:])):
+    for lm, name in ((mini.edited(*edits), "changed"), (mini, "unchanged")):
         t = lm.trace(TEXT)
         scores = (t["q", 3] @ t["k", 3].mT).double()
         hidden = torch.ones_like(scores).triu(1).bool()
-        for drawn_bars, values in ((raw, scores), (divided, scores / math.sqrt(32))):
+        for which, values in (("undivided", scores), ("divided", scores / math.sqrt(32))):
             weights = values.masked_fill(hidden, -torch.inf).softmax(-1)
             expected = weights[:, 1:].max(-1).values.mean(-1)
-            assert np.allclose(drawn_bars["y"], expected, atol=1e-5)
+            assert np.allclose(bars[which][name], expected, atol=1e-5)
             means.append(expected.mean().item())
     (said,) = [m.value for m in at.markdown if "A query's largest weight" in m.value]
     now_raw, now, was_raw, was = (significant(mean, 2) for mean in means)
     assert f"is {now} (unchanged {was})" in said and f"would be {now_raw} (unchanged {was_raw})" in said
     assert "The weights of head 2 are replaced" in prose(at)
     table = in_numbers(at, "scaling_heads")
-    for name, bar in (("largest_scaled", bars[1]), ("unchanged largest_scaled", bars[3])):
-        assert np.allclose(table[name], bar["y"])
+    assert np.allclose(table["largest_scaled"], bars["divided"]["changed"])
+    assert np.allclose(table["unchanged largest_scaled"], bars["divided"]["unchanged"])
     at = root(run_page, block=3, edits="z.3.2=zero")
     assert "cannot matter for the scores of block 3" in prose(at)
 
@@ -85,7 +83,8 @@ def test_the_softmax_that_the_slide_prints(run_page, factor, printed):
 def dropout(run_page, **query):
     """The page, and what its three squares hold."""
     at = run_page("attention_by_hand", text=TEXT, hand_way="dropout", **query)
-    return at, [chart["data"][0]["z"] for chart in charts(at)]
+    (chart,) = charts(at)
+    return at, [square["z"] for square in chart["data"]]
 
 
 @pytest.mark.parametrize(("weights", "printed"), [("ones", ONES), ("journey", JOURNEY)])

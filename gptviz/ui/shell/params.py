@@ -26,6 +26,7 @@ T = TypeVar("T")
 _OF_THE_PAGE = "gptviz_params"  # in the session: the params of the page that was drawn last
 _DRAWN = "gptviz_drawn"  # and of each param's widget, the page that drew it last
 
+PRESENTED = 26 / 16  # how much larger type is while somebody presents, as in present.css
 LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
 
 
@@ -115,7 +116,8 @@ class Param(Generic[T]):
         """One of 0 to `size` - 1 as a number, or None: then the page takes the one that `empty` describes."""
         self.within(size)
         limits = {"min_value": 0, "max_value": size - 1, "value": None, "step": 1}
-        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=width)
+        wide = round(PRESENTED * width) if st.session_state.get("present") else width
+        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=wide)
 
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.

@@ -24,10 +24,9 @@ from gptviz.ui.components.saved import Saved, shortened, stem
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.params import PRESENTED, Param
 from gptviz.ui.words import show_id
 
-PRESENTED = 26 / 16  # how much larger type is while somebody presents, as in present.css
 ABOVE = "13rem"  # of the screen, for what stands above a picture that is fitted into the rest
 
 

@@ -39,7 +39,7 @@ function grid(view) {
     onkeydown: (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.head')], { columns: heads }),
     onmouseleave: () => tell(view, view.state.block, view.state.head),
   },
-  gv.h('span', { class: 'corner' }), across.map((head) => gv.h('span', { class: 'column' }, heads > 8 ? String(head) : `head ${head}`)),
+  gv.h('span', { class: 'corner' }), across.map((head) => gv.h('span', { class: 'column' }, gv.h('span', { class: 'word' }, 'head '), String(head))),
   data.roles.map((row, block) => [gv.h('span', { class: 'row' }, blocks > 8 ? String(block) : `block ${block}`),
     across.map((head) => thumbnail(view, block, head))]));
 }

@@ -1,7 +1,6 @@
 """Attention on vectors small enough for a pencil: all numbers in sight, the given ones to be changed."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -111,42 +110,39 @@ def change(to: Changes) -> None:
 
 def type_number(matrix: str, row: int, column: int, text: str) -> None:
     """A cell was typed anew."""
-    there = start_of(WAY.value).matrices
-    if not given.is_there(there, matrix, row, column):
+    there, place = start_of(WAY.value).matrices, f"{matrix}{row}{column}"
+    if not given.is_there(there, place):
         return  # of a drawing before this one
-    value, now = given.number(text), given.read(CHANGED.value)
+    value = given.number(text)
     if value is not None:
-        change(replace(now, numbers=now.numbers | {(matrix, row, column): value}))
+        change(given.read(CHANGED.value) | {place: value})
         return
     typed = f"{as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
-    most = f"{given.LARGEST:g}"
-    kept = short(there[matrix][row][column])
+    most, kept = f"{given.LARGEST:g}", short(there[matrix][row][column])
     st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
 
 
 def type_word(row: int, text: str) -> None:
     """A word was typed anew."""
-    now = given.read(CHANGED.value)
-    change(replace(now, words=now.words | {row: given.word(text)}))
+    change(given.read(CHANGED.value) | {f"t{row}": given.word(text)})
 
 
 def set_count(count: int) -> None:
     """So many words; what was changed of those that go is forgotten."""
-    now, count = given.read(CHANGED.value), min(max(1, count), given.MOST_WORDS)
-    numbers = {place: value for place, value in now.numbers.items() if place[0] != "x" or place[1] < count}
-    change(Changes(count, numbers, {row: text for row, text in now.words.items() if row < count}))
+    count = min(max(1, count), given.MOST_WORDS)
+    kept = {p: v for p, v in given.read(CHANGED.value).items() if p[0] not in "xt" or int(p[1]) < count}
+    change(kept | {"n": count})
 
 
 def start_again() -> None:
     """Back to the example as it is; also where another one is chosen."""
-    change(Changes())
+    change({})
     QUERY.set(None)
 
 
 def keep_vectors() -> None:
     """Other matrices were chosen: what was typed into the old ones goes, the vectors stay."""
-    now = given.read(CHANGED.value)
-    change(replace(now, numbers={place: value for place, value in now.numbers.items() if place[0] == "x"}))
+    change({p: v for p, v in given.read(CHANGED.value).items() if p[0] not in "qkv"})
 
 
 def step_by(by: int) -> None:
@@ -177,8 +173,7 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
         shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
         said = (
             f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
-            f"{shares[-1]}. "
-            f"Its context is this mix of their {kind}s, **{context}**."
+            f"{shares[-1]}. Its context is this mix of their {kind}s, **{context}**."
         )
     drawn = None if way == "simple" else DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
@@ -189,8 +184,7 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
         return f"{said} The book prints the same for {name}: {ours}."
     return (
         f"{said} The notes that this example is from print {vector(printed)}: they went on with rounded "
-        "numbers. "
-        f"With all digits it is {ours}."
+        f"numbers. With all digits it is {ours}."
     )
 
 
@@ -217,23 +211,19 @@ def how_to_read(way: str, start: Given) -> str:
         "Read along a row, from a word's vector on the left to its context on the right. "
         + {
             "simple": "A score is a dot product: large where two vectors point the same way. Softmax makes "
-            "each row sum "
-            "to 1, and the context mixes the vectors in these shares. Nothing here is learned yet.",
+            "each row sum to 1, and the context mixes the vectors in these shares. Nothing here is learned "
+            "yet.",
             "weights": "Three matrices give every word a query, a key and a value, and training can set "
-            "them. A score is "
-            "now query · key: what `a` gives `b` is no longer what `b` gives `a`. Scores are divided by √2, "
-            "since a query "
-            "has 2 numbers; the last step of this page shows why.",
+            "them. A score is now query · key: what `a` gives `b` is no longer what `b` gives `a`. Scores "
+            "are divided by √2, since a query has 2 numbers; the last step of this page shows why.",
             "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
-            "e^−∞ = 0, "
-            "and each row still sums to 1. Change the last word's vector, and no row above it moves.",
+            "e^−∞ = 0, and each row still sums to 1. Change the last word's vector, and no row above it "
+            "moves.",
             "heads": "Two heads read the same vectors with matrices of their own, and so look at different "
-            "words. Their "
-            "contexts stand side by side: 2 + 2 numbers per word. A GPT mixes them by one more matrix, "
-            "out_proj. Every "
-            f"word is compared with every word, {count} × {count} = {count**2} scores in each head: twice as "
-            "many words "
-            "need four times as many, so the memory grows with the square of the text's length.",
+            "words. Their contexts stand side by side: 2 + 2 numbers per word. A GPT mixes them by one more "
+            f"matrix, out_proj. Every word is compared with every word, {count} × {count} = {count**2} "
+            "scores in each head: twice as many words need four times as many, so the memory grows with the "
+            "square of the text's length.",
         }[way]
     )
 
@@ -285,21 +275,12 @@ way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a pa
 def by_pencil() -> None:
     """Draw one of the four ways on few vectors. A change of a number runs only this."""
     st.html(tables.STYLE)
-    EXAMPLE.within(list(EXAMPLES))
     DRAWN.within(list(MATRICES))
     steps = steps_of(way)
     if STEP.value not in steps:
         STEP.set(None)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_steps"):
-        EXAMPLE.widget(
-            st.segmented_control,
-            "Words",
-            options=list(EXAMPLES),
-            format_func=TEXTS.__getitem__,
-            required=True,
-            on_change=start_again,
-            label_visibility="collapsed",
-        )
+        EXAMPLE.choose("Words", TEXTS, on_change=start_again, label_visibility="collapsed")
         if way != "simple":
             DRAWN.widget(
                 st.selectbox,
@@ -314,14 +295,7 @@ def by_pencil() -> None:
             )
         at = steps.index(STEP.value)
         button("‹", "step_back", step_by, -1, at == 0, "The step before")
-        STEP.widget(
-            st.segmented_control,
-            "Up to",
-            options=steps,
-            format_func=STEPS.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-        )
+        STEP.choose("Up to", {step: STEPS[step] for step in steps}, label_visibility="collapsed")
         button("›", "step_on", step_by, 1, at == len(steps) - 1, "The next step")
     params.store(PARAMS)
     start = start_of(way)
@@ -340,9 +314,8 @@ def by_pencil() -> None:
         "by_hand",
         sheets.lines(start, found, way, steps, STEP.value),
         query,
-        "Point at a number to see what it is made of. Dotted numbers and words can be typed anew; a click on "
-        "a row "
-        "follows its word.",
+        "Point at a number to see what it is made of. Dotted numbers and words can be typed anew; a click "
+        "on a row follows its word.",
         made.mode,
         on_number=type_number,
         on_word=type_word,
@@ -400,8 +373,7 @@ def softmax() -> None:
     with left:
         prose(
             "Softmax is two steps: e to the power of each score, which makes all of them positive, then each "
-            "divided "
-            "by their sum. The slides that these five scores are from print the same weights"
+            "divided by their sum. The slides that these five scores are from print the same weights"
             + (f" but for {', '.join(others)}." if others else ".")
             + (
                 f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
@@ -423,23 +395,13 @@ def trick(start: Given) -> None:
     """The averaging trick, three programs side by side."""
     st.markdown("#### The trick behind it: averages")
     prose(
-        "A simpler way to let words mix: each takes the **average** of itself and all before it. A loop says "
-        "what is "
-        "meant; a matrix does all rows at once; softmax over zeros gives the same shares, where −∞ is what "
-        "comes "
-        "later. Replace the zeros by query · key, and it is attention.",
+        "A simpler way to let words mix: each takes the **average** of itself and all before it. A loop "
+        "says what is meant; a matrix does all rows at once; softmax over zeros gives the same shares, "
+        "where −∞ is what comes later. Replace the zeros by query · key, and it is attention.",
         "softmax",
     )
-    AVERAGED.within(["words", "notebook"])
-    of = AVERAGED.widget(
-        st.segmented_control,
-        "Average",
-        options=["words", "notebook"],
-        required=True,
-        format_func={
-            "words": "the vectors above",
-            "notebook": "8 × 2 numbers of *Let's build GPT*",
-        }.__getitem__,
+    of = AVERAGED.choose(
+        "Average", {"words": "the vectors above", "notebook": "8 × 2 numbers of *Let's build GPT*"}
     )
     x = torch.tensor(start.x if of == "words" else NOTEBOOK, dtype=torch.float64)
     averages = averages_by_loop(x)
@@ -448,8 +410,7 @@ def trick(start: Given) -> None:
         others = unlike_printed(printed, averages.flatten().tolist())
         st.markdown(
             "The notebook prints the same averages but for the last digit of a few, since its vectors have "
-            "more "
-            f"digits than it prints: {', '.join(others)}."
+            f"more digits than it prints: {', '.join(others)}."
         )
     apart = max(
         float((other(x).context - averages).abs().max())

@@ -1,10 +1,14 @@
 """Dropout on attention weights, as the book shows it between the causal mask and several heads."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
+from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.scaling import weight_grid
+from gptviz.figures.maps import Map, maps
 from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
@@ -21,6 +25,7 @@ SEED = Param("sc_seed", int, 123, between)
 PARAMS = (WEIGHTS, P, SEED)
 
 OFFERED = {"ones": "Ones", "journey": "“Your journey …”", "text": "This text"}
+READABLE = 8  # rows of a square whose numbers are written into it
 JOURNEY = ("Your", "journey", "starts", "with", "one", "step")
 
 
@@ -33,11 +38,10 @@ def draw(made: Frame) -> None:
         of = WEIGHTS.choose("Weights", OFFERED)
         p = P.widget(st.slider, "p", min_value=0.0, max_value=0.9, step=0.1, width=220)
         seed = SEED.widget(st.number_input, "Seed", min_value=0, max_value=9999, step=1, width=130)
-    found, labels, whose = _found(made, of, p, seed)
+    found, labels, whose, code = _found(made, of, p, seed)
     text = (
         f"**Dropout puts out each weight with probability {p:g}**, so that no token can rely on a single "
-        "other one: "
-        f"here {found.gone} of {found.gone + found.kept}. What is left is divided by 1 − {p:g} = "
+        f"other one: here {found.gone} of {found.gone + found.kept}. What is left is divided by 1 − {p:g} = "
         f"{significant(1 - p, 2)}, so that a sum stays what it was *on average*."
     )
     if of != "ones":
@@ -46,24 +50,18 @@ def draw(made: Frame) -> None:
         text += f" Rows that summed to 1 now sum to between {low} and {high}."
     with above:
         prose(text, "attention weight", "token")
-    high_end = max(1.0, float(found.after.max()))
-    for column, (name, title, values) in zip(
-        st.columns(3, gap="medium"),
-        (
-            ("before", "Weights", found.before),
-            ("mask", "Mask", found.mask),
-            ("after", f"Weights × mask ÷ {1 - p:.1f}", found.after),
-        ),
-        strict=True,
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            made.chart(
-                weight_grid(values.numpy(), labels, 1.0 if name == "mask" else high_end, made.mode),
-                key=f"scaling_drop_{name}",
-                which=(f"p{p:g}", f"seed{seed}"),
-                alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
-            )
+    panels = [
+        Map(title, Both(values.numpy()), "weight", "weight", written=len(labels) <= READABLE)
+        for title, values in (
+            ("Weights", found.before), ("Mask", found.mask), (f"Weights × mask ÷ {1 - p:.1f}", found.after)
+        )
+    ]  # fmt: skip
+    made.chart(
+        maps(panels, labels, labels, None, made.mode, joint=True),
+        key="scaling_drop",
+        which=(f"p{p:g}", f"seed{seed}"),
+        alt=f"Dropout with p = {p:g}, seed {seed}: weights, mask, and what is left",
+    )
     book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
     st.caption(
         f"It is for training only: on all other pages the model drops nothing. `torch.manual_seed({seed}); "
@@ -72,14 +70,15 @@ def draw(made: Frame) -> None:
     in_numbers(
         lambda: pd.DataFrame(found.after.numpy(), columns=labels), "dropout.csv", "The weights after dropout."
     )
-    if of != "text":
-        sheet.code_of(made, [MultiHeadAttention.forward, drop], dropped, of, p, seed)
+    code()
 
 
-def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str]:
-    """What is dropped, the labels of its square, and whose weights it is."""
+def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str, Callable[[], None]]:
+    """What is dropped, the labels of its square, whose weights it is, and *In code*."""
+    sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
     if of != "text":
-        return dropped(of, p, seed), list(JOURNEY) if of == "journey" else [str(i) for i in range(6)], ""
+        labels = list(JOURNEY) if of == "journey" else [str(i) for i in range(6)]
+        return dropped(of, p, seed), labels, "", partial(sheet.code_of, made, sources, dropped, of, p, seed)
     shown = read(made)
     shown.strip()
     block, head = BLOCK.within(shown.lm.config.n_layers) or 0, HEAD.within(shown.lm.config.n_heads) or 0
@@ -88,5 +87,5 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
     whose = f" The weights are those of block {block}, head {head}, of the {changed}model."
     if len(shown.tokens) > count:
         whose += f" The first {count} of {len(shown.tokens)} tokens."
-    sheet.code_of(shown, [MultiHeadAttention.forward, drop], dropped_attention, block, head, p, seed)
-    return found, [f"{i} {label}" for i, label in enumerate(shown.labels[:count])], whose
+    code = partial(sheet.code_of, shown, sources, dropped_attention, block, head, p, seed)
+    return found, [f"{i} {label}" for i, label in enumerate(shown.labels[:count])], whose, code

@@ -7,7 +7,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from gptviz.lessons.attention import HeadWeights, Matrix
@@ -17,25 +17,17 @@ MOST_WORDS = 8  # that a projector can still show with all their numbers
 LARGEST = 100.0  # of a number, above and below 0: beyond that softmax only ever says 0 and 1
 LONGEST_WORD = 12
 
-_NUMBER = re.compile(r"(x|[qkv][01])(\d)(\d)_([-+.\de]{1,12})")
-_WORD = re.compile(r"t(\d)_(.{1,120})")
+_NUMBER = re.compile(r"((?:x|[qkv][01])\d\d)_([-+.\de]{1,12})")
+_WORD = re.compile(r"(t\d)_(.{1,120})")
 _COUNT = re.compile(r"n(\d)")
 
-Place = tuple[str, int, int]  # a matrix ("x", "q0", "k0", "v0", "q1", ...), its row and its column
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What is not as the example has it. `count` is the number of words, None for the example's own."""
-
-    count: int | None = None
-    numbers: dict[Place, float] = field(default_factory=dict)
-    words: dict[int, str] = field(default_factory=dict)
+# What is not as the example has it, by its place: {"n": 4, "x12": 0.9, "q001": -1.0, "t0": "moon"}
+Changes = dict[str, float | str]
 
 
 @dataclass(frozen=True)
 class Given:
-    """The words, and every matrix by the name that `Place` has for it: "x" (T, 3), "q0" (3, 2), ..."""
+    """The words, and every matrix by its name in an address: "x" (T, 3), "q0" (3, 2), ..."""
 
     words: tuple[str, ...]
     matrices: dict[str, list[list[float]]]
@@ -57,27 +49,26 @@ class Given:
 
 def read(text: str) -> Changes:
     """Return the changes of an address."""
-    count, numbers, words = None, {}, {}
+    changes: Changes = {}
     for part in text.split(","):
         if found := _COUNT.fullmatch(part):
-            count = min(max(1, int(found[1])), MOST_WORDS)
+            changes["n"] = min(max(1, int(found[1])), MOST_WORDS)
         elif found := _NUMBER.fullmatch(part):
-            value = number(found[4])
-            if value is not None:
-                numbers[found[1], int(found[2]), int(found[3])] = value
+            value = number(found[2])
+            changes |= {} if value is None else {found[1]: value}
         elif found := _WORD.fullmatch(part):
-            words[int(found[1])] = word(unquote(found[2]))
-    return Changes(count, numbers, words)
+            changes[found[1]] = word(unquote(found[2]))
+    return changes
 
 
 def written(changes: Changes) -> str:
     """Return the text that `read` reads back."""
-    parts = [] if changes.count is None else [f"n{changes.count}"]
-    parts += [
-        f"{name}{row}{column}_{value:g}" for (name, row, column), value in sorted(changes.numbers.items())
-    ]
-    parts += [f"t{row}_{quote(text, safe='')}" for row, text in sorted(changes.words.items())]
-    return ",".join(parts)
+
+    def said(place: str, value: float | str) -> str:
+        text = quote(value, safe="") if isinstance(value, str) else f"{value:g}"
+        return f"n{text}" if place == "n" else f"{place}_{text}"
+
+    return ",".join(said(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
 
 
 def number(text: str) -> float | None:
@@ -102,22 +93,21 @@ def word(text: str) -> str:
 
 def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) -> Given:
     """Return the example with these changes; a word more than it has starts as "?" with zeros."""
-    count = changes.count or len(sentence.words)
+    count = int(changes.get("n", len(sentence.words)))
     words = [*sentence.words, *["?"] * count][:count]
-    rows = [*map(list, sentence.vectors), *([0.0] * D_IN for _ in range(count))][:count]
-    for row, text in changes.words.items():
-        if row < count:
-            words[row] = text
-    matrices = {"x": rows}
-    for number, head in enumerate(heads):
+    matrices = {"x": [*map(list, sentence.vectors), *([0.0] * D_IN for _ in range(count))][:count]}
+    for i, head in enumerate(heads):
         for letter, matrix in zip("qkv", (head.query, head.key, head.value), strict=True):
-            matrices[f"{letter}{number}"] = matrix.tolist()
-    for (name, row, column), value in changes.numbers.items():
-        if is_there(matrices, name, row, column):
-            matrices[name][row][column] = value
+            matrices[f"{letter}{i}"] = matrix.tolist()
+    for place, value in changes.items():
+        if place[0] == "t" and int(place[1]) < count:
+            words[int(place[1])] = str(value)
+        if place[0] not in "nt" and is_there(matrices, place):
+            matrices[place[:-2]][int(place[-2])][int(place[-1])] = float(value)
     return Given(tuple(words), matrices)
 
 
-def is_there(matrices: dict[str, list[list[float]]], name: str, row: int, column: int) -> bool:
+def is_there(matrices: dict[str, list[list[float]]], place: str) -> bool:
     """Whether there is such a number."""
+    name, row, column = place[:-2], *map(int, place[-2:])
     return name in matrices and row < len(matrices[name]) and column < len(matrices[name][0])

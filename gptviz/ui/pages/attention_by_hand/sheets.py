@@ -147,8 +147,7 @@ def _matrices(start: Given, head: int) -> list[Sheet]:
         def says(i: int, j: int, value: float, name: str = name) -> str:
             return (
                 f"{name}, row {i}, column {j}: {short(value, 6)}. So much of a vector's number {i} goes into "
-                "number "
-                f"{j}. Click, and type another."
+                f"number {j}. Click, and type another."
             )
 
         found.append(

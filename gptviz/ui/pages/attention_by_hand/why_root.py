@@ -1,15 +1,13 @@
 """The last step: why attention divides by √d, on random numbers and in the model's own heads."""
 
-from collections.abc import Sequence
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.scaling import DIVIDED, UNDIVIDED, pairs_of_bars
+from gptviz.figures.theme import palette
 from gptviz.lessons import scaling as lesson
 from gptviz.lessons.scaling import by_size, own_heads, sharpened
 from gptviz.model import MultiHeadAttention
@@ -28,6 +26,7 @@ QUERY = Param("sc_query", int, 0, between)
 FACTOR = Param("sc_factor", int, 10, between)
 PARAMS = (SIZE, QUERY, FACTOR)
 
+DIVIDED, UNDIVIDED = "q · k ÷ √d", "q · k"  # what a bar is, and its outline
 CHARTS = {
     "variance": "variance of the scores",
     "largest": "weight of the best key",
@@ -47,10 +46,8 @@ def draw(made: Frame) -> None:
             f"**A score adds up d products, so its variance is about d.** At d = {d} it is "
             f"**{significant(row['variance'])}**, and softmax gives the best of {lesson.KEYS} keys "
             f"{significant(row['largest'], 2)} on average. Divided by √d = {significant(d**0.5)} the "
-            "variance is "
-            f"**{significant(row['variance_scaled'])}** and the best key gets "
-            f"{significant(row['largest_scaled'], 2)}: "
-            "much the same for every d.",
+            f"variance is **{significant(row['variance_scaled'])}** and the best key gets "
+            f"{significant(row['largest_scaled'], 2)}: much the same for every d.",
             "variance", "softmax", "query", "key",
         )  # fmt: skip
     for column, (name, title) in zip(st.columns(3), CHARTS.items(), strict=True):
@@ -71,15 +68,11 @@ def draw(made: Frame) -> None:
     size, *printed = lesson.PRINTED
     st.caption(
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
-        "variance 1. "
-        "The gradient is how far each weight w moves when its own score moves a little, w · (1 − w), summed "
-        "over the "
-        f"keys, as a share of what even weights let pass: at d = {d} it is {left}, and divided "
-        f"{left_scaled}. Where "
-        "one key has everything, nothing moves and nothing is learned. In one try with "
-        f"d = {size}, a notebook after *Let's build GPT* prints a variance of {significant(printed[0], 4)} "
-        "and, "
-        f"divided, {significant(printed[1])}."
+        "variance 1. The gradient is how far each weight w moves when its own score moves a little, w · (1 − "
+        f"w), summed over the keys, as a share of what even weights let pass: at d = {d} it is {left}, and "
+        f"divided {left_scaled}. Where one key has everything, nothing moves and nothing is learned. In one "
+        f"try with d = {size}, a notebook after *Let's build GPT* prints a variance of "
+        f"{significant(printed[0], 4)} and, divided, {significant(printed[1])}."
     )
     _one_query(made, d)
     _sharper(made)
@@ -92,41 +85,28 @@ def draw(made: Frame) -> None:
     _own_heads(made)
 
 
-def _bars(
-    made: Frame,
-    key: str,
-    alt: str,
-    which: str,
-    rows: Sequence[Any],
-    names: tuple[str, str],
-    keys: Sequence[str],
-    title: str,
-    **options: Any,
-) -> None:
-    fig = pairs_of_bars(rows, names, keys, title, made.mode, **options)
-    made.chart(fig, key=f"scaling_{key}", which=which.split(), alt=alt)
-
-
 def _one_query(made: Frame, d: int) -> None:
     QUERY.within((0, lesson.QUERIES - 1))
     raw = lesson.scores()[d][QUERY.value]
-    scores = raw, raw / np.sqrt(d)
-    weights = tuple(map(lesson.softmax, scores))
-    best, divided = (significant(float(row.max())) for row in weights)
+    scores = Both(raw / np.sqrt(d), raw)
+    weights = scores.map(lesson.softmax)
+    best, divided = (significant(float(row.max())) for row in weights.all)
     st.subheader("One query and its eight keys", anchor=False)
     prose(
         f"Undivided, the best key of query {QUERY.value} gets **{best}** of the attention; divided, "
         f"**{divided}**."
     )
-    keys = [f"key {i}" for i in range(lesson.KEYS)]
     for column, title, rows in zip(
         st.columns(2, gap="medium"), ("score", "weight"), (scores, weights), strict=True
     ):
         with column:
-            alt = f"Query {QUERY.value}, d = {d}: the {title}s of its {len(keys)} keys, undivided and divided"
-            which = f"d{d} query{QUERY.value}"
-            names = UNDIVIDED, DIVIDED
-            _bars(made, f"{title}s", alt, which, rows, names, keys, title, shares=title == "weight")
+            sheet.bars(
+                made, f"scaling_{title}s", rows, [f"key {i}" for i in range(lesson.KEYS)], title,
+                f"Query {QUERY.value}, d = {d}: the {title}s of its {lesson.KEYS} keys, undivided and "
+                "divided",
+                which=(f"d{d}", f"query{QUERY.value}"), called=(DIVIDED, UNDIVIDED),
+                colors=palette(made.mode).output,
+            )  # fmt: skip
     QUERY.widget(
         st.number_input, "Another query", min_value=0, max_value=lesson.QUERIES - 1, step=1, width=150
     )
@@ -146,15 +126,15 @@ def _sharper(made: Frame) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         scores = [str(score).replace("-", "−") for score in lesson.SLIDE]
-        rows, alt = (
-            [before.numpy(), after.numpy()],
-            f"The softmax of five scores, and of the same times {factor}",
-        )
-        _bars(made, "sharper", alt, f"times{factor}", rows, ("× 1", f"× {factor}"), scores, "softmax")
+        sheet.bars(
+            made, "scaling_sharper", Both(after.numpy(), before.numpy()), scores, "weight",
+            f"The softmax of five scores, and of the same times {factor}", which=(f"times{factor}",),
+            called=(f"× {factor}", "× 1"), colors=palette(made.mode).output,
+        )  # fmt: skip
     with right:
         st.code(
-            f"scores = torch.tensor({list(lesson.SLIDE)})\n\n"
-            f"torch.softmax(scores, dim=-1)\n{before}\n\ntorch.softmax(scores * {factor}, dim=-1)\n{after}",
+            f"scores = torch.tensor({list(lesson.SLIDE)})\n\ntorch.softmax(scores, "
+            f"dim=-1)\n{before}\n\ntorch.softmax(scores * {factor}, dim=-1)\n{after}",
             language="python",
             wrap_lines=True,
         )
@@ -176,15 +156,13 @@ def _own_heads(made: Frame) -> None:
 
     text = (
         f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a head "
-        "have a "
-        f"variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the division by "
+        f"have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the division by "
         f"√{d} = {significant(d**0.5)}."
     )
     if count > 1:  # a single key gets everything
         text += (
             f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
-            "would be "
-            f"{mean('largest'):2}."
+            f"would be {mean('largest'):2}."
         )
     given = [
         h for h in range(config.n_heads) if any(e.site == "attn" for e in changed_in(shown.run, block, h))
@@ -192,27 +170,26 @@ def _own_heads(made: Frame) -> None:
     if given:
         text += (
             f" The weights of head {', '.join(map(str, given))} are replaced: what stands here is what "
-            "queries and "
-            "keys would give."
+            "queries and keys would give."
         )
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)
 
-    def pair(table: pd.DataFrame) -> list[Any]:
-        return [table["largest"].to_numpy(), table["largest_scaled"].to_numpy()]
-
-    _bars(
-        shown,
-        "heads",
-        f"Block {block}: each head's mean largest weight, with and without the division by √{d}",
-        f"block{block}",
-        pair(found.now),
-        (f"not divided by √{d}", f"divided by √{d}"),
-        [f"head {i}" for i in range(config.n_heads)],
-        "largest weight",
-        unchanged=None if found.was is None else pair(found.was),
-    )
+    theme = palette(shown.mode)
+    for column, (name, how, color) in zip(
+        st.columns(2, gap="medium"),
+        (("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**Largest weight, {how} by √{d}**")
+            sheet.bars(
+                shown, f"scaling_heads_{name}", found.map(itemgetter(name)),
+                [f"head {i}" for i in range(config.n_heads)], "weight",
+                f"Block {block}: each head's mean largest weight, {how} by √{d}",
+                which=(f"block{block}",), colors=color,
+            )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, HEAD.value or 0)
     sheet.numbers_of(
