@@ -27,7 +27,7 @@ from gptviz.engine.trace import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs
-from gptviz.ui.measuring import known_trial
+from gptviz.ui.measuring.heads import known_trial
 from gptviz.ui.runs import per_run
 
 # what tables call a role where the screen has a plainer word
@@ -84,8 +84,8 @@ def previous_shares(run: Run) -> np.ndarray:
 @per_run
 def role_table(run: Run) -> pd.DataFrame:
     """A row a head: its label on this text, and all numbers behind it."""
-    found = measured(run)
-    return head_roles.role_table(found.roles, found.writes)
+    heads = measured(run)
+    return head_roles.role_table(heads.roles, heads.writes)
 
 
 @per_run
@@ -106,24 +106,18 @@ def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
     return Reduction("compared rows", "attn", Rows(queries))
 
 
-@dataclass(frozen=True)
-class Moved:
-    """How far each head's pattern moved: the mean total variation of these rows, (n_layers, H)."""
-
-    rows: tuple[int, ...]
-    by: torch.Tensor
-
-
 @per_run
-def moved(run: Run) -> Moved:
-    """Of a run with edits, against the model as it is."""
+def moved(run: Run) -> torch.Tensor:
+    """How far each head's pattern is from the unchanged model's, (n_layers, H).
+
+    It is the mean total variation of the rows that are compared.
+    """
     reduction = rows_to_compare(runs.model(run).config, len(run))
     before, after = (
         torch.stack(runs.get(one, (), (reduction,)).reduced(reduction.name)) for one in (run.plain, run)
     )  # (n_layers, H, R, T)
     rows = total_variation(before, after)  # (n_layers, H, R)
-    by = rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
-    return Moved(compared_rows(len(run), by.numel()), by)
+    return rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
 
 
 class Mark(TypedDict):
@@ -139,7 +133,7 @@ def marks(run: Run) -> list[list[Mark]]:
     """Of every head of a run with edits, a row a block."""
     return [
         [{"moved": by, "changed": bool(changed_in(run, b, h))} for h, by in enumerate(row)]
-        for b, row in enumerate(moved(run).by.tolist())
+        for b, row in enumerate(moved(run).tolist())
     ]
 
 
@@ -152,14 +146,14 @@ def marks_table(run: Run) -> pd.DataFrame:
 @per_run
 def marks_say(run: Run) -> str:
     """What the marks mean, and which pattern moved the most."""
-    found = moved(run)
-    block, head = divmod(int(found.by.argmax()), found.by.shape[1])
+    by = moved(run)
+    block, head = divmod(int(by.argmax()), by.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
     hatched = "" if not changed else f"Hatched: changed ({changed} {'head' if changed == 1 else 'heads'}). "
-    most = found.by.max().item()
+    most = by.max().item()
     if most <= 0:
         return f"{hatched}No head's pattern moved."
-    rows, of = len(found.rows), len(run) - 1
+    rows, of = len(compared_rows(len(run), by.numel())), len(run) - 1
     some = "" if rows == of else f", over {rows:,} of {of:,} rows"
     return (
         f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "

@@ -13,7 +13,8 @@ from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.ui import heads, measuring
+from gptviz.ui import heads
+from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT

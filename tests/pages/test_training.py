@@ -12,7 +12,8 @@ from gptviz.training.live import LiveConfig, task_for, train
 from gptviz.training.live.one import train_one
 from gptviz.training.live.presets import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
-from gptviz.ui.training import Queue, mine
+from gptviz.ui.training import mine
+from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
 from tests.specs import charts, prose
 from tests.training.live.conftest import one_thread  # noqa: F401

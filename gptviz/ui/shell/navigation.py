@@ -31,110 +31,67 @@ class Door(NamedTuple):
 # fmt: off
 SECTIONS = {
     "Read a text": {
-        "overview": Door(
-            "Overview", "route",
+        "overview": Door("Overview", "route",
             "Type a text and watch a real GPT read it, from the first token to the next.",
-            "tokens", "a model reads numbers: first of all the text is cut into tokens.",
-        ),
-        "tokens": Door(
-            "Tokens", "content_cut", "How does text become numbers?",
-            "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it.",
-        ),
-        "embeddings": Door(
-            "Embeddings", "grid_on", "What does the model know about a token before it reads the others?",
-            "layernorm", "every block first brings these numbers into range.",
-        ),
-        "layernorm": Door(
-            "LayerNorm", "equalizer", "How are the numbers kept in range?",
-            "attention", "these numbers go into attention, the only place where a token reads others.",
-        ),
-        "attention": Door(
-            "Attention", "visibility", "Which earlier tokens does each token look at?",
-            "feed_forward", "after it has read the others, each token is worked on by itself.",
-        ),
-        "feed_forward": Door(
-            "Feed-forward", "bolt", "Which units fire for a token, and what do they write?",
-            "next_token", "after the last block a token's numbers become a guess at what follows.",
-        ),
-        "next_token": Door(
-            "Next token", "bar_chart", "What comes next, and how sure is the model?",
-            "generate", "a text is written by one such guess after another.",
-        ),
-        "generate": Door(
-            "Generate", "edit_note", "How does it write on, token by token?",
-            "data_windows", "it learned to do this from windows of a text, where the book begins.",
-        ),
+            "tokens", "a model reads numbers: first of all the text is cut into tokens."),
+        "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
+            "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it."),
+        "embeddings": Door("Embeddings", "grid_on",
+            "What does the model know about a token before it reads the others?",
+            "layernorm", "every block first brings these numbers into range."),
+        "layernorm": Door("LayerNorm", "equalizer", "How are the numbers kept in range?",
+            "attention", "these numbers go into attention, the only place where a token reads others."),
+        "attention": Door("Attention", "visibility", "Which earlier tokens does each token look at?",
+            "feed_forward", "after it has read the others, each token is worked on by itself."),
+        "feed_forward": Door("Feed-forward", "bolt", "Which units fire for a token, and what do they write?",
+            "next_token", "after the last block a token's numbers become a guess at what follows."),
+        "next_token": Door("Next token", "bar_chart", "What comes next, and how sure is the model?",
+            "generate", "a text is written by one such guess after another."),
+        "generate": Door("Generate", "edit_note", "How does it write on, token by token?",
+            "data_windows", "it learned to do this from windows of a text, where the book begins."),
     },
     "With the book, by chapter": {
-        "data_windows": Door(
-            "Data windows", "counter_2", "How does a text become training examples?",
-            "positions", "the same token at two places of a window must not look the same.",
-        ),
-        "positions": Door(
-            "Positions", "counter_2", "How does a model know where a token stands?",
-            "attention_by_hand", "vectors that know what and where are all that attention works with.",
-        ),
-        "attention_by_hand": Door(
-            "Attention by hand", "counter_3", "How do a few vectors become attention?",
-            "anatomy", "a GPT is this calculation, with larger matrices and many times over.",
-        ),
-        "anatomy": Door(
-            "Anatomy", "counter_4", "What is the model made of, and how large is each part?",
-            "loss", "one number says how well all these parameters are set.",
-        ),
-        "loss": Door(
-            "Loss", "counter_5", "How wrong was the model, position by position?",
-            "baselines", "a loss says little until it stands beside a simpler model's.",
-        ),
-        "baselines": Door(
-            "Baselines", "counter_5", "How far does one get by counting, and what does a GPT add?",
-            "training", "you can watch a small GPT get past them.",
-        ),
-        "training": Door(
-            "Train one now", "counter_5", "How does a GPT come to do what it does?",
-            "residual_stream", "what training made can be taken apart, block by block.",
-        ),
+        "data_windows": Door("Data windows", "counter_2", "How does a text become training examples?",
+            "positions", "the same token at two places of a window must not look the same."),
+        "positions": Door("Positions", "counter_2", "How does a model know where a token stands?",
+            "attention_by_hand", "vectors that know what and where are all that attention works with."),
+        "attention_by_hand": Door("Attention by hand", "counter_3", "How do a few vectors become attention?",
+            "anatomy", "a GPT is this calculation, with larger matrices and many times over."),
+        "anatomy": Door("Anatomy", "counter_4", "What is the model made of, and how large is each part?",
+            "loss", "one number says how well all these parameters are set."),
+        "loss": Door("Loss", "counter_5", "How wrong was the model, position by position?",
+            "baselines", "a loss says little until it stands beside a simpler model's."),
+        "baselines": Door("Baselines", "counter_5",
+            "How far does one get by counting, and what does a GPT add?",
+            "training", "you can watch a small GPT get past them."),
+        "training": Door("Train one now", "counter_5", "How does a GPT come to do what it does?",
+            "residual_stream", "what training made can be taken apart, block by block."),
     },
     "Explain": {
-        "residual_stream": Door(
-            "Residual stream", "stacked_line_chart", "What does each block add to a token's numbers?",
-            "logit_lens", "after every block the stream can be read as a guess.",
-        ),
-        "logit_lens": Door(
-            "Logit lens", "lens_blur", "What would it say if it stopped here?",
-            "why", "the lens shows when a guess appears, and not which parts made it.",
-        ),
-        "why": Door(
-            "Why this token?", "contact_support",
+        "residual_stream": Door("Residual stream", "stacked_line_chart",
+            "What does each block add to a token's numbers?",
+            "logit_lens", "after every block the stream can be read as a guess."),
+        "logit_lens": Door("Logit lens", "lens_blur", "What would it say if it stopped here?",
+            "why", "the lens shows when a guess appears, and not which parts made it."),
+        "why": Door("Why this token?", "contact_support",
             "Which parts of the model spoke for this token, and what had they read?",
-            "heads", "a head that speaks for a token has a habit, which can be put to the test.",
-        ),
+            "heads", "a head that speaks for a token has a habit, which can be put to the test."),
     },
     "Experiment": {
-        "heads": Door(
-            "Heads on trial", "gavel", "What is each head for, and does its label hold?",
-            "knock_out", "a label does not say whether this prediction needs the head.",
-        ),
-        "knock_out": Door(
-            "Knock-out", "power_off", "What becomes of the prediction without each part?",
-            "circuit", "one part at a time shows what is missed, and not which few parts are enough.",
-        ),
-        "patching": Door(
-            "Patching", "healing", "Which place carries the answer, and which is needed for it?",
-            "overview", "all of this can be asked again of a text of your own.",
-        ),
+        "heads": Door("Heads on trial", "gavel", "What is each head for, and does its label hold?",
+            "knock_out", "a label does not say whether this prediction needs the head."),
+        "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
+            "circuit", "one part at a time shows what is missed, and not which few parts are enough."),
+        "patching": Door("Patching", "healing", "Which place carries the answer, and which is needed for it?",
+            "overview", "all of this can be asked again of a text of your own."),
     },
 }
 # pages that the list does not have: a button or another page leads there
 BESIDE = {
-    "circuit": Door(
-        "Circuit", "schema", "Which few heads are enough for this prediction?",
-        "patching", "a circuit names heads, and patching the tokens at which they matter.",
-    ),
-    "compare": Door(
-        "Compare", "compare", "What differs between two texts, two models, before and after?",
-        "why", "where two runs part, it names the parts of the model that spoke for each token.",
-    ),
+    "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
+        "patching", "a circuit names heads, and patching the tokens at which they matter."),
+    "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
+        "why", "where two runs part, it names the parts of the model that spoke for each token."),
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE

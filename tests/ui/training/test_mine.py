@@ -31,7 +31,7 @@ def visit():
     from gptviz.ui.models.browsers import uploads, visitor
     from gptviz.ui.models.choice import Choice
     from gptviz.ui.models.in_use import in_use
-    from gptviz.ui.training import find_training, my_trainings, open_elsewhere, start_training
+    from gptviz.ui.training.mine import find_training, my_trainings, open_elsewhere, start_training
     from tests.training.live.conftest import tiny
 
     if not my_trainings():

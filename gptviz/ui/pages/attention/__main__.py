@@ -433,7 +433,7 @@ sheet.numbers_of(
 )
 found = heads.role_table(scene.run)
 if scene.other is not None:
-    found = found.assign(moved=heads.moved(scene.run).by.flatten().numpy())
+    found = found.assign(moved=heads.moved(scene.run).flatten().numpy())
 in_numbers(
     found,
     "heads",

@@ -20,9 +20,10 @@ from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_sheet
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads, measuring, sheet
+from gptviz.ui import heads, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.glossary import prose
+from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state

@@ -13,8 +13,10 @@ from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import fixed, significant
 from gptviz.figures.heads import Cost, costs
-from gptviz.ui import measuring, tables
+from gptviz.ui import tables
 from gptviz.ui.glossary import prose
+from gptviz.ui.measuring import heads as measuring
+from gptviz.ui.measuring.jobs import Job
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
@@ -240,7 +242,7 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     if not every:
         return
 
-    def jobs() -> list[measuring.Job[Trial]]:
+    def jobs() -> list[Job[Trial]]:
         return [measuring.trial_job(run, *claim) for claim in every]
 
     def begin() -> None:

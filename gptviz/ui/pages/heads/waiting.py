@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from gptviz.ui.measuring import Job
+from gptviz.ui.measuring.jobs import Job
 from gptviz.ui.runs import session
 
 R = TypeVar("R")

@@ -17,7 +17,8 @@ from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import moved, placed
-from gptviz.ui.training import Training, at_once, find_training, my_trainings, remove_training
+from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
+from gptviz.ui.training.queue import Training
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER, NEWEST = "training_slider", "newest"

@@ -11,7 +11,8 @@ from gptviz.training.live.tasks import SYMBOLS
 from gptviz.ui.glossary import prose
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.training import Training, my_trainings, start_training
+from gptviz.ui.training.mine import my_trainings, start_training
+from gptviz.ui.training.queue import Training
 from gptviz.ui.words import counted
 
 RUN: Param[str | None] = Param("training_run", str, None, if_there)

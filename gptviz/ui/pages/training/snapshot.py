@@ -17,7 +17,8 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.placed import moved, placed, touched
 from gptviz.ui.shell.scene import Frame
-from gptviz.ui.training import Heads, Training, find_training, fork_training, open_elsewhere
+from gptviz.ui.training.mine import find_training, fork_training, open_elsewhere
+from gptviz.ui.training.queue import Heads, Training
 
 MOST_STEPS = int(LIMITS["steps"][1])
 _HEAD, _LAST = "training_fork_head", "training_fork_steps"
