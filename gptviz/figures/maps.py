@@ -224,7 +224,9 @@ def _axis(
         texts = [significant(10.0**p, 2) for p in powers]
         texts = [under + texts[0], texts[1], over + texts[2]]
         return _bar(panel, mode, right, length, powers, texts, upper_half(mode))
-    top = max(1.0, high) if panel.scale == "weight" else high or 1.0
+    top = high or 1.0
+    if panel.scale == "weight" and panel.ends is None:
+        top = max(1.0, high)
     colors = palette(mode).attention if panel.scale == "weight" else upper_half(mode)
     return _bar(panel, mode, right, length, [0.0, top], ["0", over + significant(top, 2)], colors)
 

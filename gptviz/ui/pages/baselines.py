@@ -2,109 +2,86 @@
 
 import html
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis.losses import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.figures.baselines import pair_table, two_losses
+from gptviz.engine.progress import Progress
+from gptviz.figures.maps import Map, maps
 from gptviz.lessons import bigram, mlp
 from gptviz.lessons.bigram import Counts, NeuralBigram
-from gptviz.lessons.compared import Counted, Fit, counted, reading
+from gptviz.lessons.compared import Counted, Fit, Reading, counted, reading
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.glossary import prose
-from gptviz.ui.shell import prompt, state
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.slow import is_wanted, watched
 from gptviz.ui.words import as_code
 from gptviz.ui.words import counted as so_many
 
-ALICE, PROMPT = "a chapter of Alice", "this prompt"
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
 CONTEXTS = (1, 2, 3, 5, 8)
-SOURCE = Param("base_text", str, ALICE, if_there)
 STEP = Param("base_step", int, 20, if_there)
 CONTEXT = Param("base_context", int, 3, if_there)
 STEPS = Param("base_steps", int, 600, between)
+MEASURE: Param[str | None] = Param(
+    "base_measure", str, None, if_there
+)  # None: the model, where that is quick
 
-SHORTEST, LONGEST = 20, 100_000  # characters of a text to learn from
-MOST_CHARACTERS = 300  # different ones: the table has as many rows and columns
-SHOWN = 30  # of them in the picture
+SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
-UNASKED, MOST_PASSES = 10**11, 64  # parameters x tokens, and passes, that are not asked for: a few seconds
-MEASURED_EVERY, AT_ONCE = 50, 150  # steps of the MLP before it is measured, and before the page shows it
-STOPPED = "base_stopped"  # in the session: the recipe that is not to be gone on with
-READ, ASKED = "base_read", "base_asked"  # what GPTs cost, by their keys; the keys of those to be read
+MEASURED_EVERY = 50  # steps of the MLP
 
-scene = frame("Baselines", (SOURCE, STEP, CONTEXT, STEPS))
-lm_name, key, put = scene.lm.name, scene.key, st.session_state.__setitem__  # for callbacks
-SOURCE.within((ALICE, PROMPT))
-source = SOURCE.widget(
-    st.segmented_control, "Learn from", options=[ALICE, PROMPT], required=True, label_visibility="collapsed"
-)
-text = chapter()
-if source == PROMPT:
-    prompt.box()
-    whole = state.current().text
-    text = whole[:LONGEST]
-    if len(whole) > len(text):
-        st.warning(f"Only the first {LONGEST:,} characters are counted.")
-    refused = ""
-    if len(text) < SHORTEST:
-        refused = (
-            f"This text has {so_many(len(text), 'character')}; to count pairs in it takes at least "
-            f"{SHORTEST}. Type more, or choose the chapter."
-        )
-    elif len(set(text)) > MOST_CHARACTERS:
-        refused = (
-            f"This text has {len(set(text)):,} different characters; this page's table goes up to "
-            f"{MOST_CHARACTERS}. Choose a text of an alphabet, or the chapter."
-        )
-    if refused:
-        st.info(refused)
-        end_page()
+scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE))
+text, name = chapter(), as_code(scene.lm.name)
 
 
-# ---- what is learnt of a text's characters knows no model: its key is the text ----
+# ---- what is learnt of the chapter knows no model ----
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def learnt(text: str) -> tuple[Counts, NDArray[np.float64], dict[int, NDArray[np.float64]], list[int]]:
-    """Counts, the loss before each step of the network and after the last, its rows at some steps, and the
-    most frequent characters. A tenth of a second for a chapter."""
-    counts, losses, rows = bigram.count(text), [], {}
-    for model in bigram.learn(counts, steps=KEPT_STEPS[-1]):
-        losses.append(model.loss(counts))
-        if model.step in KEPT_STEPS:
-            rows[model.step] = model.probabilities
-    often = np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN]
-    return counts, np.array(losses), rows, sorted(int(i) for i in often)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def counted_bits(text: str) -> Counted:
-    return counted(text)
+@st.cache_resource(show_spinner=False)
+def learnt() -> tuple[Counts, Counted, dict[int, NeuralBigram]]:
+    """The chapter's counts, their bits per byte, and the network that learns them at some steps."""
+    counts = bigram.count(text)
+    networks = bigram.learn(counts, steps=KEPT_STEPS[-1])
+    return counts, counted(text), {model.step: model for model in networks if model.step in KEPT_STEPS}
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def fit_of(text: str, recipe: Recipe) -> Fit:
-    """The training of this text with this recipe: begun here, or where somebody has left it."""
+def fit_of(recipe: Recipe) -> Fit:
+    """The training with this recipe: begun here, or where somebody has left it."""
     return Fit(text, recipe)
 
 
-counts, network_losses, rows, often = learnt(text)
-bits, names = counted_bits(text), [show_token(character.encode()) for character in counts.characters]
+counts, bits, networks = learnt()
+names = [show_token(character.encode()) for character in counts.characters]
+often = sorted(np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN].tolist())
 above = st.empty()
+
+
+def lead(more: str = "") -> None:
+    """The page's first sentence, again where there is more to say."""
+    with above:
+        prose(
+            f"Count which character follows which in a chapter of *Alice* ({len(text):,} characters): that "
+            f"is the smallest language model. A byte of books that it never saw costs it "
+            f"**{fixed(bits.bigram, 2)} bits**; a blind guess among {bits.characters} characters costs "
+            f"{fixed(bits.blind, 2)}{more}."
+        )
+
+
+lead()
 
 # ---- the two tables ----
 
@@ -115,155 +92,146 @@ def tables() -> None:
     STEP.within(KEPT_STEPS)
     sentence = st.container()
     step = STEP.widget(st.select_slider, "Steps of training, right", options=KEPT_STEPS)
-    h = counts.characters.index("h") if "h" in counts.characters else -1
-    row = h if h in often else max(often, key=lambda i: int(counts.firsts[i]))
-    best, loss, blind = int(counts.pairs[row].argmax()), network_losses[step], math.log(len(names))
-    right = (
-        f"a network of one matrix after {so_many(step, 'step')} on the same text: its loss is "
-        f"{significant(loss, 4)} nats per character."
-        if step
-        else "a network of one matrix that has learnt nothing: random numbers, and a loss of "
-        f"{significant(loss, 4)} nats per character, where a blind guess has {significant(blind, 4)}."
-    )
+    h = counts.characters.index("h")
+    best, loss = int(counts.pairs[h].argmax()), significant(networks[step].loss(counts), 4)
+    trained = f"after {so_many(step, 'step')}" if step else "before the first step, of random numbers"
     with sentence:
         prose(
-            f"Left, the counts: after {as_code(names[row])} comes {as_code(names[best])} "
-            f"{percent(float(counts.probabilities[row, best]))} of the time. Right, {right} Move the steps: "
-            f"it arrives at the counts, whose own loss is {significant(counts.loss, 4)}. No table of pairs "
-            "can have less."
+            f"Left, the counts: after `h` comes {as_code(names[best])} "
+            f"{percent(float(counts.probabilities[h, best]))} of the time. Right, a network of one matrix "
+            f"{trained}: its loss is {loss} nats per character, where a blind guess has "
+            f"{significant(math.log(len(names)), 4)}. Move the steps: it arrives at the counts, whose own "
+            f"loss is {significant(counts.loss, 4)}. No table of pairs can have less."
         )
-    square = np.ix_(often, often)
-    after = f"Learnt, after {so_many(step, 'step')}" if step else "Random, before the first step"
-    sides = (
-        ("counted", "Counted", counts.probabilities, counts.pairs[square], ()),
-        ("learnt", after, rows[step], None, (f"step{step}",)),
+    square, shown = np.ix_(often, often), [names[i] for i in often]
+    panels = [
+        Map(title, Both(chances[square]), "weight", "probability", (0, 0.5))
+        for title, chances in (
+            ("Counted", counts.probabilities),
+            (f"Learnt, {trained}", networks[step].probabilities),
+        )
+    ]
+    sideways("baselines_pairs")
+    scene.chart(
+        maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`"),
+        key="baselines_pairs",
+        which=(f"step{step}",),
+        alt="The probability of each character after each other: counted, and learnt by a network",
     )
-    for column, (name, title, chances, times, which) in zip(st.columns(2), sides, strict=True):
-        with column:
-            st.markdown(f"**{title}**")
-            fig = pair_table(chances[square], times, [names[i] for i in often], scene.mode)
-            alt = f"{title}: the probability of each character after each other"
-            scene.chart(fig, key=f"baselines_{name}", which=which, alt=alt)
-    said = "A row is the character that stands there, a column the next; the strongest purple is 0.5 or more."
-    if len(often) < len(names):
-        said += f" The {len(often)} most frequent of {len(names)} are shown; *In numbers* has all."
-    st.caption(said)
+    st.caption(
+        "A row is the character that stands there, a column the next. The "
+        f"{len(often)} most frequent of {len(names)} are shown; *In numbers* has all."
+    )
 
 
 tables()
 
-# ---- the MLP, trained while one looks ----
+# ---- the MLP ----
 
 st.subheader("Further back: a small MLP", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    CONTEXT.within(CONTEXTS)
-    context = CONTEXT.widget(
-        st.segmented_control, "Characters it looks back", options=CONTEXTS, required=True
-    )
+    context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     STEPS.within((50, 3000))
     limits = {"min_value": 50, "max_value": 3000, "step": 50, "width": 160}
     steps = STEPS.widget(st.number_input, "Steps of training", **limits)
-recipe = Recipe(context=int(context), steps=int(steps))
-fit = fit_of(text, recipe)
+recipe = Recipe(context=context, steps=int(steps))
+fit, bar = fit_of(recipe), st.empty()
 size = len(fit.tokenizer.vocabulary)
-looks = "the last character" if recipe.context == 1 else f"the last {recipe.context} characters"
-prose(
-    f"A bigram forgets all but one character. This network looks {looks} up in a table of {size} rows of "
-    f"{recipe.embedding} numbers, and sends what it finds through {recipe.hidden} hidden units: "
-    f"{recipe.parameters(size):,} parameters, {recipe.steps} steps of {recipe.batch} examples (Bengio and "
-    "others, 2003).",
-    "parameter",
+while not fit.done:  # a click interrupts it, and it goes on from there
+    bar.progress(fit.step / recipe.steps, f"the MLP learns: step {fit.step} of {recipe.steps}")
+    fit.go_on(MEASURED_EVERY)
+bar.empty()
+held_out, lowest = fit.held_out[-1], int(np.argmin(fit.held_out))
+said = (
+    f"A bigram forgets all but one character. This network looks the last {so_many(context, 'character')} up "
+    f"in a table of {size} rows of {recipe.embedding} numbers, and sends what it finds through "
+    f"{recipe.hidden} hidden units: {recipe.parameters(size):,} parameters (Bengio and others, 2003). After "
+    f"{recipe.steps} steps of {recipe.batch} examples it ends at {fixed(fit.own[-1], 2)} bits per byte of "
+    f"the text it learns from, and **{fixed(held_out, 2)}** of a text that it never saw; the bigram has "
+    f"{fixed(bits.bigram, 2)} there."
 )
-scene.chart(
-    two_losses(fit.steps, fit.own, fit.held_out, bits.bigram, recipe.steps, scene.mode),
-    key="baselines_mlp",
-    which=(f"context{recipe.context}",),
-    alt="What the MLP costs while it learns: on its own text, and on the held-out one",
-)
-
-
-stopped = st.session_state.get(STOPPED) == recipe
-if not fit.done:
-    label, then = ("Go on", None) if stopped else ("Stop", recipe)
-    st.button(label, key="base_stop", type="primary", on_click=put, args=(STOPPED, then))
-if fit.step:
-    held_out, difference = fit.held_out[-1], bits.bigram - fit.held_out[-1]
-    said = (
-        f"After {fit.step} steps it {'ends' if fit.done else 'is'} at {fixed(fit.own[-1], 2)} bits per byte "
-        f"of the text it learns from, and **{fixed(held_out, 2)}** of the held-out one, "
-    )
-    way = "fewer" if difference > 0 else "more"
+if held_out > fit.held_out[lowest] + 0.02:
     said += (
-        "like the bigram."
-        if abs(difference) < 0.005
-        else f"{fixed(abs(difference), 2)} {way} than the bigram."
+        f" After {fit.steps[lowest]} steps it was {fixed(fit.held_out[lowest], 2)}: since then it has learnt "
+        "this text by heart, and nothing about others."
     )
-    lowest = int(np.argmin(fit.held_out))
-    if held_out > fit.held_out[lowest] + 0.02:
-        said += (
-            f" After {fit.steps[lowest]} steps it was {fixed(fit.held_out[lowest], 2)} there: since then it "
-            "has learnt this text by heart, and nothing about others."
-        )
-    st.markdown(said)
+prose(said, "parameter")
+ticks = list(range(0, len(fit.steps), 1 + len(fit.steps) // 13))
+sheet.curves(
+    scene,
+    "baselines_mlp",
+    {"the held-out text": Both(fit.held_out), "the text it learns from": Both(fit.own)},
+    [f"after {step} steps" for step in fit.steps],
+    "bits per byte",
+    "What the MLP costs while it learns: on its own text, and on the held-out one",
+    which=(f"context{context}",),
+    axis={
+        "title": {"text": "steps of training"},
+        "tickvals": ticks,
+        "ticktext": [fit.steps[i] for i in ticks],
+    },
+    rest=bits.bigram,
+    many=True,
+)
+st.caption("The line across is the bigram, on the held-out text.")
 
 # ---- on one scale: bits per byte of the same held-out text ----
 
+
+def cost_of(read: Reading, progress: Progress) -> float:
+    """What a GPT pays for the held-out text, in bits per byte."""
+    nats = 0.0
+    for number, window in enumerate(read.windows):
+        progress(number, len(read.windows))
+        nats += float(sheet.once(Run(scene.key, window), losses)["nats"].sum())
+    return nats / math.log(2) / read.bytes
+
+
 st.subheader("On one scale", anchor=False)
+place, cost, read = st.container(), None, reading(scene.lm)
+if read is None:
+    st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
+elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
+    told = "the model reads the held-out text: window {} of {}"
+    cost = watched(
+        "baselines",
+        Run(scene.key, read.windows[0]),
+        partial(cost_of, read),
+        lambda done, of: told.format(done + 1, of),
+        "base_stop",
+        lambda: MEASURE.set("off"),
+    )
+    lead(f", and the model {name} needs **{fixed(cost, 2)}**")
+else:
+    label = f"Measure {name} ({len(read.windows):,} passes)"
+    st.button(label, key="base_measure_start", on_click=MEASURE.set, args=("on",))
 scale = {
     f"blind guess among {bits.characters}": bits.blind,
     "single characters": bits.unigram,
     "bigram": bits.bigram,
-}
-if fit.step:
-    scale[f"MLP, {recipe.context} back"] = fit.held_out[-1]
-cost, read = st.session_state.get(READ, {}).get(key), reading(scene.lm)
-if cost is not None:
-    scale[lm_name] = cost
-sheet.bars(
-    scene,
-    "baselines_scale",
-    Both(np.array([*scale.values()])),
-    [*scale],
-    "bits for a byte of the held-out text",
-    "Bits for a byte of the same held-out text: " + ", ".join(scale),
-    at=2 if cost is None else len(scale) - 1,
-    lying=True,
-    text=Both([fixed(value, 2) for value in scale.values()]),
-    height=70 + 44 * len(scale),
-)
-wanted, asked = False, st.session_state.get(ASKED, set())
-if read is None:
-    st.markdown(
-        f"{as_code(lm_name)} is not among them: it lacks a token that the held-out text has, or predicts "
-        "none."
+    f"MLP, {context} back": held_out,
+} | ({} if cost is None else {scene.lm.name: cost})
+with place:
+    sheet.bars(
+        scene,
+        "baselines_scale",
+        Both(np.array([*scale.values()])),
+        [*scale],
+        "bits per byte of the held-out text",
+        "Bits per byte of the same held-out text: " + ", ".join(scale),
+        at=len(scale) - 1,
+        lying=True,
+        text=Both([fixed(value, 2) for value in scale.values()]),
+        height=70 + 44 * len(scale),
     )
-elif cost is None:
-    quick = scene.lm.config.parameters * sum(map(len, read.windows)) <= UNASKED
-    wanted = (quick and len(read.windows) <= MOST_PASSES) or key in asked
-    if not wanted:
-        label = f"Measure {as_code(lm_name)} ({len(read.windows):,} passes)"
-        st.button(label, key="base_measure", on_click=put, args=(ASKED, asked | {key}))
-said = (
+prose(
     "A character and a token are different units: their losses cannot be compared. So all pay for the same "
     "text, the beginnings of five books that none of them was trained on, and what they pay is divided by "
     f"its bytes. The bigram is mixed with the single characters (k = {bits.strength:g}): a pair that it "
-    "never saw would cost infinitely much."
+    "never saw would cost infinitely much. A trained GPT is ahead for two reasons: it has read far more than "
+    "this chapter, and it looks farther back.",
+    "token",
 )
-if cost is not None:
-    said += (
-        f" {as_code(lm_name)} has read far more than this text: part of its lead is what it read, part is "
-        "how far back it looks."
-    )
-prose(said + ("" if fit.step else " The MLP joins them when it has been trained."), "token")
-with above:
-    which = "a chapter of *Alice*" if source == ALICE else "your prompt"
-    than = "" if cost is None else f", and the model {as_code(lm_name)} needs **{fixed(cost, 2)}**"
-    prose(
-        f"Count which character follows which in {which} ({len(text):,} characters): that is the smallest "
-        f"language model. A byte of books that it never saw costs it **{fixed(bits.bigram, 2)} bits**; a "
-        f"blind guess among {bits.characters} characters costs {fixed(bits.blind, 2)}{than}."
-    )
-
 # ---- samples ----
 
 st.subheader("What they write", anchor=False)
@@ -271,18 +239,15 @@ st.markdown(
     "Each draws one character after the other from its own probabilities. The bigram knows which letters go "
     "together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
 )
-ids, before = counts.tokenizer.encode(text[0]), fit.tokenizer.encode("\n" * recipe.context + text[0])
-written = {
-    "Counted bigram": counts.tokenizer.decode(bigram.write(counts.probabilities, ids[0], SAMPLE)),
-    f"MLP, {recipe.context} back, after {fit.step} steps": fit.tokenizer.decode(
-        mlp.write(fit.model, before, SAMPLE)
-    ),
-}
-for name, sample in written.items():
-    st.markdown(f"**{name}**")
+ids, before = counts.tokenizer.encode(text[0]), fit.tokenizer.encode("\n" * context + text[0])
+for writer, sample in (
+    ("Counted bigram", counts.tokenizer.decode(bigram.write(counts.probabilities, ids[0], SAMPLE))),
+    (f"MLP, {context} back", fit.tokenizer.decode(mlp.write(fit.model, before, SAMPLE))),
+):
+    st.markdown(f"**{writer}**")
     st.html(
-        f'<p data-testid="sample" data-of="{html.escape(name)}" style="white-space: pre-wrap; '
-        f'font-family: monospace; margin: 0; overflow-wrap: anywhere">{html.escape(text[0] + sample)}</p>'
+        f'<p data-testid="sample" data-of="{writer}" style="white-space: pre-wrap; font-family: monospace; '
+        f'margin: 0; overflow-wrap: anywhere">{html.escape(text[0] + sample)}</p>'
     )
 
 # ---- details ----
@@ -296,31 +261,30 @@ def pairs() -> pd.DataFrame:
             "next": [names[i] for i in second],
             "counted": counts.pairs.ravel(),
             "share": counts.probabilities.ravel(),
-            f"after {step} steps": rows[step].ravel(),
+            f"after {step} steps": networks[step].probabilities.ravel(),
         }
     )
 
 
-def steps_of_network() -> pd.DataFrame:
-    return pd.DataFrame({"step": range(len(network_losses)), "loss": network_losses})
-
-
-def steps_of_mlp() -> pd.DataFrame:
-    return pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
-
-
-caption = (
+in_numbers(
+    pairs,
+    "baselines_pairs",
     "How often each pair was counted, its share of all that came after the first character, and what the "
-    "network gives it at the step that is shown."
+    "network gives it at the step that is shown.",
+    "every pair",
 )
-in_numbers(pairs, "baselines_pairs", caption, "every pair")
-caption = "The network's loss before the first step and after each, in nats per character."
-in_numbers(steps_of_network, "baselines_losses", caption, "the network's loss")
-in_numbers(steps_of_mlp, "baselines_mlp", "In bits per byte, at each of these steps.", "the MLP's loss")
-table = pd.DataFrame({"model": scale.keys(), "bits a byte": scale.values()})
-caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
-in_numbers(table, "baselines_scale", caption, "on one scale")
-learnt_from = "chapter()" if source == ALICE else repr(text)
+in_numbers(
+    pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out}),
+    "baselines_mlp",
+    "In bits per byte, at each of these steps.",
+    "the MLP's loss",
+)
+in_numbers(
+    pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()}),
+    "baselines_scale",
+    "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes.",
+    "on one scale",
+)
 in_code(
     [NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted],
     f"""\
@@ -329,31 +293,13 @@ from gptviz.lessons.bigram import count, learn
 from gptviz.lessons.compared import Fit, counted
 from gptviz.lessons.mlp import Recipe
 
-text = {learnt_from}
-counts = count(text)
+counts = count(chapter())
 *_, network = learn(counts, steps={STEP.value})
 picture = counts.probabilities, network.probabilities
 print("nats per character:", counts.loss, network.loss(counts))
 
-fit = Fit(text, Recipe(context={recipe.context}, steps={recipe.steps}))
+fit = Fit(chapter(), Recipe(context={context}, steps={recipe.steps}))
 fit.go_on({recipe.steps})
-print("bits per byte of the held-out text:", counted(text), fit.held_out[-1])
+print("bits per byte of the held-out text:", counted(chapter()), fit.held_out[-1])
 """,
 )
-
-# ---- at the end, so that any click interrupts it: what takes longer, then the page again ----
-
-if wanted and read is not None:
-    bar, nats = st.empty(), 0.0
-    for number, window in enumerate(read.windows, start=1):
-        said = f"the model reads the held-out text: window {number} of {len(read.windows)}"
-        bar.progress(number / len(read.windows), said)
-        nats += float(sheet.once(Run(key, window), losses)["nats"].sum())
-    st.session_state[READ] = {**st.session_state.get(READ, {}), key: nats / math.log(2) / read.bytes}
-    st.rerun()
-if not fit.done and not stopped:
-    target, bar = fit.step + AT_ONCE, st.empty()
-    while fit.step < target and not fit.done:
-        bar.progress(fit.step / recipe.steps, f"the MLP learns: step {fit.step} of {recipe.steps}")
-        fit.go_on(MEASURED_EVERY)
-    st.rerun()
