@@ -5,16 +5,22 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_bars
-from gptviz.figures.marks import SHARES, across, line, upright
+from gptviz.figures.marks import (
+    CHANGED,
+    GHOSTED,
+    SHARES,
+    UNCHANGED,
+    Floats,
+    across,
+    ghost_bars,
+    line,
+    upright,
+)
 from gptviz.figures.theme import Mode, figure, palette
-
-Floats = NDArray[np.floating]
 
 THIN = 100  # bars; where there are more, a line goes through the chosen one
 

@@ -12,7 +12,7 @@ import torch
 from gptviz.analysis.next_token import KEPT, Candidates, rest_of
 from gptviz.digits import fixed
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.ghosts import CHANGED, UNCHANGED
+from gptviz.figures.marks import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
 
 Row = dict[str, Any]

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, UNCHANGED, ghost_stroke
-from gptviz.figures.heatmaps import BAR, signed_axis
-from gptviz.figures.marks import across, frame, line
+from gptviz.figures.marks import BAR, CHANGED, UNCHANGED, across, frame, ghost_stroke, line, signed_axis
 from gptviz.figures.theme import Mode, figure, palette
 
 ROW, LOW_ROW = 34, 26  # pixels of a row of the sheet: of up to HIGH_ROWS blocks, of more

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import Floats
-from gptviz.figures.marks import heading
+from gptviz.figures.marks import Floats, heading
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Mode, figure, palette
 

@@ -5,16 +5,13 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import GHOSTED, UNCHANGED, ghost_curve
-from gptviz.figures.marks import across, line, upright
+from gptviz.figures.marks import GHOSTED, UNCHANGED, Floats, across, band, ghost_curve, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
-Floats = NDArray[np.floating]
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 
@@ -31,6 +28,7 @@ def curves(
     axis: Mapping[str, Any] | None = None,
     many: bool = False,
     dots: bool = False,
+    used: int = 0,
     up: Mapping[str, Any] | None = None,
     written: Callable[[Any], str] = lambda y: significant(float(y), 4),
 ) -> Figure:
@@ -40,6 +38,7 @@ def curves(
     are not its labels (see `figures.token_axis`), `up` what else the y axis has. `many` lines, the first of
     which matters most, are told apart by colour, dashes and marks, and named in a legend. `written` is how
     a number stands in a hover. NaN is a gap; with `dots` nothing joins the numbers.
+    The first `used` places stand on another ground.
     """
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
@@ -86,6 +85,8 @@ def curves(
         }
         notes.append(note | {"font": {"color": color, "size": 15}})
     shapes = [] if rest is None else [across(rest, line(colors.quiet, 1))]
+    if used:
+        shapes.append(band(-0.5, used - 0.5, colors.panel))
     if at is not None:
         shapes.append(upright(at, line(colors.accent, 1, "dot")))
     ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import BAR, Floats, signed_axis
-from gptviz.figures.marks import frame, line
+from gptviz.figures.marks import BAR, Floats, across, frame, line, signed_axis, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
@@ -117,3 +117,26 @@ def _lens(window: range, size: int, color: str) -> list[dict[str, Any]]:
         on_paper | {"x0": edge / size, "y0": 0.555, "x1": end, "y1": 0.445}
         for edge, end in ((window.start, 0.0), (window.stop, 1.0))
     ]
+
+
+def similarity_matrix(
+    similarity: Floats, positions: NDArray[np.integer], position: int, mode: Mode
+) -> Figure:
+    """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
+    cosines = {
+        "type": "heatmap",
+        "z": similarity.astype(np.float32),
+        "x": positions,
+        "y": positions,
+        "coloraxis": "coloraxis",
+        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
+    }
+    title, stroke = {"text": "position"}, line(palette(mode).accent, 1.5, "dot")
+    square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
+    layout = {
+        "coloraxis": signed_axis(1.0, mode, 0.97),
+        "xaxis": {"title": title, "constrain": "domain", "showgrid": False},
+        "yaxis": {"title": title} | square,
+        "shapes": [across(position, stroke), upright(position, stroke)],
+    }
+    return figure([cosines], layout, mode, height=430, t=BAR)

@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, UNCHANGED, ghost_stroke
-from gptviz.figures.heatmaps import Floats, axis_names
-from gptviz.figures.marks import Axes, frame, heading, line
+from gptviz.figures.marks import (
+    CHANGED,
+    UNCHANGED,
+    Axes,
+    Floats,
+    axis_names,
+    frame,
+    ghost_stroke,
+    heading,
+    line,
+)
 from gptviz.figures.theme import Mode, figure, palette
 
 ACROSS = 128  # units side by side

@@ -9,9 +9,7 @@ import numpy as np
 
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import UNCHANGED, ghost_stroke
-from gptviz.figures.heatmaps import Floats, axis_names
-from gptviz.figures.marks import across, heading, line
+from gptviz.figures.marks import UNCHANGED, Floats, across, axis_names, ghost_stroke, heading, line
 from gptviz.figures.theme import MARGIN, Mode, figure, palette
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ

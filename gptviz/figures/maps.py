@@ -15,13 +15,22 @@ from numpy.typing import NDArray
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
-from gptviz.figures.heatmaps import BAR, axis_names, signed_axis, upper_half
-from gptviz.figures.marks import Axes, frame, heading, line
+from gptviz.figures.marks import (
+    BAR,
+    CHANGED,
+    DIFFERENCE,
+    UNCHANGED,
+    Axes,
+    Floats,
+    axis_names,
+    frame,
+    heading,
+    line,
+    signed_axis,
+    upper_half,
+)
 from gptviz.figures.theme import Mode, figure, palette
 from gptviz.figures.token_axis import token_categories
-
-Floats = NDArray[np.floating]
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what
 # is above

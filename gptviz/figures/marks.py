@@ -1,6 +1,22 @@
-"""Lines, bands, frames and words over a picture, as Plotly's layout has them: shapes and annotations."""
+"""What pictures share: lines, bands, frames and words over them, the scale of signed numbers, and ghosts.
 
+Signed numbers are blue below zero, paper at zero, orange above. A ghost is what the unchanged model gives,
+beside what the changed one gives: outlined bars, a dashed curve, in the palette's `ghost`. On the screen the
+two are called as they are here.
+"""
+
+from collections.abc import Sequence
+from html import escape
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gptviz.digits import significant
+from gptviz.figures.theme import Mode, palette
+
+Floats = NDArray[np.floating]
+Places = Floats | NDArray[np.integer]
 
 Axes = tuple[str, str]  # as traces call them: ("x2", "y2")
 
@@ -43,3 +59,110 @@ def heading(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """Words that stand on the point (x, y) of the paper, 0 to 1, and go on to the right."""
     at = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
     return at | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
+
+
+# ---- signed numbers as colour ----
+
+BAR = 34  # pixels at the top of a figure that the scale's bar and its three numbers take
+
+
+def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
+    """The shared signed scale; its bar lies along the figure's upper edge and ends at `right` of the paper.
+
+    The figure's upper margin must be at least `BAR`.
+    """
+    end = significant(limit, 2)
+    right -= 0.01 * max(0, len(end) - 4)  # a label that runs over the figure's edge would not be drawn
+    return {
+        "colorscale": palette(mode).signed,
+        "cmin": -limit,
+        "cmax": limit,
+        "colorbar": {
+            "orientation": "h", "x": right, "xanchor": "right", "len": 0.3,
+            "y": 1, "yref": "container", "yanchor": "top", "thickness": 8, "outlinewidth": 0,
+            "tickvals": [-limit, 0, limit], "ticktext": [f"−{end}", "0", end],
+            "ticks": "", "tickfont": {"size": 12}, "ypad": 4, "xpad": 0,
+        },
+    }  # fmt: skip
+
+
+def share_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
+    """The half of the same scale that stands for numbers above 0, for what is never below it."""
+    axis = signed_axis(limit, mode, right)
+    bar = axis["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", significant(limit, 2)]}
+    return axis | {"colorscale": upper_half(mode), "cmin": 0.0, "colorbar": bar}
+
+
+def upper_half(mode: Mode) -> list[tuple[float, str]]:
+    """The part of the signed scale that stands for numbers above 0, from paper on."""
+    return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
+
+
+def axis_names(number: int, letter: str) -> tuple[str, str]:
+    """How a trace and the layout call the same axis: ("x3", "xaxis3"); the first has no number."""
+    suffix = "" if number == 1 else str(number)
+    return letter + suffix, f"{letter}axis{suffix}"
+
+
+# ---- ghosts ----
+
+UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
+
+# For the layout of a figure with ghosts, whose other traces have the `name` CHANGED (or no place in the
+# legend): ghost bars lie over the others, and a legend at the top right says which are which.
+GHOSTED: dict[str, Any] = {
+    "barmode": "overlay",
+    "showlegend": True,
+    "legend": {
+        "orientation": "h",
+        "x": 1,
+        "xanchor": "right",
+        "y": 1,
+        "yanchor": "bottom",
+        "itemclick": False,
+        "itemdoubleclick": False,
+    },
+}
+
+
+def ghost_stroke(mode: Mode, width: float = 2) -> dict[str, Any]:
+    """The dashed line of a ghost, for a shape or a trace of one's own."""
+    return line(palette(mode).ghost, width, "dash")
+
+
+def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """The unchanged curve, (n,) each, as a Plotly trace, dashed: put it before the changed one.
+
+    `hover` are n sentences, escaped here; without any the points say nothing. `more` is added to the trace,
+    or replaces what it has.
+    """
+    trace = {
+        "type": "scatter",
+        "mode": "lines" if len(x) > 2 else "lines+markers",  # one point alone would not be seen
+        "name": UNCHANGED,
+        "x": x,
+        "y": y,
+        "line": ghost_stroke(mode),
+    }
+    return trace | _says(hover) | more
+
+
+def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """The unchanged bars, (n,) each, as outlines: put them after the changed ones, and use `GHOSTED`.
+
+    `orientation="h"` among `more` for bars that lie, whose lengths are `x`. The rest as in `ghost_curve`.
+    """
+    trace = {
+        "type": "bar",
+        "name": UNCHANGED,
+        "x": x,
+        "y": y,
+        "marker": {"color": "rgba(0,0,0,0)", "line": {"color": palette(mode).ghost, "width": 2}},
+    }
+    return trace | _says(hover) | more
+
+
+def _says(hover: Sequence[str]) -> dict[str, Any]:
+    if not hover:
+        return {"hoverinfo": "skip"}
+    return {"hovertext": [escape(sentence) for sentence in hover], "hoverinfo": "text"}

@@ -9,7 +9,7 @@ import pandas as pd
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import CHANGED, GHOSTED, ghost_curve
+from gptviz.figures.marks import CHANGED, GHOSTED, ghost_curve
 from gptviz.figures.theme import Mode, Palette, figure, palette
 
 

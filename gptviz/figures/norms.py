@@ -8,9 +8,7 @@ from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import UNCHANGED, ghost_curve
-from gptviz.figures.heatmaps import axis_names
-from gptviz.figures.marks import band, heading, line, upright
+from gptviz.figures.marks import UNCHANGED, axis_names, band, ghost_curve, heading, line, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py

@@ -9,8 +9,7 @@ import pandas as pd
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import BAR, Floats, signed_axis
-from gptviz.figures.marks import across, line, upright
+from gptviz.figures.marks import BAR, Floats, across, line, signed_axis, upright
 from gptviz.figures.theme import Mode, figure, palette
 
 HEIGHT = 330

@@ -10,9 +10,7 @@ import numpy as np
 
 from gptviz.digits import fixed
 from gptviz.figures.figure import Figure
-from gptviz.figures.ghosts import UNCHANGED
-from gptviz.figures.heatmaps import BAR, Floats, share_axis, signed_axis
-from gptviz.figures.marks import frame, line
+from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, line, share_axis, signed_axis
 from gptviz.figures.theme import Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from gptviz.digits import fixed
-from gptviz.figures.ghosts import CHANGED, UNCHANGED
+from gptviz.figures.marks import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text, surprise_color
 from gptviz.figures.theme import Mode
 

@@ -31,7 +31,7 @@ class Palette:
     positive: str
     negative: str
     masked: str
-    ghost: str  # what the unchanged model gives, where it stands beside the changed one (see ghosts.py)
+    ghost: str  # what the unchanged model gives, where it stands beside the changed one (see marks.py)
     attention: Scale
     signed: Scale
     positions: tuple[str, ...]  # a chip's colour by its position, in turn

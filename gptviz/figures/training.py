@@ -13,8 +13,7 @@ import numpy as np
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.heatmaps import Floats
-from gptviz.figures.marks import across, line, upright
+from gptviz.figures.marks import Floats, across, line, upright
 from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Mode, Palette, figure, palette
 from gptviz.training.live.seen import Curves

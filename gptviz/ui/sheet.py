@@ -21,8 +21,8 @@ from gptviz.engine.sites import Key
 from gptviz.figures import bars as bar_mark
 from gptviz.figures import curves as curve_mark
 from gptviz.figures import maps as map_mark
-from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.maps import Map
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.glossary import prose

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gptviz.figures.ghosts import CHANGED, GHOSTED, UNCHANGED, ghost_bars, ghost_curve, ghost_stroke
+from gptviz.figures.marks import CHANGED, GHOSTED, UNCHANGED, ghost_bars, ghost_curve, ghost_stroke
 from gptviz.figures.theme import figure, palette
 from tests.colors import contrast
 

@@ -6,9 +6,9 @@ import pytest
 from gptviz.both import Both
 from gptviz.figures.bars import bars
 from gptviz.figures.curves import curves
-from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.maps import Map, maps
-from gptviz.figures.theme import PALETTES
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, signed_axis
+from gptviz.figures.theme import PALETTES, palette
 
 ROWS = ["one", "two", "three"]
 LABELS = ["The", "·cat", "<b>", "·cat"]
@@ -157,3 +157,11 @@ def test_cells_that_are_tinted_alike_are_one_rectangle_below_the_frames():
         [0.5, 1.5, -0.5, 0.5],
     ]
     assert [shape.fillcolor is None for shape in shapes] == [False, False, True]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_signed_scale_is_centred_on_zero(mode):
+    axis = signed_axis(0.5, mode, 1.0)
+    assert axis["cmin"] == -axis["cmax"] == -0.5
+    assert axis["colorscale"][len(axis["colorscale"]) // 2] == (0.5, palette(mode).paper)
+    assert axis["colorbar"]["ticktext"] == ["−0.50", "0", "0.50"]

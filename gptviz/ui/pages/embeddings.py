@@ -27,8 +27,7 @@ from gptviz.analysis.embeddings import (
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
-from gptviz.figures.embeddings import embedding_sum
-from gptviz.figures.heatmaps import similarity_curve, similarity_matrix
+from gptviz.figures.embeddings import embedding_sum, similarity_matrix
 from gptviz.figures.maps import Map
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
@@ -243,10 +242,19 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
                 alt="The cosine of every learned position with every other",
             )
         with right:
-            scene.chart(
-                similarity_curve(similarity[at], at, len(tokens), scene.mode),
-                key="embedding_position",
-                alt=f"The cosine of position {at} with every other position",
+            sheet.curves(
+                scene,
+                "embedding_position",
+                {"cosine": Both(similarity[at])},
+                [f"position {at} and position {i}" for i in range(count)],
+                f"cosine with position {at}",
+                f"The cosine of position {at} with every other position",
+                at=at,
+                rest=0.0,
+                height=430,
+                axis={"title": {"text": "position"}, "range": [-0.5, count - 0.5]},
+                up={"range": [-1.05, 1.1]},
+                used=len(tokens),
             )
 
 sheet.numbers_of(

@@ -14,7 +14,7 @@ from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
 from gptviz.engine.sampling import AS_IT_IS, Sampling, distribution, draw
 from gptviz.figures.candidates import candidate_rows, column_heads
-from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.marks import UNCHANGED
 from gptviz.figures.next_token import probability_text, vocabulary_curve
 from gptviz.figures.theme import palette
 from gptviz.model import GPTModel

@@ -15,7 +15,7 @@ from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.figures.ghosts import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
 from gptviz.model import MultiHeadAttention

@@ -15,7 +15,7 @@ from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import distribution
 from gptviz.engine.sampling import draw as draw_one
 from gptviz.figures.candidates import Draw, place_text
-from gptviz.figures.ghosts import CHANGED, UNCHANGED
+from gptviz.figures.marks import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import sheet

@@ -18,7 +18,7 @@ from gptviz.analysis.repetition import Head, given_to_followed, greedy_repeats, 
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, weight
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.ghosts import UNCHANGED
+from gptviz.figures.marks import UNCHANGED
 from gptviz.figures.next_token import mixed
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks
