@@ -188,22 +188,6 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     )
 
 
-def so_far(step: str, start: Given, found: Sequence[Attention], query: int) -> str:
-    """The word's own numbers of a step, of every head; of scaled scores and weights those that it can see."""
-    rows: list[torch.Tensor] = []
-    for one in found:
-        seen = one.masked[query] > -torch.inf
-        rows += {
-            "vectors": [] if rows else [torch.tensor(start.x[query])],
-            "queries": [one.queries[query], one.keys[query], one.values[query]],
-            "scores": [one.scores[query]],
-            "scaled": [one.scaled[query][seen]],
-            "weights": [one.weights[query][seen]],
-        }[step]
-    numbers = ", ".join(vector(row.tolist()) for row in rows)
-    return f"So far: **{STEPS[step]}**. For {as_code(start.words[query])}: {numbers}."
-
-
 def how_to_read(way: str, start: Given) -> str:
     """One thing to look for in each way."""
     count = len(start.words)
@@ -304,10 +288,10 @@ def by_pencil() -> None:
     count, picked = len(start.words), EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
     query = min(picked, count - 1)
 
-    if STEP.value == "context":
-        prose(mixed(way, start, found, query), "query", "key", "value")
-    else:  # nothing is given away before its step
-        prose(so_far(STEP.value, start, found, query))
+    said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
+    if STEP.value == "context":  # nothing is given away before its step
+        said = mixed(way, start, found, query)
+    prose(said, "query", "key", "value")
     if _REFUSED in st.session_state:
         st.warning(st.session_state[_REFUSED])
     worksheet(
@@ -428,20 +412,13 @@ def trick(start: Given) -> None:
 
 def pairs(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
     """A row per head, query and key."""
-    rows = [
-        {
-            "head": head,
-            "query": query,
-            "key": key,
-            "score": one.scores[i, j].item(),
-            "scaled": one.scaled[i, j].item(),
-            "weight": one.weights[i, j].item() if one.masked[i, j] > -torch.inf else None,
-        }
-        for head, one in enumerate(found)
-        for i, query in enumerate(start.words)
-        for j, key in enumerate(start.words)
-    ]
-    return pd.DataFrame(rows).astype({"weight": float})
+    tables = []
+    for head, one in enumerate(found):
+        where = pd.MultiIndex.from_product([[head], start.words, start.words], names=["head", "query", "key"])
+        seen = one.weights.where(one.masked > -torch.inf, torch.nan)
+        parts = {"score": one.scores, "scaled": one.scaled, "weight": seen}
+        tables.append(pd.DataFrame({name: part.flatten().numpy() for name, part in parts.items()}, where))
+    return pd.concat(tables).reset_index()
 
 
 def vectors(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
