@@ -91,34 +91,7 @@ def test_pointing_says_the_number_and_labels_and_the_keyboard_choose(open_page, 
     assert shown_matrix(page) == (("4", str(strongest)) if strongest < 5 else ("5", "4"))
 
 
-def test_pointing_at_heads_moves_nothing_and_options_change_what_is_shown(open_page, settled, trace) -> None:
-    n = len(trace.tokens)
-    page = open_page("attention", text=TEXT, block=1, head=0, token=7, key=2)
-    grid, says = page.locator(by_id("heads")), page.locator(by_id("heads-says"))
-    before = grid.bounding_box()
-    for head in range(8):
-        page.locator(by_id(f"head-4-{head}")).hover()
-        assert says.get_attribute("data-head") == str(head)
-        assert grid.bounding_box() == before
-    page.locator(by_id("head-1-0")).focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")
-
-    page.get_by_text("Average", exact=True).click()
-    settled(page)
-    mean = trace["attn", 1].mean(dim=0)
-    assert number(page, "says-head") == pytest.approx(mean[7, 2].item(), abs=1e-6)
-    page.get_by_text("Hide first token").click()
-    settled(page)
-    left = (mean[7, 2] / mean[7, 1:].sum()).item()
-    assert number(page, "says-head") == pytest.approx(left, abs=1e-5)
-    click_cell(page, "weights", 7, 0, n, hover=True)
-    assert page.locator(by_id("says-head")).get_attribute("data-value") is None
-    assert "average=on" in page.url and "hide_first=on" in page.url
-
-
-def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled) -> None:
+def test_what_a_teacher_points_at_is_in_the_first_screen_and_stays_where_it_is(open_page, settled) -> None:
     page = open_page("attention")
     page.locator(by_id("head-4-3")).click()
     for width, height in ((1280, 800), (1366, 768)):
@@ -131,6 +104,17 @@ def test_what_a_teacher_points_at_is_in_the_first_screen(open_page, settled) -> 
         ]
         assert all(box["y"] + box["height"] <= height for box in boxes), boxes
         assert page.locator(f"{by_id('matrix-head')} {by_id('cells-weights')}").bounding_box()["width"] > 380
+
+    grid, says = page.locator(by_id("heads")), page.locator(by_id("heads-says"))
+    before = grid.bounding_box()
+    for head in range(8):
+        page.locator(by_id(f"head-4-{head}")).hover()
+        assert says.get_attribute("data-head") == str(head)
+        assert grid.bounding_box() == before
+    page.locator(by_id("head-1-0")).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (says.get_attribute("data-block"), says.get_attribute("data-head")) == ("2", "1")
 
 
 LONG = "Once upon a time a cat sat on the mat, and nobody knew why the cat sat there. " * 12
