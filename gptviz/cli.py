@@ -5,6 +5,7 @@ commands:
   download NAME ...    fetch models, and tiktoken's encodings, while there is a network
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
   info PATH            say what a checkpoint is, and whether it loads
+  guide check FILE     say what is wrong with a guide, and what a model answers to its questions
 
 A MODEL is a name that `models` lists, a repository on the Hugging Face hub (owner/name), a folder, or a
 file: the book's torch.save, nanoGPT's ckpt.pt, safetensors.
@@ -24,6 +25,7 @@ The exit status is 0, or 1 where something could not be done: the reason is then
 
 import argparse
 import json
+import logging
 import os
 import sys
 import time
@@ -85,6 +87,12 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("path", metavar="PATH", help="a folder or a file")
     _add_hints(info)
     info.set_defaults(run=run_info)
+
+    guide = commands.add_parser("guide", description="Try a guide: open its steps, answer its questions.")
+    guide.add_argument("what", choices=["check"])
+    guide.add_argument("file", metavar="FILE", type=Path)
+    guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
+    guide.set_defaults(run=run_guide)
     return top
 
 
@@ -93,6 +101,17 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tokenizer", metavar="T", help="an encoding's name or a tokenizer file, where the model has none"
     )
+
+
+def run_guide(args: argparse.Namespace) -> int:
+    from gptviz.ui.guide_check import check  # which needs the whole app
+
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # it runs without a browser
+    if not args.file.is_file():
+        raise ValueError(f"there is no file {args.file}")
+    for line, said in check(args.file, args.model):
+        print(f"line {line}: {said}")
+    return 0
 
 
 def run_models(args: argparse.Namespace) -> int:

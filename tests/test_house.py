@@ -25,6 +25,7 @@ FLOORS = [
     {"cli"},
     {"ui"},
     {"figures"},
+    {"guides"},
     {"lessons"},
     {"training"},
     {"analysis"},

@@ -177,6 +177,8 @@ def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> No
 
 
 def _draw_next(name: str) -> None:
+    if state.GUIDE.value is not None:
+        return  # the guide knows the way
     door = PAGES[name]
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
         link(

@@ -20,7 +20,7 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import address, changes, params, state
+from gptviz.ui.shell import address, changes, guide, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
@@ -91,6 +91,8 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     state.load(own)
     with address.as_the_app():
         _style(mode)
+    guide.arrive(name, own)
+    bar = st.container(key="gv_bar")
     _head(name, prompted)
     model = _model()
     runs.use(model.key, model.lm)
@@ -104,7 +106,12 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         st.caption(facts(model))
         prompt_box.special_switch()
     notice(model)
-    return Frame(title=title, key=model.key, plain_load=models.code_of(model), mode=mode, params=own)
+    with bar:
+        waits = guide.draw(name, model.lm, model.key, mode)
+    if waits and not prompted:
+        end_page()
+    load = models.code_of(model)
+    return Frame(title=title, key=model.key, plain_load=load, mode=mode, params=own, waits=waits)
 
 
 def _style(mode: Mode) -> None:
@@ -198,6 +205,8 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
             st.caption(switched)
         limits(made.key, lm, prompt.text)
         prompt_box.special_hint(lm)
+    if made.waits:
+        end_page()
     sites, reduce = keep(lm, tokens) if callable(keep) else (keep, ())
     listed = changes.found(lm, len(tokens))
     run = Run(made.key, tuple(reading.ids), changes.made(listed))

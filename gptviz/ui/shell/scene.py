@@ -33,13 +33,14 @@ ABOVE = "13rem"  # of the screen, for what stands above a picture that is fitted
 @dataclass(frozen=True)
 class Frame:
     """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
-    gives the same."""
+    gives the same; while a question `waits` for its answer, the page shows no picture."""
 
     title: str
     key: str
     plain_load: str
     mode: Mode
     params: tuple[Param, ...]
+    waits: bool
 
     @property
     def lm(self) -> LanguageModel:

@@ -54,7 +54,11 @@ MODEL = (
     Param("dtype", str, DEFAULT_MODEL.dtype),
     Param[str | None]("device", str, None),
 )
-APP: tuple[Param, ...] = (TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL)
+GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
+STEP = Param("step", int, 1)
+APP: tuple[Param, ...] = (
+    TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

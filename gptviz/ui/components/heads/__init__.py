@@ -34,7 +34,7 @@ def head_grid(
     picture: bytes,
     side: int,
     roles: Sequence[Sequence[Thumbnail]],
-    chosen: tuple[int, int],
+    chosen: tuple[int, int] | None,
     mode: Mode,
     on_pick: Callable[[int, int], Any],
     *,
@@ -44,9 +44,10 @@ def head_grid(
     """Draw the grid; `on_pick(block, head)` runs before the rerun that a click causes.
 
     `picture` and `side` come from `gptviz.figures.head_grid.thumbnails`; `roles` has a row a block;
-    `chosen` is the ringed (block, head).
+    `chosen` is the ringed (block, head), None for none.
     """
     n_blocks, n_heads = len(roles), len(roles[0])
+    block, head = chosen or (None, None)
     _component(
         key,
         {
@@ -56,8 +57,8 @@ def head_grid(
             "heads": n_heads,
             "roles": roles,
             "largest_write": max(max(head["write"] for head in row) for row in roles) or 1.0,
-            "block": chosen[0],
-            "head": chosen[1],
+            "block": block,
+            "head": head,
         },
         mode,
         {"head": parts(on_pick, block=among(range(n_blocks)), head=among(range(n_heads)))},

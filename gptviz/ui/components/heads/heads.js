@@ -7,7 +7,7 @@ function thumbnail(view, block, head) {
   const along = (i, n) => (n > 1 ? (100 * i) / (n - 1) : 0);
   const say = () => tell(view, block, head);
   return gv.h('button', {
-    key: `${block}-${head}`, type: 'button', class: 'head', tabindex: chosen ? 0 : -1, 'aria-pressed': chosen,
+    key: `${block}-${head}`, type: 'button', class: 'head', tabindex: chosen || (state.block === null && block + head === 0) ? 0 : -1, 'aria-pressed': chosen,
     'aria-label': `Block ${block}, head ${head}. ${says}`, data: { testid: `head-${block}-${head}`, block, head, kind, write, changed: changed || undefined, moved },
     onmouseenter: say, onfocus: say,
     onclick: () => {
@@ -28,7 +28,8 @@ function thumbnail(view, block, head) {
 function tell({ data, root }, block, head) {
   const says = root.querySelector('.says');
   Object.assign(says.dataset, { block, head });
-  gv.render(says, gv.h('b', null, `Block ${block}, head ${head}. `), data.roles[block][head].says);
+  if (block === null) gv.render(says);
+  else gv.render(says, gv.h('b', null, `Block ${block}, head ${head}. `), data.roles[block][head].says);
 }
 
 function grid(view) {

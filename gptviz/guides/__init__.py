@@ -1,0 +1,29 @@
+"""Guides: text files that lead through the app step by step, and ask before they show.
+
+`read` makes a `Guide` of a file's text; `shipped` names those that come with gptviz. The key of a question
+is never in the file: it is one of the functions of `gptviz.guides.keys`, asked of the live trace.
+"""
+
+import os
+from pathlib import Path
+
+from gptviz.guides.guide import Guide, GuideError, Question, Step, read
+
+FOLDER = Path(__file__).parent / "texts"
+SETTING = "GPTVIZ_GUIDES"  # a folder of a teacher's own
+
+__all__ = ["Guide", "GuideError", "Question", "Step", "files", "find", "read"]
+
+
+def files() -> dict[str, Path]:
+    """The guides there are, by name: those that ship, and a teacher's own, which may take a name over."""
+    folders = [FOLDER, *(Path(found) for found in [os.environ.get(SETTING)] if found)]
+    return {file.stem: file for folder in folders for file in sorted(folder.glob("*.md"))}
+
+
+def find(name: str) -> Guide:
+    """The guide of this name. Raises GuideError where there is none, or its file is none."""
+    file = files().get(name)
+    if file is None:
+        raise GuideError([(0, f"there is no guide {name!r}; there are {', '.join(files())}")])
+    return read(file.read_text("utf-8", "replace"))

@@ -1,0 +1,262 @@
+"""A guide as a text: Markdown with a head, a step under each heading. What is wrong in it is told by line.
+
+    ---
+    title: The tour
+    language: en
+    for: everybody
+    minutes: 5
+    learnt: how a text becomes the next word
+    ---
+    ## Guess the next word
+
+    What stands here is read first.
+
+    ```step
+    page: next_token
+    place: {text: The cat sat on the, token: 4}
+    look: candidates
+    ask: {kind: word, question: "Which word comes next?", key: next_word, hints: [It is an animal.]}
+    ```
+
+    What stands here is read after the answer: the model said {truth}.
+
+A step's block names a page and its address parameters, what to look at there (the key of an element),
+what is to be done before it goes on (`until`, address parameters), and a question. Of a question, `key` names
+a function of `gptviz.guides.keys`, and `with` its arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+LONGEST = 200_000  # characters of a guide
+MOST_STEPS = 60
+HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
+STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
+ASK = {"kind": str, "question": str, "key": str, "with": dict, "options": list, "hints": list}
+KINDS = ("choice", "word", "number", "token", "head")
+CALLED = {str: "a text", int: "a whole number", dict: "name: value pairs", list: "a list"}
+Address = tuple[tuple[str, str], ...]
+
+
+class GuideError(ValueError):
+    """What is wrong in a guide: (line, sentence) each, line 0 where it is about the whole."""
+
+    def __init__(self, faults: list[tuple[int, str]]):
+        self.faults = faults
+        super().__init__("\n".join(f"line {line}: {said}" if line else said for line, said in faults))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked before a picture shows. `given` are the arguments of the key's function, by name."""
+
+    kind: str
+    text: str
+    key: str
+    given: tuple[tuple[str, Any], ...] = ()
+    options: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: `text` is read first, `after` once the question is answered. `line` is its heading's."""
+
+    line: int
+    heading: str
+    text: str
+    page: str
+    place: Address = ()
+    look: str = ""
+    until: Address = ()
+    ask: Question | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A guide, with at least one step."""
+
+    title: str
+    steps: tuple[Step, ...]
+    language: str = "en"
+    audience: str = ""
+    minutes: int = 0
+    learnt: str = ""
+
+
+@dataclass
+class _Draft:
+    """A step while its lines are read."""
+
+    line: int
+    heading: str
+    block: dict[str, Any] | None = None
+    at: int = 0
+    texts: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+
+
+def read(text: str) -> Guide:
+    """The guide that a file's text is. Raises GuideError with everything that is wrong in it."""
+    if len(text) > LONGEST:
+        raise GuideError([(0, f"the guide has {len(text):,} characters; it may have {LONGEST:,}")])
+    faults: list[tuple[int, str]] = []
+    lines = text.replace("\r\n", "\n").split("\n")
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
+    if lines[0].strip() != "---" or not end:
+        raise GuideError([(1, "a guide begins with a head between two lines of ---")])
+    head = _fields("\n".join(lines[1:end]), 1, HEAD, "the head", faults)
+    if not head.get("title"):
+        faults.append((1, "the head has no title"))
+    drafts = _drafts(lines, end + 1, faults)
+    if not drafts:
+        faults.append((end + 1, "there is no step: each begins with a line `## Heading`"))
+    if len(drafts) > MOST_STEPS:
+        faults.append((drafts[MOST_STEPS].line, f"there are {len(drafts)} steps; {MOST_STEPS} at most"))
+    steps = [_step(draft, faults) for draft in drafts]
+    if faults:
+        raise GuideError(sorted(faults))
+    return Guide(
+        title=head["title"],
+        steps=tuple(steps),
+        language=head.get("language", "en"),
+        audience=head.get("for", ""),
+        minutes=head.get("minutes", 0),
+        learnt=head.get("learnt", ""),
+    )
+
+
+def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list[_Draft]:
+    """The steps of a guide's body, whose first line has this number (from 0)."""
+    drafts: list[_Draft] = []
+    for token in _top(MarkdownIt("commonmark").parse("\n".join(lines[first:]))):
+        assert token.map is not None
+        at, source = first + token.map[0] + 1, lines[first + token.map[0] : first + token.map[1]]
+        if token.type == "heading_open" and token.tag == "h2":
+            drafts.append(_Draft(at, source[0].lstrip("# ").strip()))
+        elif not drafts:
+            faults.append((at, "this stands before the first step, which begins with a line `## Heading`"))
+        elif token.type == "fence" and token.info.strip() == "step":
+            if drafts[-1].block is not None:
+                faults.append((at, "a step has one block, and this is its second"))
+            drafts[-1].at = at
+            drafts[-1].block = _fields(token.content, at, STEP, "a step", faults)
+        else:
+            faults += [(at, said) for said in _unsafe(token)]
+            drafts[-1].texts[drafts[-1].block is not None].append("\n".join(source))
+    return drafts
+
+
+def _top(tokens: list[Token]) -> list[Token]:
+    """The tokens that begin a block of the document; each with those inside it as its children."""
+    found: list[Token] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0 and token.map is not None:
+            found.append(token)
+            token.children = [*(token.children or [])]
+        elif found:
+            found[-1].children = [*(found[-1].children or []), token, *(token.children or [])]
+    return found
+
+
+def _unsafe(token: Token) -> list[str]:
+    """What a guide may not hold: it is read as data, in rooms without a network."""
+    kinds = {one.type for one in (token, *(token.children or []))}
+    refused = {"html_block": "HTML", "html_inline": "HTML", "image": "a picture"}
+    return [
+        f"{refused[kind]} is not shown in a guide; write it in words" for kind in refused if kind in kinds
+    ]
+
+
+def _fields(
+    text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
+) -> dict[str, Any]:
+    """The YAML of a head, a step or a question: known names, each of its kind."""
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise yaml.YAMLError("an alias (*name) is not read")
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        faults.append((line + 1 + (mark.line if mark else 0), f"{what} is no YAML: {_brief(error)}"))
+        return {}
+    return _checked(found, text, line, kinds, what, faults)
+
+
+def _checked(
+    found: Any, text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
+) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        faults.append((line, f"{what} is made of lines `name: value`"))
+        return {}
+    good = {}
+    for name, value in found.items():
+        at = line + 1 + next((n for n, one in enumerate(text.split("\n")) if f"{name}:" in one), 0)
+        if name not in kinds:
+            faults.append((at, f"{what} has no {str(name)[:60]!r}; it has {', '.join(kinds)}"))
+        elif not isinstance(value, kinds[name]) or isinstance(value, bool):
+            faults.append((at, f"{name} of {what} is {str(value)[:60]!r}; it must be {CALLED[kinds[name]]}"))
+        else:
+            good[name] = value
+    return good
+
+
+def _brief(error: Exception) -> str:
+    return str(getattr(error, "problem", None) or error).splitlines()[0][:200]
+
+
+def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
+    """A step of what was read of it; `page` is asked for."""
+    block = draft.block or {}
+    if not block.get("page"):
+        faults.append((draft.at or draft.line, f"the step {draft.heading[:60]!r} names no page"))
+    text, after = ("\n\n".join(part).strip() for part in draft.texts)
+    return Step(
+        line=draft.line,
+        heading=draft.heading,
+        text=text,
+        page=block.get("page", ""),
+        place=_address(block.get("place", {}), draft.at, faults),
+        look=block.get("look", ""),
+        until=_address(block.get("until", {}), draft.at, faults),
+        ask=_question(block["ask"], draft.at, faults) if "ask" in block else None,
+        after=after,
+    )
+
+
+def _address(found: dict[Any, Any], line: int, faults: list[tuple[int, str]]) -> Address:
+    """Address parameters as texts; on and off are YAML's truths."""
+    switch = {True: "on", False: "off"}
+    for name, value in found.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | float):
+            faults.append((line, f"{str(name)[:60]!r} of a place must be a name with one value"))
+    return tuple(
+        (str(name), switch[value] if isinstance(value, bool) else str(value)) for name, value in found.items()
+    )
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -> Question | None:
+    asked = _checked(found, "", line, ASK, "a question", faults)
+    missing = [name for name in ("kind", "question", "key") if not asked.get(name)]
+    if missing:
+        faults.append((line, f"the question has no {', '.join(missing)}"))
+        return None
+    if asked["kind"] not in KINDS:
+        faults.append((line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}"))
+    return Question(
+        kind=asked["kind"],
+        text=asked["question"],
+        key=asked["key"],
+        given=tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items()),
+        options=tuple(map(str, asked.get("options", ()))),
+        hints=tuple(map(str, asked.get("hints", ()))),
+    )

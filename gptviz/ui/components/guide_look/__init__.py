@@ -1,0 +1,10 @@
+"""Frames what a step of a guide speaks of, and brings it into sight once it is drawn."""
+
+from gptviz.ui.components.kernel import component
+
+_component = component("guide_look")
+
+
+def look_at(key: str) -> None:
+    """Frame the element of the page that was drawn with this key."""
+    _component("guide_look", {"look": key}, mode="light")

@@ -1,0 +1,104 @@
+"""What is wrong with a guide, before a class sees it: every step opened, every question answered.
+
+The steps are opened as a visitor would, one after the other, by Streamlit's own test harness.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from streamlit.testing.v1 import AppTest
+
+from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
+from gptviz.guides.keys import KEYS, CannotAsk
+from gptviz.loading import load
+from gptviz.ui.shell.guide import ANSWERS
+from gptviz.ui.shell.navigation import PAGES, page_file
+from gptviz.ui.shell.state import DEFAULT_TEXT
+
+TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every key
+OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
+
+
+def check(file: Path, model: str = "mini") -> Iterator[tuple[int, str]]:
+    """(line, sentence) of every step: what is wrong, or the answer of its question on this model.
+
+    Raises GuideError where the file is no guide, or something is wrong with a step.
+    """
+    guide = read(file.read_text("utf-8", "replace"))
+    faults = [fault for step in guide.steps for fault in _named(step)]
+    if not faults:
+        faults = _opened(file, guide, model)
+    if faults:
+        raise GuideError(sorted(faults))
+    place: dict[str, str] = {}
+    for step in guide.steps:
+        place |= dict(step.place)
+        yield step.line, f"{step.heading}: {_truth(step, place, model)}"
+
+
+def _named(step: Step) -> Iterator[tuple[int, str]]:
+    """What a step names and there is not."""
+    if step.page not in PAGES:
+        yield step.line, f"there is no page {step.page[:60]!r}; there are {', '.join(PAGES)}"
+    if step.ask is None:
+        return
+    try:
+        keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+    except ValueError as error:
+        yield step.line, str(error)
+
+
+def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
+    """What a visitor would see go wrong: a page that breaks, a choice or an element that it has not."""
+    faults: list[tuple[int, str]] = []
+    with mock.patch.dict(os.environ, {SETTING: str(file.resolve().parent)}):
+        for number, step in enumerate(guide.steps, 1):
+            at = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
+            at.query_params.update({"guide": file.stem, "step": str(number), "model": model})
+            at.session_state[ANSWERS] = {(file.stem, number - 1): None}  # so that the picture is drawn
+            at.run()
+            faults += [(step.line, f"the page breaks: {error.message}") for error in at.exception]
+            if at.exception:
+                continue
+            known = {param.name for param in at.session_state["gptviz_params"]}
+            for name, _ in (*step.place, *step.until):
+                if name not in known:
+                    faults.append((step.line, f"the page {step.page} has no choice {name!r}"))
+            if step.look and step.look not in _keys(at.main):
+                faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
+    return faults
+
+
+def _keys(node: Any) -> set[str]:
+    """The keys of all elements below this one, and of the containers that have one."""
+    found = set()
+    for child in node.children.values():
+        id = getattr(child.proto, "id", "")
+        found |= {getattr(child, "key", None) or "", id.rsplit("-", 1)[-1]}
+        if hasattr(child, "children"):
+            found |= _keys(child)
+    return found - {""}
+
+
+def _truth(step: Step, place: dict[str, str], model: str) -> str:
+    """What this model answers to a step's question."""
+    if step.ask is None:
+        return "no question"
+    lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
+    ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
+    position = min(int(place.get("token") or len(ids) - 1), len(ids) - 1)
+    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+    trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
+    try:
+        answer = KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
+    except CannotAsk as error:
+        return f"cannot be asked of {lm.name}: {error}"
+    unknown = set(re.findall(r"\{(\w+)\}", step.after)) - TOLD - answer.facts.keys()
+    unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
+    if unknown:
+        raise GuideError([(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)])
+    return f"{step.ask.text} {answer.shown}"

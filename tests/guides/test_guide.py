@@ -1,0 +1,117 @@
+"""A guide's text: what ships can be read; what is wrong is told by its line, whatever it is."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gptviz import guides
+from gptviz.guides import GuideError, guide, read
+
+TOUR = guides.files()["tour"].read_text("utf-8")
+SMALL = """---
+title: A guide
+minutes: 3
+---
+## One
+
+Read this.
+
+```step
+page: attention
+place: {token: 2, special: on, edits: "z.4.3=zero"}
+look: matrix_head
+until: {edits: other}
+ask: {kind: token, question: "Which?", key: looked_at, with: {block: 4, head: 3}, hints: [a, b]}
+```
+
+It was {truth}.
+
+- and more
+"""
+
+
+def test_a_step_is_what_stands_under_a_heading():
+    found = read(SMALL)
+    assert (found.title, found.minutes, found.language) == ("A guide", 3, "en")
+    (step,) = found.steps
+    assert (step.line, step.heading, step.text, step.page) == (5, "One", "Read this.", "attention")
+    assert step.place == (("token", "2"), ("special", "on"), ("edits", "z.4.3=zero"))
+    assert step.look == "matrix_head" and step.until == (("edits", "other"),)
+    assert step.after == "It was {truth}.\n\n- and more"
+    assert (step.ask.kind, step.ask.key) == ("token", "looked_at")
+    assert step.ask.given == (("block", 4), ("head", 3)) and step.ask.hints == ("a", "b")
+    assert read(SMALL.replace("\n", "\r\n")) == found
+
+
+WRONG = [
+    ("---\ntitle", "title", 1, "begins with a head"),
+    ("title: A guide\n", "", 1, "no title"),
+    ("minutes: 3", "minutes: soon", 3, "must be a whole number"),
+    ("minutes: 3", "pages: 3", 3, "the head has no 'pages'"),
+    ("## One", "# One", 5, "before the first step"),
+    ("page: attention\n", "", 9, "names no page"),
+    ("look: matrix_head", "looks: matrix_head", 12, "a step has no 'looks'"),
+    ("place: {", "place: {{", 12, "no YAML"),
+    ("kind: token", "kind: song", 9, "kind is 'song'"),
+    ("key: looked_at, ", "", 9, "has no key"),
+    ("Read this.", "Read <b>this</b>.", 7, "HTML"),
+    ("Read this.", "![x](http://example.org/x.png)", 7, "a picture"),
+    ("token: 2,", "token: &a [2], block: *a,", 10, "alias"),
+    ("It was {truth}.", "```step\npage: tokens\n```", 17, "its second"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "said"), WRONG)
+def test_what_is_wrong_is_said_with_its_line(old, new, line, said):
+    assert old in SMALL
+    with pytest.raises(GuideError) as error:
+        read(SMALL.replace(old, new, 1))
+    assert any(at == line and said in sentence for at, sentence in error.value.faults), error.value.faults
+
+
+def test_too_much_is_refused():
+    with pytest.raises(GuideError, match="200,000"):
+        read(SMALL + "x" * guide.LONGEST)
+    with pytest.raises(GuideError, match="61 steps"):
+        read(SMALL + "\n## More\n\n```step\npage: tokens\n```\n" * 60)
+
+
+PIECES = (
+    "<script>",
+    "*a",
+    "&a [*a]",
+    "{" * 99,
+    "---",
+    "```",
+    "## ",
+    "\x00",
+    "!!python/name:os.system",
+    "\ud800",
+    ": ",
+    "[",
+)
+
+
+@settings(max_examples=150)
+@given(st.randoms(use_true_random=False), st.integers(1, 8))
+def test_a_hostile_guide_is_a_sentence(draw: random.Random, changes):
+    text = TOUR
+    for _ in range(changes):
+        at, end = sorted(draw.randrange(len(text)) for _ in range(2))
+        text = text[:at] + draw.choice(PIECES) * draw.choice((1, 1, 50)) + text[min(end, at + 40) :]
+    try:
+        found = read(text)
+    except GuideError as error:
+        assert all(line >= 0 and 5 < len(said) < 400 for line, said in error.faults)
+    else:
+        assert found.steps and all(step.page for step in found.steps)
+
+
+def test_a_teachers_own_stand_beside_those_that_ship(tmp_path, monkeypatch):
+    (tmp_path / "mine.md").write_text(SMALL)
+    monkeypatch.setenv(guides.SETTING, str(tmp_path))
+    assert guides.find("mine").title == "A guide" and {"tour", "mine"} <= guides.files().keys()
+    with pytest.raises(GuideError, match="there is no guide 'none'"):
+        guides.find("none")
