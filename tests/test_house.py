@@ -43,7 +43,7 @@ FLOORS = [
 UI_FLOORS = [
     {"pages"},
     {"serving"},
-    {"sheet"},
+    {"sheet", "guide_check"},
     {"shell"},
     {"heads"},
     {"measuring"},

@@ -68,19 +68,19 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
             for name, _ in (*step.place, *step.until):
                 if name not in known:
                     faults.append((step.line, f"the page {step.page} has no choice {name!r}"))
-            if step.look and step.look not in _keys(at.main):
+            if step.look and step.look not in keys_of(at.main):
                 faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
     return faults
 
 
-def _keys(node: Any) -> set[str]:
+def keys_of(node: Any) -> set[str]:
     """The keys of all elements below this one, and of the containers that have one."""
     found = set()
     for child in node.children.values():
         id = getattr(child.proto, "id", "")
         found |= {getattr(child, "key", None) or "", id.rsplit("-", 1)[-1]}
         if hasattr(child, "children"):
-            found |= _keys(child)
+            found |= keys_of(child)
     return found - {""}
 
 

@@ -183,7 +183,8 @@ def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iter
         if page.locator(".st-key-prompt").count():  # not every page reads one
             # A component's JavaScript may come after the first run is over.
             page.get_by_role("textbox", name="Prompt").wait_for()
-            page.get_by_test_id("chips").or_(page.get_by_test_id("stAlert")).first.wait_for()
+            ready = page.get_by_test_id("chips").or_(page.get_by_test_id("stAlert"))
+            ready.or_(page.locator(".st-key-gv_guide")).first.wait_for()
         return settled(page)
 
     yield open_

@@ -23,6 +23,7 @@ from gptviz.ui.components.changes import ACTS, change_strip
 from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.draws import draws as draw_draws
+from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
 from gptviz.ui.components.kernel import happened
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
@@ -191,6 +192,13 @@ def draws(mode: Mode, on: On) -> None:
     }
     point = {"at": 0.45, "text": "0.450"}
     draw_draws(rows, segments, point, mode, on("branch"), rest=rest, compared=("unchanged", "changed"))
+
+
+def guide_look(mode: Mode, on: On) -> None:
+    """A frame around a line of text; of itself it draws nothing."""
+    with st.container(key="framed"):
+        st.write("It is framed.")
+    look_at("framed", mode)
 
 
 def heads(mode: Mode, on: On) -> None:

@@ -31,6 +31,7 @@ ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was 
 _HINTS = "guide_hints"  # (guide, step) -> how many are shown
 _OWN = "guide_own"  # the text of a guide that was opened as a file
 OWN = "own"  # its name
+_SAID = "guide_said"  # what the address said of both, or was to say, in the run before
 _WRONG = "guide_wrong"  # why the file that was opened last is none
 
 
@@ -56,22 +57,6 @@ def own() -> Guide | None:
     return None if text is None else read(text)
 
 
-def begin(name: str, text: str | None = None) -> None:
-    """Callback: open a guide at its first step; `text` is that of a file."""
-    if text is not None:
-        st.session_state[_OWN] = text
-    st.session_state.pop(_AT, None)
-    st.session_state[ANSWERS] = {}
-    state.GUIDE.set(name)
-    state.STEP.set(1)
-
-
-def _go(step: int) -> None:
-    """Callback: to this step, from 1."""
-    state.STEP.set(step)
-    address.ask_for_the_page()
-
-
 def _leave() -> None:
     """Callback: out of the guide; the page stays as it is."""
     state.GUIDE.set(None)
@@ -87,13 +72,11 @@ def offers() -> None:
     guides = {name: find(name) for name in files()}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"):
         tour = guides.pop("tour")
-        on: Any = {"type": "primary", "icon": ":material/tour:", "on_click": begin, "args": ("tour",)}
-        st.button(f"{tour.title}, {tour.minutes} minutes", key="guide_tour", **on)
+        _link(f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour")
         with st.popover("Lessons", icon=":material/school:", key="guide_lessons"):
             for name, guide in guides.items():
                 label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
-                more: Any = {"type": "tertiary", "on_click": begin, "args": (name,)}
-                st.button(label, key=f"guide_begin_{name}", **more)
+                _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
             st.file_uploader("A guide of your own", type="md", key="guide_file", on_change=_opened)
             if (wrong := st.session_state.get(_WRONG)) is not None:
                 st.warning(wrong)
@@ -111,7 +94,9 @@ def _opened() -> None:
     except GuideError as error:
         st.session_state[_WRONG] = f"This file is no guide. {error}"
     else:
-        begin(OWN, text)
+        st.session_state[_OWN] = text
+        state.GUIDE.set(OWN)
+        state.STEP.set(1)
 
 
 # ---- the step's place ----
@@ -120,21 +105,47 @@ def _opened() -> None:
 def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     """Take the place of a step that is new: turn to its page, set its choices.
 
-    What the address says of them already wins: a link may show another token in the same step.
+    What the address says of them already wins where it was opened so: a link may show another token.
     """
+    said = st.query_params
+    name, number = state.GUIDE.parse(said.get("guide", "")), state.STEP.parse(said.get("step", ""))
+    if (name, number) != st.session_state.get(_SAID):  # a link was clicked, or the address changed by hand
+        state.GUIDE.set(name)
+        state.STEP.set(number)
     found = current()
     here = None if found is None else (state.GUIDE.value, found[1])
+    st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
     if found is None or st.session_state.get(_AT) == here:
         return
-    step, said = found[0].steps[found[1]], st.query_params
+    step = found[0].steps[found[1]]
     if page != step.page and step.page in PAGES:
-        st.switch_page(page_target(step.page))
+        st.switch_page(page_target(step.page), query_params=_query(state.GUIDE.value, found[1] + 1, step))
     known = {param.name: param for param in (*state.APP, *params)}
     fresh = _AT not in st.session_state or address.is_history_navigation()
     for name, value in step.place:
         if name in known:
             known[name].set(known[name].parse(said[name] if fresh and name in said else value))
     st.session_state[_AT] = here
+
+
+def _query(name: str | None, number: int, step: Step) -> dict[str, str]:
+    """The address of a step, from 1: what is in hand, with the step's place in it."""
+    there = state.link() | dict(step.place) | {"guide": name or "", "step": str(number)}
+    return {name: value for name, value in there.items() if value}
+
+
+def _link(label: str, icon: str, name: str | None, number: int, step: Step, key: str, page: str = "") -> None:
+    """A link to a step: one step of the browser's history, as `st.switch_page` is not.
+
+    On the same `page` a button, as there the browser would keep its address.
+    """
+    with st.container(key=key, width="content"):
+        if page == step.page:
+            done: Any = {"type": "primary"} if key.endswith("done") else {}
+            st.button(label, icon=f":material/{icon}:", on_click=state.STEP.set, args=(number,), **done)
+            return
+        query = _query(name, number, step)
+        st.page_link(page_target(step.page), label=label, icon=f":material/{icon}:", query_params=query)
 
 
 # ---- the bar ----
@@ -151,16 +162,12 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
     waits = step.ask is not None and at not in answers and page == step.page
     with st.container(key="gv_guide"):
         if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
-            st.fragment(run_every=1.0)(_way)(guide, number, step, False)
+            st.fragment(run_every=1.0)(_way)(guide, number, step, page, False)
         else:
-            _way(guide, number, step, at in answers)
+            _way(guide, number, step, page, at in answers)
         if page != step.page:
-            st.button(
-                f"This step is on the page {PAGES[step.page].title}: go there",
-                key="guide_there",
-                on_click=st.session_state.pop,
-                args=(_AT, None),
-            )
+            label = f"This step is on the page {PAGES[step.page].title}: go there"
+            _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
             return False
         if step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
@@ -169,11 +176,11 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
                 st.markdown(step.text)
             waits = _asked(step.ask, at, lm, key, mode, waits, step.after)
     if step.look and not waits:
-        look_at(step.look)
+        look_at(step.look, mode)
     return waits
 
 
-def _way(guide: Guide, number: int, step: Step, answered: bool) -> None:
+def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> None:
     """Its heading, and the way back and on."""
     address.run_the_page_if_asked_for()
     done = answered if step.ask is not None else _is_done(step)
@@ -183,17 +190,14 @@ def _way(guide: Guide, number: int, step: Step, answered: bool) -> None:
         st.markdown(f"**{step.heading}**", width="content")
         st.caption(f"{guide.title}, step {number + 1} of {len(guide.steps)}", width="content")
         with st.container(horizontal=True, gap="small", width="content", key="guide_buttons"):
-            last, loud = number + 1 == len(guide.steps), "primary" if done else "secondary"
+            steps, name = guide.steps, state.GUIDE.value
             if number:
-                st.button(
-                    "Back", icon=":material/arrow_back:", key="guide_back", on_click=_go, args=(number,)
-                )
-            if not last:
-                on: Any = {"icon": ":material/arrow_forward:", "type": loud, "on_click": _go}
-                st.button("Next step", key="guide_next", args=(number + 2,), **on)
-            kind: Any = loud if last else "tertiary"
-            off: Any = {"icon": ":material/close:", "type": kind, "on_click": _leave}
-            st.button("Done" if last else "Leave", key="guide_leave", **off)
+                _link("Back", "arrow_back", name, number, steps[number - 1], "guide_back", page)
+            if number + 1 < len(steps):
+                key = "guide_next_done" if done else "guide_next"
+                _link("Next step", "arrow_forward", name, number + 2, steps[number + 1], key, page)
+            leave = "Leave" if number + 1 < len(steps) else "Done"
+            st.button(leave, icon=":material/close:", key="guide_leave", type="tertiary", on_click=_leave)
 
 
 def _is_done(step: Step) -> bool:

@@ -1,10 +1,11 @@
 """Frames what a step of a guide speaks of, and brings it into sight once it is drawn."""
 
+from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import component
 
 _component = component("guide_look")
 
 
-def look_at(key: str) -> None:
+def look_at(key: str, mode: Mode) -> None:
     """Frame the element of the page that was drawn with this key."""
-    _component("guide_look", {"look": key}, mode="light")
+    _component("guide_look", {"look": key}, mode)

@@ -18,7 +18,7 @@ from gptviz.ui import heads, sheet
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.glossary import prose
 from gptviz.ui.pages.overview.doors import doors
-from gptviz.ui.shell import changes, state
+from gptviz.ui.shell import changes, guide, state
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import page
@@ -48,6 +48,7 @@ prose(
     f"it expects {as_code(show_id(scene.lm, best))}: {chance(best):%}.",
     *("token", "position"),
 )
+guide.offers()
 example_row()
 query = urlencode(state.link())
 cards = [

@@ -1,0 +1,84 @@
+"""The tour in real clicks: every question answered, every picture framed, the head switched off."""
+
+from urllib.parse import parse_qs, urlsplit
+
+FRAMED = """() => {
+  const box = document.querySelector('.gv-looked-at')?.getBoundingClientRect();
+  return box && box.height > 20 && box.top < innerHeight && box.bottom > 0;
+}"""
+
+
+def address(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_the_tour(open_page, settled):
+    page = open_page()
+    page.get_by_role("link", name="The tour, 5 minutes").click()
+    bar = page.locator(".st-key-gv_guide")
+
+    def guess():
+        settled(page)
+        page.get_by_role("button", name="That is my guess").click()
+        told()
+
+    def told():
+        settled(page)
+        bar.get_by_text("You said").wait_for()
+        page.wait_for_function(FRAMED)
+        box = bar.bounding_box()
+        assert 0 <= box["y"] < 80  # in sight, however far the page has scrolled
+
+    def go_on():
+        bar.get_by_text("Next step").click()
+        settled(page)
+
+    settled(page)
+    page.wait_for_url("**/next_token?**")
+    assert page.get_by_test_id("candidate").count() == 0 and page.get_by_test_id("chip").count() == 0
+    page.get_by_role("textbox", name="Which word").fill("mill")
+    guess()
+    assert page.get_by_test_id("candidate").first.get_attribute("data-rank") == "1"
+    go_on()
+    page.get_by_role("spinbutton", name="Into how many").fill("3")
+    guess()
+    go_on()
+    page.locator("[data-testid=stRadio] label").nth(2).click()
+    guess()
+    go_on()
+    bar.get_by_test_id("head-4-3").click()
+    told()
+    assert address(page)["block"] == "4" and address(page)["head"] == "3"
+    go_on()
+    page.get_by_role("spinbutton", name="Head 3 of block 4").fill("50")
+    guess()
+    bar.get_by_text("18 %").first.wait_for()
+    go_on()
+    page.get_by_role("button", name="Switch off").first.click()
+    settled(page)
+    assert address(page)["edits"] == "z.4.3=zero"
+    go_on()
+    for step in range(1, 4):
+        page.get_by_role("button", name="One step").click()
+        settled(page)
+        page.wait_for_function(f"() => location.search.includes('written={step}_')")
+    bar.get_by_text("It does not plan the sentence").wait_for()
+    go_on()
+    assert address(page)["step"] == "8" and "edits" not in address(page)
+    page.go_back()
+    settled(page)
+    assert address(page)["step"] == "7"
+    page.go_forward()
+    settled(page)
+    bar.get_by_role("button", name="Done").click()
+    settled(page)
+    assert bar.count() == 0 and "guide" not in address(page)
+
+
+def test_on_a_phone_a_step_fits_and_a_link_opens_it(open_page, settled):
+    page = open_page("attention", viewport=(390, 844), color_scheme="dark", guide="tour", step=4)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Show me").click()
+    settled(page)
+    page.wait_for_function(FRAMED)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,122 @@
+"""The guide bar through AppTest: a question comes before its picture, the truth is the live model's."""
+
+import pytest
+
+from gptviz.guides import SETTING, find, keys
+from gptviz.guides.keys import KEYS
+from gptviz.ui.guide_check import keys_of as keys_in
+from gptviz.ui.shell import guide
+from gptviz.ui.shell.navigation import PAGES
+from tests.pages.conftest import run_page
+from tests.specs import charts, given, prose
+
+TOUR = find("tour").steps
+WRONG = {"word": "umbrella", "number": 77, "choice": 2, "token": 0, "head": (0, 0)}
+
+
+def at_step(number, **query):
+    return run_page(TOUR[number - 1].page, guide="tour", step=number, **query)
+
+
+def answer(at, kind, value):
+    """Answer as a visitor does; the grid of heads and the strip of tokens are tried in a browser."""
+    if kind == "word":
+        at.text_input[0].input(value)
+    elif kind == "number":
+        number = next(box for box in at.number_input if "guess" not in (box.key or "") and not box.key)
+        number.set_value(value)
+    elif kind == "choice":
+        at.radio[0].set_value(at.radio[0].options[value])
+    at.button(key=next(b.key for b in at.button if b.label == "That is my guess")).click().run()
+    assert not at.exception
+    return at
+
+
+def links(at):
+    return [link.proto.label for link in at.get("page_link")]
+
+
+def truth(mini, step):
+    place = dict(step.place)
+    lm = mini.edited(place["edits"]) if place.get("edits") else mini
+    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+    trace = lm.trace(place["text"])
+    position = int(place["token"] or len(trace) - 1)
+    return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
+
+
+@pytest.mark.parametrize("number", [n for n, step in enumerate(TOUR, 1) if step.ask is not None])
+def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number):
+    step = TOUR[number - 1]
+    expected = truth(mini, step)
+    at = at_step(number)
+    assert not charts(at) and given(at, "chips") is None and given(at, "candidates") is None
+    assert step.ask.text in prose(at) and "This model:" not in prose(at)
+    for hint in step.ask.hints:
+        assert hint not in prose(at)
+        at.button(key="guide_hint").click().run()
+        assert hint in prose(at)
+    if step.ask.kind in ("word", "number", "choice"):
+        wrong = WRONG[step.ask.kind]
+        if step.ask.kind == "choice" and at.radio[0].options[wrong] == expected.shown:
+            wrong = 0
+        told = prose(answer(at_step(number), step.ask.kind, wrong))
+        assert ":material/close:" in told and f"This model: **{expected.shown}**" in told and "{" not in told
+        right = {"word": "mill", "number": expected.truth, "choice": None}[step.ask.kind]
+        if step.ask.kind == "choice":
+            right = at.radio[0].options.index(expected.shown)
+        told = prose(answer(at, step.ask.kind, right))
+        assert ":material/check:" in told
+    skipped = at_step(number)
+    skipped.button(key="guide_skip").click().run()
+    assert not skipped.exception and given(skipped, "chips") is not None
+    assert f"This model: **{expected.shown}**" in prose(skipped) and "You said" not in prose(skipped)
+    assert given(skipped, "guide_look") is None or given(skipped, "guide_look")["look"] == step.look
+
+
+def test_a_step_takes_its_place_once_and_the_address_wins(mini):
+    place = dict(TOUR[0].place)
+    at = at_step(1)
+    assert at.session_state["text"] == place["text"] and at.query_params["guide"] == "tour"
+    other = at_step(1, text="One two three", token=1)
+    assert other.session_state["text"] == "One two three" and other.session_state["token"] == 1
+    at.session_state["text"] = "A text of my own"
+    at.run()
+    assert at.session_state["text"] == "A text of my own"
+
+
+def test_what_is_to_be_done_is_seen_to_be_done():
+    number = next(n for n, step in enumerate(TOUR, 1) if ("edits", "z.4.3=zero") in step.until)
+    at = at_step(number)
+    assert "guide_next_done" not in keys_in(at.main)
+    at.button(key="change_attention_quick").click().run()
+    assert at.query_params["edits"] == "z.4.3=zero" and "guide_next_done" in keys_in(at.main)
+
+
+def test_elsewhere_the_bar_leads_back_and_a_guide_can_be_left():
+    at = run_page("overview")
+    assert {"guide_tour", "guide_file"} <= keys_in(at.main)
+    at = run_page("tokens", text="a b", token=0)
+    at.session_state[guide._AT] = ("tour", 0)
+    at.session_state["guide"] = "tour"
+    at.run()
+    assert f"This step is on the page {PAGES[TOUR[0].page].title}: go there" in links(at)
+    assert given(at, "chips") is not None  # only the step's own page waits
+    at.button(key="guide_leave").click().run()
+    assert "Next step" not in links(at) and at.session_state["text"] == "a b"
+
+
+@pytest.mark.parametrize("name", ["none", "../tour", "x" * 3000, "own"])
+def test_a_guide_that_is_not_there_is_a_sentence_at_most(name):
+    at = run_page("tokens", text="a b", guide=name, step=3)
+    assert given(at, "chips") is not None and "Next step" not in links(at)
+
+
+def test_a_question_that_cannot_be_asked_says_so_and_the_page_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "mine.md").write_text(
+        "---\ntitle: Mine\n---\n## One\n\n```step\npage: next_token\n"
+        'ask: {kind: token, question: "Which?", key: looked_at, with: {block: 40, head: 0}}\n```\n'
+    )
+    monkeypatch.setenv(SETTING, str(tmp_path))
+    at = run_page("next_token", text="a b c", guide="mine")
+    assert "this model has no head 40.0" in at.info[0].value and given(at, "candidates") is not None
