@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from gptviz.lessons.adam import Adam, Weights
@@ -65,13 +66,6 @@ def count(text: str, characters: str | None = None) -> Counts:
     return Counts(tokenizer, pairs.reshape(size, size))  # (V*V,) -> (V, V)
 
 
-def softmax(logits: Floats) -> Floats:
-    """Along the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return shares
-
-
 @dataclass(frozen=True)
 class NeuralBigram:
     """One matrix (V, V) of logits: the row of the character that stands there, for the one that follows.
@@ -89,7 +83,7 @@ class NeuralBigram:
 
     @cached_property
     def probabilities(self) -> Floats:
-        return softmax(self.logits)
+        return torch.from_numpy(self.logits).softmax(-1).numpy()
 
     def loss(self, counts: Counts) -> float:
         """Cross-entropy of the counted text in nats a character: every pair's -log p, as often as it is."""
@@ -98,8 +92,7 @@ class NeuralBigram:
     def gradient(self, counts: Counts) -> Floats:
         """Of the loss, by the logits, (V, V): what is said minus what was counted."""
         said = self.probabilities * counts.firsts[:, None]
-        found: Floats = (said - counts.pairs) / counts.pairs.sum()
-        return found
+        return (said - counts.pairs) / counts.pairs.sum()
 
 
 def learn(

@@ -33,36 +33,22 @@ def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[i
     one d to the next is how many are added up, and not which were drawn.
     """
     draw = torch.Generator().manual_seed(seed)
-    q = torch.randn(queries, SIZES[-1], generator=draw)
-    k = torch.randn(queries, keys, SIZES[-1], generator=draw)
-    found, total = {}, torch.zeros(queries, keys, dtype=torch.float64)
-    for before, d in zip((0, *SIZES), SIZES, strict=False):
-        total = total + torch.einsum("nd,ntd->nt", q[:, before:d], k[..., before:d]).double()
-        found[d] = total.numpy()
-    return found
-
-
-def softmax(rows: Floats) -> Floats:
-    """Each row of numbers as shares that add up to 1. (..., T) -> (..., T)."""
-    raised = np.exp(rows - rows.max(axis=-1, keepdims=True))
-    return raised / raised.sum(axis=-1, keepdims=True)
-
-
-def jacobian(weights: Floats) -> Floats:
-    """How weight i moves with score j: w_i (1[i = j] - w_j). (..., T) -> (..., T, T)."""
-    return weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
+    q = torch.randn(queries, SIZES[-1], generator=draw).double()
+    k = torch.randn(queries, keys, SIZES[-1], generator=draw).double()
+    sums = (q[:, None] * k).cumsum(-1)  # (n, T, 1,024): entry d - 1 adds up the first d
+    return {d: sums[..., d - 1].numpy().copy() for d in SIZES}
 
 
 def gradient_left(weights: Floats) -> Floats:
     """How far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
 
-    The Jacobian's diagonal, w (1 - w), as a share of the most there can be, which even weights have; towards
-    0 where one weight is 1. ValueError for a single key, whose weight is always 1.
+    The Jacobian w_i (1[i = j] - w_j) has w (1 - w) as its diagonal: here as a share of the most there can be,
+    which even weights have; towards 0 where one weight is 1. ValueError for a single key, always at 1.
     """
     count = weights.shape[-1]
     if count < 2:
         raise ValueError("a softmax over one key always gives it 1: there is no gradient to measure")
-    return np.diagonal(jacobian(weights), axis1=-2, axis2=-1).sum(axis=-1) / (1 - 1 / count)
+    return (weights * (1 - weights)).sum(-1) / (1 - 1 / count)
 
 
 @lru_cache(maxsize=2)
@@ -76,19 +62,13 @@ def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.Da
     for d, raw in scores(queries, keys, seed).items():
         row: dict[str, float] = {"d": d}
         for ending, values in (("", raw), ("_scaled", raw / np.sqrt(d))):
-            weights = softmax(values)
+            weights = torch.from_numpy(values).softmax(-1)
             row[f"variance{ending}"] = float(values.var())
-            row[f"largest{ending}"] = float(weights.max(axis=-1).mean())
-            row[f"keys{ending}"] = float(np.exp(entropy(weights)).mean())
-            row[f"gradient{ending}"] = float(gradient_left(weights).mean())
+            row[f"largest{ending}"] = float(weights.amax(-1).mean())
+            row[f"keys{ending}"] = float(torch.special.entr(weights).sum(-1).exp().mean())
+            row[f"gradient{ending}"] = float(gradient_left(weights.numpy()).mean())
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def entropy(weights: Floats) -> Floats:
-    """In nats, of each row of weights. (..., T) -> (...)."""
-    logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logs).sum(axis=-1)
 
 
 def sharpened(factor: float) -> torch.Tensor:
@@ -103,17 +83,14 @@ def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
     scores, largest_scaled (the mean of each query's largest weight, as the model has it) and largest (without
     the division). Queries with one key only are left out of the last two; NaN where there are no others.
     """
-    raw = (q.double() @ k.double().transpose(-2, -1)).numpy()  # (H, T, T)
-    seen = np.tril(np.ones(raw.shape[-2:], dtype=bool))
-    rows = []
-    for head, values in enumerate(raw):
-        row: dict[str, float] = {"head": head}
-        for ending, scaled in (("", values), ("_scaled", values / np.sqrt(q.shape[-1]))):
-            weights = softmax(np.where(seen, scaled, -np.inf))
-            row[f"variance{ending}"] = float(scaled[seen].var())
-            row[f"largest{ending}"] = float(weights[1:].max(axis=-1).mean()) if len(weights) > 1 else np.nan
-        rows.append(row)
-    return pd.DataFrame(rows)
+    scores = q.double() @ k.double().transpose(-2, -1)  # (H, T, T)
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    columns: dict[str, Floats] = {}
+    for ending, values in (("", scores), ("_scaled", scores / q.shape[-1] ** 0.5)):
+        weights = values.masked_fill(~seen, -torch.inf).softmax(-1)
+        columns[f"variance{ending}"] = values[:, seen].var(-1, correction=0).numpy()
+        columns[f"largest{ending}"] = weights[:, 1:].amax(-1).mean(-1).numpy()  # NaN of no queries
+    return pd.DataFrame(columns).rename_axis("head").reset_index()
 
 
 @reads(lambda lm, block: (("q", block), ("k", block)))

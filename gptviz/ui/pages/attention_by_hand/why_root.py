@@ -4,6 +4,7 @@ from operator import itemgetter
 
 import numpy as np
 import streamlit as st
+import torch
 
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -79,7 +80,7 @@ def draw(made: Frame) -> None:
     in_numbers(table, "scaling.csv", "For every d, the scores as they are, and divided by √d.", "for every d")
     sheet.code_of(
         made,
-        [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, lesson.jacobian, sharpened],
+        [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened],
         by_size,
     )
     _own_heads(made)
@@ -89,7 +90,7 @@ def _one_query(made: Frame, d: int) -> None:
     QUERY.within((0, lesson.QUERIES - 1))
     raw = lesson.scores()[d][QUERY.value]
     scores = Both(raw / np.sqrt(d), raw)
-    weights = scores.map(lesson.softmax)
+    weights = scores.map(lambda row: torch.from_numpy(row).softmax(-1).numpy())
     best, divided = (significant(float(row.max())) for row in weights.all)
     st.subheader("One query and its eight keys", anchor=False)
     prose(
