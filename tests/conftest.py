@@ -41,6 +41,14 @@ settings.load_profile("gptviz")
 # pages that are about no text, or about their own until somebody asks for the prompt
 WITHOUT_TEXT = {"anatomy", "attention_by_hand", "baselines", "training"}
 
+# what `random_lm` takes for a model of each kind that there is
+KINDS_OF_MODELS: dict[str, dict[str, object]] = {
+    "book": {},
+    "tied": {"tie_embeddings": True, "n_layers": 3},
+    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
+    "one head": {"n_heads": 1, "n_layers": 1},
+}
+
 
 def above(logits: torch.Tensor, token: int, against: int | None = None) -> torch.Tensor:
     """By how much a log-probability is above the mean of all, or above another's: (..., V) -> (...)."""

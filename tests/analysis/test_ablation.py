@@ -12,16 +12,9 @@ from gptviz import Edit
 from gptviz.analysis import knock_out
 from gptviz.analysis.ablation import parts_of
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.conftest import above, random_lm
+from tests.conftest import KINDS_OF_MODELS, above, random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
-
-MODELS = {
-    "book": {},
-    "tied": {"tie_embeddings": True, "n_layers": 3},
-    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
-    "one head": {"n_heads": 1, "n_layers": 1},
-}
 
 
 def one_by_one(lm, text, token, against, baseline, position=-1, edits=()):
@@ -36,7 +29,7 @@ def one_by_one(lm, text, token, against, baseline, position=-1, edits=()):
 
 
 @pytest.mark.parametrize("baseline", ["zero", "mean", "sample"])
-@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
 def test_a_batch_is_one_edit_after_the_other(changes, baseline):
     lm = random_lm(6, **changes)
     for target, position in ((7, -1), ((8000, "mean"), 2), ((8000, 12), 3), ((12, 7), 0)):
@@ -55,12 +48,9 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline):
     assert table.columns.tolist() == ["kind", "block", "head", "logit", "probability", "effect", "lost"]
 
 
-def test_the_bundled_models_48_heads(mini):
+def test_the_bundled_models_previous_token_head(mini):
     token, against = (mini.tokenizer.encode_single_token(word) for word in (b" mill", b" town"))
     table = knock_out(mini, DEFAULT_TEXT, (token, against))
-    logits, probabilities = one_by_one(mini, DEFAULT_TEXT, token, against, "zero")
-    assert np.abs(table["logit"] - logits).max() < 1e-5
-    assert np.abs(table["probability"] - probabilities).max() < 1e-5
     previous = table[(table["block"] == 4) & (table["head"] == 3)]  # the previous-token head
     assert previous["probability"].item() == pytest.approx(0.1827, abs=0.0005)
     assert previous["effect"].item() == pytest.approx(-3.065, abs=0.001)

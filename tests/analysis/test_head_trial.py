@@ -211,13 +211,3 @@ def test_a_trial_is_kept_stopped_and_refused(tmp_path: object, monkeypatch: pyte
         trial(lm, 0, 7, "itself")
     with pytest.raises(ValueError, match="reads at most 8 tokens"):
         trial(random_lm(context_length=8), 0, 0, "itself")
-
-
-@pytest.mark.usefixtures("few")
-def test_standing_edits_are_made_in_every_pass() -> None:
-    lm = random_lm(4, context_length=32, n_heads=2)
-    known = named(lm)
-    plain, edited = (trial(one, 1, 1, "copies", known=known) for one in (lm, lm.edited("z.0.0=zero")))
-    assert edited.repeated != plain.repeated
-    off = trial(lm.edited("z.1.1=zero"), 1, 1, "copies", known=known)
-    assert off.own["repeated_rise"]["zero"] == pytest.approx(0, abs=1e-6)  # it is off already

@@ -51,7 +51,7 @@ def test_the_writes_add_up_to_the_stream_of_any_model(changes, seed, ids):
     assert found.writes.shape == found.cosines.shape == found.turns.shape == (2 * layers, len(ids))
     assert np.allclose(found.shares.sum(axis=0), 1, atol=1e-4)
     largest = max(t["resid_post", b].abs().max().item() for b in range(layers))
-    assert found.difference <= 1e-5 * largest
+    assert found.difference <= 1e-5 * largest and not found.is_broken
     # the sizes follow from sizes, writes and cosines alone: the law of cosines
     squares = found.sizes[:-1] ** 2 + found.writes**2 + 2 * found.sizes[:-1] * found.writes * found.cosines
     assert np.allclose(squares, found.sizes[1:] ** 2, rtol=1e-4, atol=1e-4)
@@ -88,7 +88,7 @@ def test_what_is_changed_on_the_way_is_no_sum_any_more(lm):
     """Behind an edited stream stands another stream than the sum, and that is said."""
     changed = lm.trace(TEXT, keep=SITES, edits=[Edit("resid_mid", 0, "zero", positions=[2])])
     found = stream(lm, changed)
-    assert found.difference > 0.1 and found.sizes[1, 2] == 0
+    assert found.difference > 0.1 and found.is_broken and found.sizes[1, 2] == 0
     assert found.cosines[1, 2] == 0 and math.isinf(found.ratios[1, 2]) and found.turns[1, 2] == 0
 
 
@@ -186,8 +186,3 @@ def test_how_far_two_streams_are_apart(mini):
     assert found.angles[9, 3] == pytest.approx(angle, rel=1e-6)
     nothing = apart(old, mini.trace(TEXT, edits=[Edit.parse("embed=zero")]))
     assert np.isinf(nothing.distances[0]).all()
-
-
-@pytest.mark.parametrize(("edit", "broken"), [("z.4.3=zero", False), ("resid_mid.2=zero", True)])
-def test_a_change_of_the_stream_breaks_its_sum(mini, edit, broken):
-    assert stream(mini, mini.trace(TEXT, edits=[Edit.parse(edit)])).is_broken == broken

@@ -200,10 +200,3 @@ def test_a_text_is_encoded(lm):
     text = "The cat sat on"
     one, other = (surgery(lm, given, Operation("delete", 0)) for given in (text, lm.encode(text)))
     assert torch.equal(one.after, other.after)
-
-
-def test_a_token_before_the_replaced_one_remembers_nothing_of_it(lm):
-    before = surgery(lm, IDS, Operation("freeze", 2, other=4, token=999))
-    torch.testing.assert_close(before.after, before.unfrozen, rtol=0, atol=1e-5)
-    behind = surgery(lm, IDS, Operation("freeze", 4, other=2, token=999))
-    assert (behind.after - behind.unfrozen).abs().max() > 1e-3

@@ -180,12 +180,6 @@ def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
     assert torch.equal(standing.logits(), trace.logits()) and standing.edits == tuple(some)
 
 
-@pytest.mark.parametrize("value", ["hide2", "first", "previous", "uniform", "sample", written(OTHER)])
-def test_each_value_does_something(value):
-    edit = f"{'attn' if value.startswith(('hide', 'first', 'prev', 'uni')) else 'z'}.*={value}"
-    assert (LM.edited(edit).trace(IDS).logits() - LM.trace(IDS).logits()).abs().max() > 1e-2
-
-
 @pytest.mark.parametrize("value", ["zero", "mean"])
 def test_muted_heads_are_those_of_transformers_hooks(value):
     """The second truth: GPT-2 of transformers with these weights, its own forward pre-hook at c_proj."""
@@ -265,7 +259,7 @@ def test_a_tensor_into_which_something_was_written_is_another_edit(lm):
     value = torch.ones(32)
     edit = Edit("mlp_out", 1, value)
     before, early = lm.trace(IDS, edits=[edit]), lm.trace(IDS[:5], edits=[edit])
-    value.mul_(2)
+    value.data.mul_(2)  # past autograd, which counts what is written
     after = lm.trace(IDS, edits=[edit], after=early)
     assert torch.equal(after["mlp_out", 1], value.expand(len(IDS), -1))
     assert torch.equal(before["mlp_out", 1], torch.ones(len(IDS), 32))
