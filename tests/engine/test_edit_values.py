@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gptviz import Edit
 from gptviz.engine import sample_means
 from gptviz.engine.beams import beam_search
-from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled, without
+from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled, sound, without
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, all_keys
@@ -398,6 +398,11 @@ def test_what_is_kept_of_a_model_goes_with_it():
 def test_bad_edits_are_sentences(lm, edit, says):
     with pytest.raises(ValueError, match=says):
         lm.trace(IDS, edits=[edit])
+
+
+def test_of_later_tokens_the_place_is_the_texts():
+    with pytest.raises(ValueError, match="position 3 look ahead at position 4"):
+        sound(torch.ones(1, 2, 5), "attn", weights=True)
 
 
 def test_what_no_text_could_have_is_refused_at_once(lm):
