@@ -25,80 +25,54 @@ def beam_tree(
     `unchanged` is ln p of each beam's ids in the model without its changes: a hover says it, and the ends
     have both.
     """
-    colors = palette(mode)
-    best = ways(rounds)[0]
+    colors, best = palette(mode), ways(rounds)[0]
     kept, dropped = len(rounds[-1].kept), max(len(found.dropped) for found in rounds)
-    lines = []
+    traces: list[dict[str, Any]] = []
+    marks: list[dict[str, Any]] = []
+    notes = []
     for number, found in enumerate(rounds):
         for place, beam in enumerate([*found.kept, *found.dropped]):
-            on_the_way = place == best[number]
-            x, y = [number, number + 1], [beam.parent if number else 0, place]
-            stroke = line(colors.accent, 4) if on_the_way else line(colors.quiet, 1.5)
-            if place >= len(found.kept):
-                stroke = line(colors.grid, 1.2)
-            lines.append(
-                {"type": "scatter", "x": x, "y": y, "mode": "lines", "line": stroke, "hoverinfo": "skip"}
+            alive, way = place < len(found.kept), place == best[number]
+            stroke = line(colors.accent, 4) if way else line(colors.quiet, 1.5)
+            ends = {"x": [number, number + 1], "y": [beam.parent if number else 0, place]}
+            drawn = {"line": stroke if alive else line(colors.grid, 1.2), "hoverinfo": "skip"}
+            traces.append({"type": "scatter", "mode": "lines"} | ends | drawn)
+            tint = colors.accent if way else colors.output if alive else colors.quiet
+            says = _sentence(beam, name, alive, unchanged)
+            marks.append(
+                {"x": number + 1, "y": place, "size": 10 if alive else 6, "color": tint, "says": says}
             )
-    marks, notes = [], []
-    for alive in (False, True):
-        beams = [
-            (number + 1, place, beam, alive and place == best[number])
-            for number, found in enumerate(rounds)
-            for place, beam in enumerate([*found.kept, *found.dropped])
-            if (place < len(found.kept)) == alive
-        ]
-        tints = [colors.accent if way else colors.output if alive else colors.quiet for *_, way in beams]
-        marks.append(
-            {
-                "type": "scatter",
-                "x": [number for number, _, _, _ in beams],
-                "y": [place for _, place, _, _ in beams],
-                "mode": "markers",
-                "marker": {"size": 10 if alive else 6, "color": tints},
-                "customdata": [_sentence(beam, name, alive, unchanged) for _, _, beam, _ in beams],
-                "hovertemplate": "%{customdata}<extra></extra>",
-            }
-        )
-        for number, place, beam, way in beams:  # on paper of their own: lines go behind them
-            font = {"size": 15 if alive else 12, "color": colors.ink if alive else colors.quiet}
-            note: dict[str, Any] = {
-                "x": number,
+            ink = colors.accent if way else colors.ink if alive else colors.quiet
+            text = escape(f"{name(beam.ids[-1])} ■" if beam.ended else name(beam.ids[-1]))
+            if unchanged is not None and alive and number + 1 == len(rounds):
+                both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
+                text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"
+            note = {
+                "x": number + 1,
                 "y": place,
-                "text": escape(_last(beam, name)),
+                "text": text,
                 "align": "left",
                 "xanchor": "left",
                 "xshift": 7,
             }
-            notes.append(note | {"font": font | ({"color": colors.accent} if way else {}), "borderpad": 0})
-            notes[-1] |= {"bgcolor": colors.paper, "opacity": 0.9}
-            if unchanged is not None and alive and number == len(rounds):
-                both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
-                notes[-1]["text"] += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"
-    start = {"type": "scatter", "x": [0], "y": [0], "mode": "markers", "hoverinfo": "skip"}
+            ground = {"bgcolor": colors.paper, "opacity": 0.9, "borderpad": 0}  # lines go behind them
+            notes.append(note | ground | {"font": {"size": 15 if alive else 12, "color": ink}})
+    start = {"x": 0, "y": 0, "size": 9, "color": colors.accent, "says": "the text"}
+    beams = {key: [mark[key] for mark in (start, *marks)] for key in start}
+    dots = {"marker": {"size": beams["size"], "color": beams["color"]}, "customdata": beams["says"]}
+    dots |= {"x": beams["x"], "y": beams["y"], "hovertemplate": "%{customdata}<extra></extra>"}
+    traces.append({"type": "scatter", "mode": "markers"} | dots)
+    plain, last = {"showgrid": False}, len(rounds)
     layout = {
         "annotations": notes,
-        "xaxis": {
-            "title": {"text": "token"},
-            "range": [-0.15, len(rounds) + 0.9],
-            "tickvals": list(range(1, len(rounds) + 1)),
-            "showgrid": False,
-        },
-        "yaxis": {
-            "range": [kept + dropped - 0.4, -0.6],
-            "tickvals": list(range(kept)),
-            "ticktext": [f"beam {number + 1}" for number in range(kept)],
-            "showgrid": False,
-        },
+        "xaxis": plain
+        | {"title": {"text": "token"}, "range": [-0.15, last + 0.9], "tickvals": [*range(1, last + 1)]},
+        "yaxis": plain
+        | {"range": [kept + dropped - 0.4, -0.6], "tickvals": [*range(kept)]}
+        | {"ticktext": [f"beam {number + 1}" for number in range(kept)]},
     }
-    marker = {"marker": {"size": 9, "color": colors.accent}}
-    traces: list[dict[str, Any]] = [*lines, start | marker, *marks]
-    if unchanged is None:
-        return figure(traces, layout, mode, height=70 + ROW * (kept + dropped))
-    return figure(traces, layout, mode, height=70 + TALL_ROW * (kept + dropped), r=60)
-
-
-def _last(beam: Beam, name: Callable[[int], str]) -> str:
-    return f"{name(beam.ids[-1])} ■" if beam.ended else name(beam.ids[-1])
+    row, room = (ROW, {}) if unchanged is None else (TALL_ROW, {"r": 60})
+    return figure(traces, layout, mode, height=70 + row * (kept + dropped), **room)
 
 
 def _sentence(

@@ -11,12 +11,13 @@ from gptviz.figures.theme import palette
 def test_points_and_lines_are_the_beams(lm, mode):
     rounds = beam_search(lm, [5, 300, 77], 3, 4)
     drawn = beam_tree(rounds, str, mode)
-    points = [trace for trace in drawn.data if trace.mode == "markers" and len(trace.x) > 1]
-    assert [len(trace.x) for trace in points] == [12, 12]  # dropped ones, then kept ones
-    kept = {(x, y): text for x, y, text in zip(points[1].x, points[1].y, points[1].customdata, strict=True)}
+    (points,) = [trace for trace in drawn.data if trace.mode == "markers"]
+    says = {(x, y): text for x, y, text in zip(points.x, points.y, points.customdata, strict=True)}
+    assert len(says) == 1 + 24  # the text, the beams that were kept and those that were dropped
     for number, found in enumerate(rounds, 1):
-        for place, beam in enumerate(found.kept):
-            assert "".join(map(str, beam.ids)) in kept[number, place]
+        for place, beam in enumerate([*found.kept, *found.dropped]):
+            assert "".join(map(str, beam.ids)) in says[number, place]
+            assert ("was kept" in says[number, place]) == (beam in found.kept)
     lines = [(tuple(trace.x), tuple(trace.y)) for trace in drawn.data if trace.mode == "lines"]
     last = rounds[-1].kept[2]
     assert ((3, 4), (last.parent, 2)) in lines and len(lines) == 24
