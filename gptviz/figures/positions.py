@@ -1,15 +1,14 @@
-"""Tables of positions, their dot products by distance, and RoPE's arrows."""
+"""Tables of positions, and RoPE's arrows."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from gptviz.digits import fixed, significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.marks import BAR, Floats, across, line, signed_axis, upright
+from gptviz.figures.marks import BAR, Floats, across, line, signed_axis
 from gptviz.figures.theme import Mode, figure, palette
 
 HEIGHT = 330
@@ -33,60 +32,6 @@ def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, positio
         "shapes": [across(position, line(palette(mode).accent, 2))] if position < len(rows) else [],
     }
     return figure([cells], layout, mode, height=HEIGHT, t=BAR)
-
-
-def by_distance(table: pd.DataFrame, distance: int, mode: Mode) -> Figure:
-    """`products_by_distance`: the mean as a line, what lies between least and most shaded."""
-    colors, numbers = palette(mode), table.astype(np.float32)
-    both = {"type": "scatter", "mode": "lines", "x": table["distance"].to_numpy(dtype=np.int32)}
-    edge = both | {"line": line(colors.accent, 0), "hoverinfo": "skip"}
-    mean = both | {
-        "y": numbers["mean"].to_numpy(),
-        "line": line(colors.accent, 2.5),
-        "customdata": numbers[["least", "most"]].to_numpy(),
-        "hovertemplate": "%{x} apart: %{y:.3f} on average, from %{customdata[0]:.3f} to %{customdata[1]:.3f}"
-        "<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"title": {"text": "how many tokens apart"}},
-        "yaxis": {"title": {"text": "dot product of the two rows"}},
-        "shapes": [across(0, line(colors.quiet, 1)), upright(distance, line(colors.positive, 1.5, "dot"))],
-    }
-    least, most = (edge | {"y": numbers[name].to_numpy()} for name in ("least", "most"))
-    return figure(
-        [least, most | {"fill": "tonexty", "opacity": 0.4}, mean], layout, mode, height=HEIGHT, t=BAR
-    )
-
-
-def scores_along(scores: pd.DataFrame, at: int, mode: Mode) -> Figure:
-    """A pair's score at every place of the text, a line per scheme: flat where only the distance counts."""
-    colors = palette(mode)
-    strokes = (
-        line(colors.output, 2.5),
-        line(colors.positive, 2),
-        line(colors.value, 3),
-        line(colors.quiet, 2, "dash"),
-    )
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": scores.index.to_numpy(dtype=np.int32),
-            "y": scores[name].to_numpy(dtype=np.float32),
-            "name": name,
-            "line": stroke,
-            "hovertemplate": f"{name}, query at position %{{x}}: %{{y:.3f}}<extra></extra>",
-        }
-        for name, stroke in zip(scores, strokes[: scores.shape[1] - 1] + strokes[-1:], strict=True)
-    ]
-    layout = {
-        "xaxis": {"title": {"text": f"position of the query; the key is {scores.index[0]} before it"}},
-        "yaxis": {"title": {"text": "score"}},
-        "shapes": [upright(at, line(colors.accent, 1.5, "dot"))],
-        "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-    }
-    return figure(traces, layout, mode, height=300, t=34)
 
 
 def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Figure:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz import Edit, GPTModel, LanguageModel
+from gptviz import Edit, GPTModel, LanguageModel, Run
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
@@ -30,9 +30,8 @@ from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, counted, show_id
 
 SCHEME = Param("pos_scheme", str, "learned", if_there)
@@ -54,7 +53,6 @@ def keep(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduct
 
 
 scene = page("Positions", keep=keep, params=(SCHEME, DISTANCE, AT, WHAT, SEED))
-st.html(STYLE)
 config, position, label = scene.lm.config, scene.position, as_code(scene.label)
 count = config.context_length
 DISTANCE.within((0, count - 1))
@@ -69,14 +67,14 @@ apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distanc
 same = (
     f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: only "
 )
-same += "the distance counts, and the band is as thin as the line."
+same += "the distance counts, and all three lines are one."
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
 sentences = {
     "learned": f"**A row per position, learned in training.** This model has {count:,} rows of {size} "
     "numbers; row 7 is added to whatever token stands at position 7. Nothing says that 7 comes after 6: two "
     f"rows {apart} have a dot product of {significant(product['mean'])} on average, but from "
     f"{significant(product['least'])} to {significant(product['most'])}, depending on where they stand (the "
-    "band).",
+    "dashed lines).",
     "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
     f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
     "rope": "**Nothing is added: in every head the queries and keys are turned**, pair by pair, farther the "
@@ -105,9 +103,20 @@ with left:
     if parts:
         st.caption(f"The picture shows {' and '.join(parts)}; the curve is of all.")
 with right:
-    alt = f"{SCHEMES[scheme]}: the dot product of two rows by how far apart they stand"
-    fig = figures.by_distance(by_distance, distance, scene.mode)
-    scene.chart(fig, key="position_distance", alt=alt, which=(scheme,))
+    sheet.curves(
+        scene,
+        "position_distance",
+        {name: Both(by_distance[name]) for name in ("mean", "least", "most")},
+        [f"{i} apart" for i in by_distance["distance"]],
+        "dot product of the two rows",
+        f"{SCHEMES[scheme]}: the dot product of two rows by how far apart they stand",
+        which=(scheme,),
+        at=distance,
+        rest=0,
+        axis={"title": {"text": "how many tokens apart"}},
+        many=True,
+        height=figures.HEIGHT,
+    )
 if scheme == "sinusoidal" and size % 2 == 0:
     moved = rows[: count - distance] @ lesson.shift_matrix(distance, size).T
     error = float((moved - rows[distance:]).abs().max())
@@ -175,8 +184,24 @@ prose(
     "query",
     "key",
 )
-alt = f"The score of {scene.label} for {other_label}, {distance} before it, at every place of the text"
-scene.chart(figures.scores_along(scores, at, scene.mode), key="position_scores", alt=alt)
+places = scores.index.tolist()  # of the query: the first is the distance
+ticks = list(range(0, len(places), max(1, len(places) // 8)))
+sheet.curves(
+    scene,
+    "position_scores",
+    {name: Both(scores[name]) for name in scores},
+    [f"query at position {i}" for i in places],
+    "score",
+    f"The score of {scene.label} for {other_label}, {distance} before it, at every place of the text",
+    at=at - distance,
+    axis={
+        "title": {"text": f"position of the query; the key is {distance} before it"},
+        "tickvals": ticks,
+        "ticktext": [places[i] for i in ticks],
+    },
+    height=300,
+    many=True,
+)
 sheet.table("schemes", Both(by), 3)
 st.caption(
     "Dot products of two rows by themselves, and the score of the pair of tokens above. *Changes* is the "
@@ -205,36 +230,26 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
 changed = replace(scene, run=scene.run.edited(edit), other=None)
 
 
-def attention(one: Scene) -> torch.Tensor:
-    return one.get((("attn", block),))["attn", block][head]  # (T, T)
-
-
-def following(one: Scene) -> np.ndarray:
+def following(run: Run) -> np.ndarray:
     """(V,): the probability of every token after the selected one."""
-    return torch.softmax(one.get(()).logits(position).double(), dim=-1).numpy()
+    return torch.softmax(logits_at(run, position).double(), dim=-1).numpy()
 
 
-own, now = following(scene), following(changed)
+own, now = following(scene.run), following(changed.run)
 best, best_now = int(own.argmax()), int(now.argmax())
-named = show_id(scene.lm, best)
-unchanged = None if scene.other is None else following(scene.unchanged)
-if unchanged is not None:
-    first = int(unchanged.argmax())
-    said = (
-        "Both passes have what is changed above in them, and the second has other positions, too. "
-        f"Unchanged, the model says {as_code(show_id(scene.lm, first))} after {label} with "
-        f"{probability_text(unchanged[first])}; with what is changed above, with "
-        f"{probability_text(own[first])}."
+if scene.other is not None:
+    prose(
+        "Both passes have what is changed above in them, and the second has other positions, too."
+        + " Positions are changed above already: this is done to what stands there now."
+        * any(made.site == "pos_emb" for made in scene.run.edits)
     )
-    if any(made.site == "pos_emb" for made in scene.run.edits):
-        said += " Positions are changed above already: this is done to what stands there now."
-    prose(said)
 said = {
     "shuffle": "Each position has another one's row, in a random order; the tokens stay where they are. ",
     "mean": "Every position has the mean of this text's rows: all are alike. ",
     "zero": "Nothing is added to the tokens. ",
 }[what]
-patterns = [attention(scene), attention(changed)]
+site = ("attn", block)
+patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
 if len(scene.tokens) > 1:
     had, has = (100 * float(one.diagonal(-1).mean()) for one in patterns)  # from position 1 on, as `moved`
     moved_share = 100 * pattern_moved(*patterns)
@@ -246,10 +261,10 @@ if len(scene.tokens) > 1:
 else:
     said += "The only token can look at nothing but itself, whatever its position."
 said += (
-    f" After {label} the model said {as_code(named)} with {fixed(100 * own[best], 1)} %; it now has "
-    f"{fixed(100 * now[best], 1)} %, and "
-    + ("is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first.")
+    f" After {label} the model said {as_code(show_id(scene.lm, best))} with {fixed(100 * own[best], 1)} %; "
 )
+said += f"it now has {fixed(100 * now[best], 1)} %, and "
+said += "is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
     said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
@@ -273,11 +288,10 @@ for column, name, title, one, weights in zip(
             f"block{block}",
             f"head{head}",
         )
-        panels, arrays = [attention_panel(title)], {"weights": weights.numpy()}
         matrix(
             f"positions_{name}",
-            panels,
-            arrays,
+            [attention_panel(title)],
+            {"weights": weights.numpy()},
             scene.labels,
             position,
             None,
@@ -286,14 +300,14 @@ for column, name, title, one, weights in zip(
             saved=saved,
         )
 
-columns = {"as it is" if unchanged is None else "changed above": own, WHAT_IF[what].lower(): now}
-columns = columns if unchanged is None else {"unchanged": unchanged} | columns
-ids = dict.fromkeys(int(i) for one in columns.values() for i in np.argsort(-one, kind="stable")[:FIRST])
-lines = [
-    Row([Cell(show_id(scene.lm, i), "code"), *(number(probability_text(one[i])) for one in columns.values())])
-    for i in ids
-]
-st.html(table("predictions", ["token", *(f"#{name}" for name in columns)], lines))
+columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
+if scene.other is not None:
+    columns = {"unchanged": following(scene.other)} | columns
+ids = list(dict.fromkeys(int(i) for p in columns.values() for i in np.argsort(-p, kind="stable")[:FIRST]))
+written = pd.DataFrame({"token": [show_id(scene.lm, i) for i in ids]})
+for name, p in columns.items():
+    written[name] = [probability_text(p[i]) for i in ids]
+sheet.table("predictions", Both(written))
 
 # ---- details ----
 
