@@ -7,31 +7,16 @@ the book's lines make them all the same, and so does this count.
 Shapes in comments: L blocks, T tokens, D emb_dim, V vocabulary.
 """
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.past import past_bytes
 
 
-@dataclass(frozen=True)
-class Work:
-    """The multiply-adds of a pass: a multiplication and the addition of its result count as one."""
+def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
+    """The multiply-adds of a pass over `new` tokens, where keys and values of `past` tokens are known.
 
-    projections: int  # W_query, W_key, W_value and out_proj
-    attention: int  # query times key, and weight times value
-    feed_forward: int
-    head: int  # the output head's logits
-
-    @property
-    def total(self) -> int:
-        return self.projections + self.attention + self.feed_forward + self.head
-
-
-def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> Work:
-    """The work of a pass over `new` tokens, where keys and values of `past` tokens before them are known.
-
+    A multiplication and the addition of its result count as one.
     `logits` is at how many positions the output head is put to work: at one to write on, at all of
     them in the book's `model(idx)`. Raises ValueError for numbers that no pass has.
     """
@@ -41,12 +26,10 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> Work:
             "at most as many as new"
         )
     width, layers = config.emb_dim, config.n_layers
-    return Work(
-        projections=layers * 4 * new * width**2,  # four matrices (D, D), each token
-        attention=layers * 2 * new * (past + new) * width,  # each token with each, twice
-        feed_forward=layers * 8 * new * width**2,  # (D, 4D) and (4D, D), each token
-        head=logits * width * config.vocab_size,
-    )
+    projections = 4 * new * width**2  # W_query, W_key, W_value and out_proj (D, D), each token
+    attention = 2 * new * (past + new) * width  # each token with each: query times key, weight times value
+    feed_forward = 8 * new * width**2  # (D, 4D) and (4D, D), each token
+    return layers * (projections + attention + feed_forward) + logits * width * config.vocab_size
 
 
 def steps(
@@ -73,9 +56,9 @@ def steps(
                 "step": step,
                 "tokens": tokens,
                 "cached": cached,
-                "with_cache": work(config, tokens - cached, cached).total,
-                "without_cache": work(config, tokens).total,
-                "all_logits": work(config, tokens, logits=tokens).total,
+                "with_cache": work(config, tokens - cached, cached),
+                "without_cache": work(config, tokens),
+                "all_logits": work(config, tokens, logits=tokens),
                 "cache_bytes": past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes),
             }
         )

@@ -4,12 +4,14 @@ The draws can be made again from the seed, so that a branch is no more than wher
 branch, with which token, and how long it is.
 """
 
+import re
 from dataclasses import dataclass, replace
-
-from gptviz.ui.shell.params import whole
 
 LONGEST = 256  # tokens of a branch
 MOST = 16  # branches
+# length of the first branch, the forks, which branch, which step, of which prompt
+N = "[0-9]{1,9}"
+FORM = re.compile(f"({N})((?:-{N}\\.{N}\\.{N}\\.{N})*)(?:_({N})?(?:_({N})?(?:_(.*))?)?)?")
 
 
 @dataclass(frozen=True)
@@ -77,30 +79,22 @@ def parse(text: str, name: str, vocabulary: int) -> Tree:
     A mere number, "20", is meant for any prompt. What makes no sense is an empty tree.
     """
     empty = Tree(name=name)
-    parts = text.split("_")
-    if len(parts) > 4 or (len(parts) == 4 and parts[3] != name):
+    said = FORM.fullmatch(text)
+    if said is None or said[5] not in (None, name):
         return empty
-    trunk, *forks = parts[0].split("-")
-    numbers = [_numbers(fork) for fork in forks]
-    length = _numbers(trunk)
-    if length is None or len(length) != 1 or len(forks) >= MOST:
-        return empty
-    branches = [Branch(min(length[0], LONGEST))]
-    for number in numbers:
-        if number is None or len(number) != 4:
-            return empty
-        parent, at, token, size = number
+    branches = [Branch(min(int(said[1]), LONGEST))]
+    for numbers in said[2].split("-")[1:]:
+        parent, at, token, size = map(int, numbers.split("."))
         if parent >= len(branches) or token >= vocabulary or not at < size <= LONGEST:
             return empty
         first = branches[parent].at + 1 if parent else 0  # that the parent wrote by itself
         if not first <= at < branches[parent].length:
             return empty
         branches.append(Branch(size, parent, at, token))
-    branch = whole(parts[1]) or 0 if len(parts) > 1 else 0
-    if branch >= len(branches):
+    branch = int(said[3] or 0)
+    if branch >= len(branches) or len(branches) > MOST:
         return empty
-    step = whole(parts[2]) if len(parts) > 2 else None
-    return Tree(tuple(branches), branch, step, name)
+    return Tree(tuple(branches), branch, int(said[4]) if said[4] else None, name)
 
 
 def looking_at(tree: Tree, step: int) -> Tree:
@@ -148,9 +142,3 @@ def _long(tree: Tree, branch: int, length: int, step: int) -> Tree:
     longer = replace(tree.branches[branch], length=length)
     branches = (*tree.branches[:branch], longer, *tree.branches[branch + 1 :])
     return replace(tree, branches=branches, step=step)
-
-
-def _numbers(text: str) -> list[int] | None:
-    found = [whole(part) for part in text.split(".")]
-    numbers = [number for number in found if number is not None]
-    return numbers if len(numbers) == len(found) else None
