@@ -17,7 +17,7 @@ one text):
 
 A circuit keeps the prediction when it gets at most a share of |F(M) - F(nobody)| wrong, a tenth if not said
 otherwise: one that gives the token more than the model does is as wrong as one that gives it less.
-Their third criterion, minimality, asks that each head matters: `without_each` has F(C \\ {head}).
+Their third criterion, minimality, asks that each head matters: see `brings`.
 """
 
 import itertools
@@ -183,66 +183,21 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 # ---- what a circuit is worth ----
 
 
-@dataclass(frozen=True)
-class Score:
-    """Of one circuit: F(M), F(C) and F of nobody; `table` has F(C \\ K) and F(M \\ K) for the sets K.
+def score(
+    passes: Passes, heads: Collection[Head], seed: int = 0, progress: Progress | None = None
+) -> pd.DataFrame:
+    """F of a circuit without K and of the model without K, for sets K of its heads: two passes each.
 
-    Columns of the table: K (as `written` has it), size, circuit, model, gap.
+    Columns: K (as `written` has it), size, circuit, model, and gap, how far apart the two are. The first
+    row's gap, of the empty K, is the faithfulness; the largest is the completeness. The sets are all subsets
+    of a circuit of up to `WHOLE_SUBSETS` heads; of a larger one the empty set, each head, all of them, and
+    `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
     """
-
-    size: int
-    whole: float
-    value: float
-    empty: float
-    table: pd.DataFrame
-    all_subsets: bool
-
-    @property
-    def faithfulness(self) -> float:
-        """|F(M) - F(C)|: 0 is faithful."""
-        return abs(self.whole - self.value)
-
-    @property
-    def kept(self) -> bool:
-        """Whether the circuit keeps the prediction: by what is `allowed`, neither less nor more."""
-        return self.faithfulness <= allowed(self.whole, self.empty)
-
-    @property
-    def completeness(self) -> float:
-        """The largest |F(C \\ K) - F(M \\ K)| of the sets that were tried: 0 is complete.
-
-        Without `all_subsets` there may be a worse one: it is at least this.
-        """
-        return float(self.table["gap"].max())
-
-    @property
-    def worst(self) -> str:
-        """The set K of that gap."""
-        return str(self.table["K"].iloc[int(self.table["gap"].argmax())])
-
-
-def score(passes: Passes, heads: Collection[Head], seed: int = 0, progress: Progress | None = None) -> Score:
-    """Faithfulness and completeness of a circuit. Two passes for every set K.
-
-    The sets are all subsets of a circuit of up to `WHOLE_SUBSETS` heads; of a larger one the empty set, each
-    head, all of them, and `SOME_SUBSETS` in which each head is with probability one half.
-    """
-    ordered = sorted(set(heads))
-    sets, all_of_them = subsets(ordered, seed)
-    everyone = set(all_heads(passes.lm))
-    choices = [c for k in sets for c in (set(ordered) - set(k), everyone - set(k))]
-    values = passes.of([(), *choices], progress)
-    of_circuit, of_model = values[1::2], values[2::2]
-    table = pd.DataFrame(
-        {
-            "K": [written(k) for k in sets],
-            "size": [len(k) for k in sets],
-            "circuit": of_circuit,
-            "model": of_model,
-            "gap": np.abs(of_circuit - of_model),
-        }
-    )
-    return Score(len(ordered), passes.whole, float(of_circuit[0]), float(values[0]), table, all_of_them)
+    sets, own, everyone = subsets(sorted(set(heads)), seed)[0], set(heads), set(all_heads(passes.lm))
+    values = passes.of([c for k in sets for c in (own - set(k), everyone - set(k))], progress)
+    table = pd.DataFrame({"K": [written(k) for k in sets], "size": [len(k) for k in sets]})
+    gap = np.abs(values[::2] - values[1::2])
+    return table.assign(circuit=values[::2], model=values[1::2], gap=gap)
 
 
 def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]], bool]:
@@ -253,21 +208,6 @@ def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]
     chosen = np.random.default_rng(seed).random((SOME_SUBSETS, len(heads))) < 0.5
     some = [tuple(head for head, one in zip(heads, row, strict=True) if one) for row in chosen]
     return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *some])), False
-
-
-def without_each(passes: Passes, heads: Collection[Head], progress: Progress | None = None) -> Values:
-    """F of the circuit with each head of the model the other way, (L, H): one less, or one more."""
-    config = passes.lm.config
-    found = np.zeros((config.n_layers, config.n_heads))
-    everyone = all_heads(passes.lm)
-    done = 0
-    for changed, values in passes.with_each(heads, everyone):
-        for (block, head), value in zip(changed, values, strict=True):
-            found[block, head] = value
-        done += len(changed)
-        if progress is not None:
-            progress(done, len(everyone))
-    return found
 
 
 def brings(
@@ -284,13 +224,16 @@ def brings(
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """
-    passes = Passes(lm, text, target, baseline, feed_forwards, position)
-    own = float(passes.of([heads])[0])
-    change = own - without_each(passes, heads, progress)
-    inside = np.full(change.shape, -1.0)
-    for head in heads:
-        inside[head] = 1.0
-    return inside * change
+    passes, everyone = Passes(lm, text, target, baseline, feed_forwards, position), all_heads(lm)
+    own, found = float(passes.of([heads])[0]), np.zeros((lm.config.n_layers, lm.config.n_heads))
+    done = 0
+    for changed, values in passes.with_each(heads, everyone):
+        for head, value in zip(changed, values, strict=True):
+            found[head] = own - value if head in heads else value - own
+        done += len(changed)
+        if progress is not None:
+            progress(done, len(everyone))
+    return found
 
 
 # ---- as text ----

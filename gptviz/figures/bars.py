@@ -17,6 +17,7 @@ from gptviz.figures.marks import (
     Floats,
     across,
     ghost_bars,
+    level_note,
     line,
     upright,
 )
@@ -105,7 +106,7 @@ def bars(
         f"{y}axis": {"title": {"text": unit}}
         | (SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
         "shapes": [across(level, line(theme.quiet, 1.5, "dash")) for level, _ in rests],
-        "annotations": [_note(level, words, theme.quiet, theme.paper) for level, words in rests if words],
+        "annotations": [level_note(level, words, mode, "right") for level, words in rests if words],
         "bargap": 0.15,
         **({"clickmode": "event+select"} if clicks else {}),
     }
@@ -132,14 +133,3 @@ def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> list[
     low, high = float(ends.min()), float(ends.max())
     room = (0.3 if longest < 8 else 0.5) * ((high - low) or 1.0)
     return [low - (room if low < 0 else 0), high + room]
-
-
-def _note(y: float, words: str, color: str, paper: str) -> dict[str, Any]:
-    """Words on a line, at the right end of the picture."""
-    at = {"x": 1, "xref": "paper", "xanchor": "right", "y": y, "yanchor": "bottom"}
-    return at | {
-        "text": escape(words),
-        "font": {"color": color, "size": 14},
-        "bgcolor": paper,
-        "opacity": 0.9,
-    }

@@ -9,7 +9,17 @@ import numpy as np
 from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.figure import Figure
-from gptviz.figures.marks import GHOSTED, UNCHANGED, Floats, across, band, ghost_curve, line, upright
+from gptviz.figures.marks import (
+    GHOSTED,
+    UNCHANGED,
+    Floats,
+    across,
+    band,
+    ghost_curve,
+    level_note,
+    line,
+    upright,
+)
 from gptviz.figures.theme import Mode, figure, palette
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -24,6 +34,7 @@ def curves(
     at: int | None = None,
     log: bool = False,
     rest: float | None = None,
+    rests: Sequence[tuple[float, str]] = (),
     height: int = 380,
     axis: Mapping[str, Any] | None = None,
     many: bool = False,
@@ -34,11 +45,11 @@ def curves(
 ) -> Figure:
     """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
 
-    `at` is the chosen place, `rest` where nothing would have happened; `axis` is the x axis, where `names`
-    are not its labels (see `figures.token_axis`), `up` what else the y axis has. `many` lines, the first of
-    which matters most, are told apart by colour, dashes and marks, and named in a legend. `written` is how
-    a number stands in a hover. NaN is a gap; with `dots` nothing joins the numbers.
-    The first `used` places stand on another ground.
+    `at` is the chosen place, `rest` where nothing would have happened, `rests` are dashed levels with their
+    words; `axis` is the x axis, where `names` are not its labels (see `figures.token_axis`), `up` what else
+    the y axis has. `many` lines, the first of which matters most, are told apart by colour, dashes and marks,
+    and named in a legend. `written` is how a number stands in a hover. NaN is a gap; with `dots` nothing
+    joins the numbers. The first `used` places stand on another ground.
     """
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
@@ -61,18 +72,22 @@ def curves(
             ghost = ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
             traces.append(ghost | marked)
         now = np.asarray(values.now, dtype=np.float64)
+        seen = np.isfinite(now)
+        joined = len(names) > 60 and seen.sum() > 1  # one number alone would not be seen
         traces.append(
             {
                 "type": "scatter",
-                "mode": "markers" if dots else "lines+markers" if len(names) <= 60 else "lines",
+                "mode": "markers" if dots else "lines" if joined else "lines+markers",
                 "x": x,
                 "y": now,
                 "name": escape(name, quote=False),
                 "showlegend": many,
                 "line": line(color, 3, dash),
-                "marker": {"size": 8, "symbol": symbol if many else "circle"},
+                "zorder": len(lines) - number if many else 0,
+                "marker": {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"},
                 "hovertext": [escape(said) for said in _says(names, values.now, name, unit, written)],
                 "hoverinfo": "text",
+                "unselected": {"marker": {"opacity": 1}},
             }
         )
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
@@ -87,6 +102,7 @@ def curves(
     shapes = [] if rest is None else [across(rest, line(colors.quiet, 1))]
     if used:
         shapes.append(band(-0.5, used - 0.5, colors.panel))
+    shapes += [across(level, line(colors.quiet, 1.5, "dash")) for level, _ in rests]
     if at is not None:
         shapes.append(upright(at, line(colors.accent, 1, "dot")))
     ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}
@@ -94,13 +110,16 @@ def curves(
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
         "yaxis": {"title": {"text": unit}} | ({"type": "log", "dtick": 1} if log else {}) | dict(up or {}),
         "shapes": shapes,
-        "annotations": notes if len(lines) > 1 and not many else [],
+        "annotations": [
+            *(notes if len(lines) > 1 and not many else []),
+            *(level_note(level, words, mode, "left") for level, words in rests if words),
+        ],
     }
     if many or changed:
         layout |= GHOSTED
     if many:
         layout["legend"] = GHOSTED["legend"] | {"x": 0, "xanchor": "left"}
-    return figure(traces, layout, mode, height, r=60 if layout["annotations"] else 8)
+    return figure(traces, layout, mode, height, r=60 if len(lines) > 1 and not many else 8)
 
 
 def _says(

@@ -7,7 +7,7 @@ two are called as they are here.
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,13 @@ def heading(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """Words that stand on the point (x, y) of the paper, 0 to 1, and go on to the right."""
     at = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
     return at | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
+
+
+def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) -> dict[str, Any]:
+    """Words on a line across, at one end of the picture."""
+    colors, x = palette(mode), 1 if end == "right" else 0
+    at = {"x": x, "xref": "paper", "xanchor": end, "y": y, "yanchor": "bottom", "text": escape(words)}
+    return at | {"font": {"color": colors.quiet, "size": 14}, "bgcolor": colors.paper, "opacity": 0.9}
 
 
 # ---- signed numbers as colour ----

@@ -3,7 +3,7 @@
 What raises a logit is orange, what lowers it blue, as everywhere. Shapes: L blocks, H heads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from gptviz.figures.theme import Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
+HIGH_ROWS = 8  # of a grid: with them a cell has room for two lines
+VISIBLE = 0.005  # below it two decimals are zeros: the scale and the hover say how little it is
 SHORT = {"attention bias": "bias", "attention": "att", "feed-forward": "ff"}
 
 
@@ -26,47 +28,70 @@ def share_grid(
     mode: Mode,
     signed: bool = True,
     unchanged: Floats | None = None,
+    inside: Collection[tuple[int, int]] | None = None,
 ) -> Figure:
     """All parts of the blocks, (L, C): a row a block, the first on top; the `opened` cell is framed.
 
-    `what` ends a hover's sentence: "its share is". Not `signed` are values that are never below 0.
-    `unchanged`, (L, C), the same of the model without its changes, stand in the hover, too.
+    `what` ends a hover's sentence: "its share is". Not `signed` are values that are never below 0, NaN has no
+    colour. `unchanged`, (L, C), the same of the model without its changes, stand in the hover, too. Of a
+    circuit each cell has a frame, those `inside` a thick one, and the unchanged number below its own.
     """
-    rows, count = values.shape
+    (rows, count), colors = values.shape, palette(mode)
+    known = not np.isnan(values).any()
 
     def says(block: int, column: int) -> str:
-        old = "" if unchanged is None else f", {fixed(float(unchanged[block, column]), 3)} {UNCHANGED}"
-        return f"block {block} · {columns[column]}: {what} {fixed(float(values[block, column]), 3)}{old}"
+        said = [f"block {block} · {columns[column]}"]
+        if inside is not None:
+            said.append("in the circuit" if (block, column) in inside else "not in the circuit")
+        if known:
+            said.append(f"{what} {fixed(float(values[block, column]), 3)}")
+        if unchanged is not None:
+            said.append(f"{fixed(float(unchanged[block, column]), 3)} {UNCHANGED}")
+        return f"{said[0]}: {', '.join(said[1:])}"
 
+    def writes(block: int, column: int) -> str:
+        own = fixed(float(values[block, column]), 2)
+        if inside is None or unchanged is None or rows > HIGH_ROWS:
+            return own
+        return f"{own}<br>({fixed(float(unchanged[block, column]), 2)})"
+
+    limit = float(np.abs(values).max()) if known else 0.0
     cells: dict[str, Any] = {
         "type": "heatmap",
         "z": values.astype(np.float32),
         "hovertext": [[says(b, i) for i in range(count)] for b in range(rows)],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "coloraxis": "coloraxis",
-        "xgap": 1,
-        "ygap": 1,
+        "xgap": 1 if inside is None else 5,
+        "ygap": 1 if inside is None else 5,
     }
-    if count <= WRITTEN_COLUMNS:
-        written = [[fixed(float(value), 2) for value in row] for row in values]
+    largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
+    if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
+        written = [[writes(b, i) for i in range(count)] for b in range(rows)]
         cells |= {"text": written, "texttemplate": "%{text}", "textfont": {"size": 11}}
-    limit, stroke = float(np.abs(values).max()) or 1.0, line(palette(mode).accent, 2.5)
+
+    def framed(place: tuple[int, int], stroke: dict[str, Any], room: float = 0.5) -> dict[str, Any]:
+        block, column = place
+        return frame((column - room, column + room), (block - room, block + room), stroke)
+
+    thick, thin = line(colors.accent, 2.5), line(colors.masked, 1)
+    shapes = [] if opened is None else [framed(opened, thick)]
+    if inside is not None:
+        places = [(b, i) for b in range(rows) for i in range(count)]
+        shapes = [framed(place, thick if place in inside else thin, 0.45) for place in places]
     plain = {"showgrid": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
     names = [SHORT.get(name, name.removeprefix("head ")) for name in columns]
     across = {"side": "top", "tickvals": np.arange(count), "ticktext": names, "range": [-0.5, count - 0.5]}
     blocks = [f"block {b} " for b in range(rows)]
     down = {"tickvals": np.arange(rows), "ticktext": blocks, "range": [rows - 0.5, -0.5]}
-    framed = []
-    if opened is not None:
-        block, column = opened
-        framed = [frame((column - 0.5, column + 0.5), (block - 0.5, block + 0.5), stroke)]
     layout = {
-        "coloraxis": (signed_axis if signed else share_axis)(limit, mode, 0.97),
+        "coloraxis": (signed_axis if signed else share_axis)(limit or 1.0, mode, 0.97) | {"showscale": known},
         "xaxis": plain | across,
         "yaxis": plain | down,
-        "shapes": framed,
+        "shapes": shapes,
     }
-    return figure([cells], layout, mode, height=BAR + 34 + rows * (30 if rows <= 8 else ROW), t=BAR + 26, r=4)
+    height = (30 if inside is None else 34) if rows <= HIGH_ROWS else ROW
+    return figure([cells], layout, mode, height=BAR + 34 + rows * height, t=BAR + 26, r=4)
 
 
 def direct_and_total(

@@ -13,6 +13,7 @@ from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import (
     Circuit,
     allowed,
+    brings,
     circuit,
     in_order,
     parse,
@@ -20,7 +21,6 @@ from gptviz.analysis.circuit_search import (
     score,
     search,
     subsets,
-    without_each,
     written,
 )
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -70,8 +70,10 @@ def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards,
         return by_edits(lm, IDS, target, heads, baseline, feed_forwards, position)
 
     assert np.allclose(passes.of(chosen), [alone(heads) for heads in chosen], atol=1e-5)
-    others = [alone(set(chosen[2]) ^ {head}) for head in all_heads(lm)]
-    assert np.allclose(without_each(passes, chosen[2]).ravel(), others, atol=1e-5)
+    own = chosen[2]
+    more = [alone({*own, head}) - alone(set(own) - {head}) for head in all_heads(lm)]
+    found = brings(lm, IDS, target, own, baseline, feed_forwards, position)
+    assert np.allclose(found.ravel(), more, atol=1e-5)
 
 
 def test_a_circuit_with_zeros_is_a_model_without_those_weights():
@@ -134,15 +136,8 @@ def test_beside_an_exhaustive_search_of_a_tiny_model(target, baseline):
             written(k): abs(values[frozenset(set(heads) - k)] - values[frozenset(set(HEADS) - k)])
             for k in sets
         }
-        assert measured.all_subsets and dict(
-            zip(measured.table["K"], measured.table["gap"], strict=True)
-        ) == pytest.approx(gaps, abs=2e-5)
-        assert measured.completeness == pytest.approx(max(gaps.values()), abs=2e-5)
-        assert measured.faithfulness == pytest.approx(gaps[""], abs=2e-5)
-        assert measured.empty == pytest.approx(values[frozenset()], abs=1e-5)
-        if abs(off[frozenset(heads)] - enough) > 2e-5:
-            assert measured.kept == (off[frozenset(heads)] < enough)
-        assert gaps[measured.worst] == pytest.approx(measured.completeness, abs=2e-5)
+        assert dict(zip(measured["K"], measured["gap"], strict=True)) == pytest.approx(gaps, abs=2e-5)
+        assert measured["K"][0] == "" and gaps[""] == pytest.approx(off[frozenset(heads)], abs=2e-5)
 
 
 @pytest.mark.parametrize("feed_forwards", [True, False])
@@ -155,11 +150,7 @@ def test_a_circuit_that_raises_the_prediction_does_not_keep_it(feed_forwards):
         values = dict(zip(everyone, passes.of(everyone).tolist(), strict=True))
         enough = allowed(passes.whole, values[()])
         assert enough == pytest.approx(0.1 * abs(passes.whole - values[()]))
-        for heads, value in values.items():
-            too_much = value - passes.whole > enough
-            raised += too_much
-            if too_much and raised < 4:
-                assert not score(passes, heads).kept
+        raised += sum(value - passes.whole > enough for value in values.values())
         for way in ("remove", "add"):
             found = search(passes, way)
             assert found.kept == (abs(found.value - passes.whole) <= enough)
@@ -173,9 +164,7 @@ def test_a_circuit_that_raises_the_prediction_does_not_keep_it(feed_forwards):
 
 def test_the_whole_model_is_faithful_and_complete():
     measured = score(Passes(TINY, IDS, 7), HEADS)
-    assert measured.size == 4
-    assert measured.faithfulness == pytest.approx(0, abs=1e-6)
-    assert measured.completeness == pytest.approx(0, abs=1e-6)
+    assert len(measured) == 16 and measured["gap"].max() == pytest.approx(0, abs=1e-6)
 
 
 def test_the_sets_of_a_large_circuit():
@@ -220,10 +209,10 @@ def test_an_edited_model_has_its_own_circuits():
     assert abs(passes.whole - Passes(lm.plain, IDS, token).whole) > 1e-2
     heads = [(0, 1), (1, 0)]
     assert passes.of([heads])[0] == pytest.approx(by_edits(lm, IDS, token, heads, "sample"), abs=1e-5)
-    found = without_each(passes, all_heads(lm))
+    found = brings(lm, IDS, token, all_heads(lm), "sample")
     for (b, h), value in zip(all_heads(lm), found.ravel(), strict=True):
-        others = set(all_heads(lm)) - {(b, h)}
-        assert value == pytest.approx(by_edits(lm, IDS, token, others, "sample"), abs=1e-5)
+        without = by_edits(lm, IDS, token, set(all_heads(lm)) - {(b, h)}, "sample")
+        assert value == pytest.approx(passes.whole - without, abs=1e-5)
 
 
 def test_it_can_be_stopped_and_leaves_nothing_behind():

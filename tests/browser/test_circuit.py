@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from gptviz.analysis.circuit_passes import Passes
-from gptviz.analysis.circuit_search import parse, without_each
+from gptviz.analysis.circuit_search import brings, parse
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.plots import click, values
 
@@ -16,27 +16,21 @@ def test_a_head_is_clicked_out_and_the_link_holds_the_circuit(open_page, settled
     page = open_page("circuit", circuit=SIXTEEN, score="0.9764")
     passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
     heads = parse(SIXTEEN, mini)
-    brings = values(page, "circuit_sheet", 0, "z")
     own = passes.of([heads])[0]
-    sign = np.full((6, 8), -1.0)
-    sign[tuple(np.transpose(heads))] = 1
-    assert np.allclose(brings, sign * (own - without_each(passes, heads)), atol=1e-4)
-    point = (
-        len(page.evaluate("document.querySelector('.st-key-circuit_curve .js-plotly-plot')._fullData")) - 1
-    )
-    assert values(page, "circuit_curve", point, "x")[0] == 16
-    assert abs(values(page, "circuit_curve", point, "y")[0] - own) < 1e-4
+    drawn = values(page, "circuit_sheet", 0, "z")
+    assert np.allclose(drawn, brings(mini, DEFAULT_TEXT, " mill", heads, "sample"), atol=1e-4)
+    assert abs(values(page, "circuit_curve", 0, "y")[16] - own) < 1e-4
     assert page.get_by_text("holds: 16 heads").count() == 1
 
     click(page, "circuit_sheet", 3, 4)  # the previous-token head goes
     settled(page)
     left = SIXTEEN.replace("4.3+", "")
     value = passes.of([parse(left, mini)])[0]
-    assert abs(values(page, "circuit_curve", point, "y")[0] - value) < 1e-4
+    assert abs(values(page, "circuit_curve", 0, "y")[15] - value) < 1e-4
     assert "score=0" not in page.url and re.search(r"circuit=[^&]*4\.1(%2B|\+)4\.7", page.url)
     link = page.get_by_test_id("stCode").filter(has_text="score=").inner_text().replace("\n", "")
     assert f"circuit={left}&score={value:.4g}" in link and link.startswith("http")
     page.goto(link)
     settled(page)
     page.get_by_text("holds: 15 heads").wait_for()
-    assert abs(values(page, "circuit_curve", point, "y")[0] - value) < 1e-4
+    assert abs(values(page, "circuit_curve", 0, "y")[15] - value) < 1e-4

@@ -1,7 +1,7 @@
 """Circuit: the fewest heads that keep the prediction, everything else set to its mean."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
@@ -16,7 +17,6 @@ from gptviz.analysis.circuit_search import (
     ROUNDING,
     WAYS,
     Circuit,
-    Score,
     allowed,
     brings,
     in_order,
@@ -31,7 +31,7 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.engine.progress import Progress
-from gptviz.figures.circuit import Curve, circuit_curve, circuit_sheet
+from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -44,7 +44,6 @@ from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, watched
 from gptviz.ui.words import as_code
 
 T = TypeVar("T")
-Heads = tuple[Head, ...]
 
 OTHERS: Param[str] = Param("others", str, "sample", if_there)
 FORWARDS = Param("forwards", bool, True)
@@ -58,7 +57,8 @@ PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESID
 NOBODY = "none"  # the empty circuit, in an address
 GIVES = {"sample": "its mean over a sample of text", "mean": "its mean over this text", "zero": "0"}
 SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
-CURVES = {"remove": "taken away one by one", "add": "added one by one", "random": "added in a random order"}
+CURVES = {"remove": "taken away one by one", "add": "added one by one"}
+RANDOM, HERE = "added in a random order", "this circuit"
 # A link's score has four digits that mean something, and another machine other last ones of its logits.
 AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
 
@@ -75,10 +75,9 @@ if others == "sample":
 # ---- F, what is measured ----
 
 token = as_code(explained.shown)
-if explained.against is None:
-    pair: Any = explained.token
-    measured, axis = f"the probability of {token}", f"probability of {explained.shown}"
-else:
+pair: Any = explained.token
+measured, axis = f"the probability of {token}", f"probability of {explained.shown}"
+if explained.against is not None:
     pair = (explained.token, explained.against)
     measured = f"the logit of {token} minus that of {as_code(explained.against_shown or '')}"
     axis = f"logit of {explained.shown} − {explained.against_shown}"
@@ -89,9 +88,9 @@ def number(value: float) -> str:
     return significant(value) if explained.against is None else fixed(value, 2)
 
 
-def passes(run: Run) -> Passes:
+def passes() -> Passes:
     """Made where they are used: they hold on to the model."""
-    return Passes(runs.model(run), run.ids, pair, others, forwards, scene.position)
+    return Passes(lm, scene.run.ids, pair, others, forwards, scene.position)
 
 
 def known(
@@ -101,16 +100,15 @@ def known(
     run: Run = scene.run,
     key: str = "",
 ) -> T:
-    """What `work` gives for this question, from memory where it is known; else with a bar, and a way to "
-    "stop."""
+    """What `work` gives for this question, from memory or else with a bar, and a button where it can stop."""
     asked = ("circuit", scene.position, pair, others, forwards, *name)
     says = lambda done, most: f"{done} passes, at most {most}"  # noqa: E731
     return watched(asked, run, work, says, f"circuit_stop_{name[0]}{key}" if stop else None, stop)
 
 
-def take(heads: Heads) -> None:
+def take(heads: Iterable[Head]) -> None:
     """Callback: these heads are the circuit."""
-    CIRCUIT.set(written(heads) or NOBODY)
+    CIRCUIT.set(written(tuple(heads)) or NOBODY)
     SCORE.set(None)
 
 
@@ -132,22 +130,18 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             key=f"circuit_{way}",
             icon=":material/search:",
             help="A greedy search: each step tries every head, and takes the one that leaves F closest to "
-            "the whole "
-            "model's, below or above. It takes about half as many passes as all heads squared.",
+            "the whole model's. It takes about half as many passes as all heads squared.",
             disabled=SEARCH.value in (way, "both"),
             on_click=also_search,
             args=(way,),
         )
-    for key, label, heads in (("all", "All heads", everyone), ("none", "No head", ())):
-        st.button(label, key=f"circuit_{key}", type="tertiary", on_click=take, args=(heads,))
+    for key, label, some in (("all", "All heads", everyone), ("none", "No head", ())):
+        st.button(label, key=f"circuit_{key}", type="tertiary", on_click=take, args=(some,))
 searches: dict[str, Circuit] = {}
 for way in WAYS:
     if SEARCH.value in (way, "both"):
-        searches[way] = known(
-            ("search", way),
-            lambda progress, way=way: search(passes(scene.run), way, progress=progress),  # type: ignore[misc]
-            lambda: SEARCH.set(None),
-        )
+        work = lambda progress, way=way: search(passes(), way, progress=progress)  # noqa: E731
+        searches[way] = known(("search", way), work, lambda: SEARCH.set(None), key=f"_{way}")
 best = min(searches.values(), key=lambda found: (not found.kept, len(found.heads)), default=None)
 heads = everyone if best is None else best.heads
 if CIRCUIT.value is not None:
@@ -159,54 +153,42 @@ if CIRCUIT.value is not None:
 
 def three_values(progress: Progress) -> tuple[float, float, float]:
     """F of the whole model, of the circuit, and of nobody."""
-    made = passes(scene.run)
+    made = passes()
     own, empty = made.of([heads, ()], progress).tolist()
     return made.whole, own, empty
 
 
 whole, value, empty = known(("values", heads), three_values)
-held = Circuit(heads, whole, value, empty, allowed(whole, empty), pd.DataFrame())
-size, of = len(heads), len(everyone)
-unchanged = None
-if scene.other is not None:
-    logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
-    unchanged = chance if explained.against is None else logit
-
-
-def off_by(found: Circuit) -> str:
-    """How far F is from that of the whole model."""
-    return number(abs(found.whole - found.value))
-
-
-def verdict() -> str:
-    """Whether the prediction is kept, and if not, on which side it is lost."""
-    if held.allowed <= ROUNDING:
-        return "No head at all gives the same as all heads: there is nothing to keep. This is "
-        f"{off_by(held)} off."
-    side = "higher" if value > whole else "lower"
-    text = f"The prediction is **{'kept' if held.kept else 'not kept'}**: it is {off_by(held)} {side} than "
-    text += "in the "
-    text += f"whole model, and {number(held.allowed)} is allowed, a tenth of the way from no head to all."
-    if not held.kept and (value > whole) == (whole > empty):
-        text += " This circuit overshoots: what is left out, taken together, "
-        text += f"{'lowers' if side == 'higher' else 'raises'} it in the whole model."
-    return text
-
-
-if size == of and forwards:
-    text = f"All {of} heads are in: that is the model itself, and {measured} is **{number(whole)}**. With "
-    text += "no head in, "
-    text += f"each giving {GIVES[others]}, it is {number(empty)}. How few heads keep it as it is?"
+enough, size, of = allowed(whole, empty), len(heads), len(everyone)
+off, kept = number(abs(whole - value)), abs(whole - value) <= enough
+counted = f"{size} head{'s' * (size != 1)}"
+is_model = size == of and forwards
+if is_model:
+    text = f"All {of} heads are in: that is the model itself, and {measured} is **{number(whole)}**. With no "
+    text += f"head in, each giving {GIVES[others]}, it is {number(empty)}. How few heads keep it as it is?"
 else:
     who = {0: "No head is in", 1: f"**1 of {of} heads** is in"}.get(size, f"**{size} of {of} heads** are in")
     text = f"{who}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "
     text += f"{number(empty)}. Every other head {'' if forwards else 'and every feed-forward '}gives "
     text += f"{GIVES[others]}. "
-    text += verdict()
-worth: Score | None = None
+    if enough <= ROUNDING:
+        text += "No head at all gives the same as all heads: there is nothing to keep. This is "
+        text += f"{off} off."
+    else:
+        side = "higher" if value > whole else "lower"
+        text += (
+            f"The prediction is **{'kept' if kept else 'not kept'}**: it is {off} {side} than in the whole "
+        )
+        text += f"model, and {number(enough)} is allowed, a tenth of the way from no head to all."
+    if enough > ROUNDING and not kept and (value > whole) == (whole > empty):
+        text += " This circuit overshoots: what is left out, taken together, "
+        text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
+unchanged, worth = None, None
 with said:
     prose(text, "head", "logit", "mean")
-    if unchanged is not None:
+    if scene.other is not None:
+        logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
+        unchanged = chance if explained.against is None else logit
         st.caption(
             "The whole model, M, is the changed one, and the circuit is one of it. F of the changed model is "
             f"{number(whole)}, of the unchanged one {number(unchanged)}."
@@ -216,9 +198,8 @@ with said:
         readable = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", SCORE.value) is not None
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
-                f"The score in this link was worked out anew, and holds: {size} head{'s' * (size != 1)}, F "
-                f"is {shown}; "
-                f"the prediction is {'kept' if held.kept else 'not kept'}."
+                f"The score in this link was worked out anew, and holds: {counted}, F is {shown}; the "
+                f"prediction is {'kept' if kept else 'not kept'}."
             )
         else:
             st.warning(
@@ -226,48 +207,40 @@ with said:
                 f"**{shown}**, worked out just now: the link's number is not what comes out."
             )
     sets, everything = subsets(heads)
-    if size < of or not forwards:  # of the model itself both are 0
+    if not is_model:  # of which both are 0
         ask, stopped = "circuit_score_ask", "circuit_score_stopped"
         waits = st.session_state.get(stopped) == heads
         waits = waits or is_asked_for(lm, len(scene.tokens), 2 * len(sets))
-        if not waits or st.toggle(
-            f"Work out faithfulness and completeness ({2 * len(sets)} passes)", key=ask
-        ):
+        label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
+        if not waits or st.toggle(label, key=ask):
             worth = known(
                 ("score", heads),
-                lambda progress: score(passes(scene.run), heads, progress=progress),
+                lambda progress: score(passes(), heads, progress=progress),
                 partial(st.session_state.update, {stopped: heads, ask: False}),
             )
-            where = f"for K = {worth.worst}" if worth.worst else "with nothing taken out"
+            worst = worth.loc[worth["gap"].idxmax()]
+            where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
             prose(
-                f"Faithfulness, |F(M) − F(C)|: **{off_by(held)}**. Completeness, the largest "
-                f"|F(C without K) − F(M without K)|: {'' if everything else 'at least '}"
-                f"**{number(worth.completeness)}**, {where}, the worst of "
-                f"{f'all {len(sets)}' if everything else f'{len(sets)} of the'} sets K of its heads. 0 is "
-                "best for both."
+                f"Faithfulness, |F(M) − F(C)|: **{off}**. Completeness, the largest |F(C without K) − F(M "
+                f"without K)|: {'' if everything else 'at least '}**{number(worst['gap'])}**, "
+                f"{where}, the worst of "
+                f"{'all' if everything else 'some'} sets K of its heads ({len(sets)}). 0 is best for both."
             )
 
 # ---- who is in, and what each brings ----
 
 left, right = st.columns([5, 4], gap="medium")
-tokens, brought = len(scene.tokens), None
+tokens, shape, brought = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads), None
 
 
-def brought_to(run: Run, stop: Callable[[], Any], key: str = "") -> np.ndarray:
-    return known(
-        ("brings", heads),
-        lambda progress: brings(
-            runs.model(run), run.ids, pair, heads, others, forwards, scene.position, progress
-        ),
-        stop,
-        run,
-        key,
-    )
+def brought_to(run: Run, stop: Callable[[], Any], key: str = "") -> NDArray[np.float64]:
+    """What each head brings to this circuit of a run's model."""
 
+    def work(progress: Progress) -> NDArray[np.float64]:
+        more = (pair, heads, others, forwards, scene.position, progress)
+        return brings(runs.model(run), run.ids, *more)
 
-def pick_head(block: int, head: int) -> None:
-    """A click on the sheet puts a head in or takes it out."""
-    take(tuple(sorted(set(heads) ^ {(block, head)})))
+    return known(("brings", heads), work, stop, run, key)
 
 
 with left:
@@ -282,122 +255,108 @@ with left:
     else:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
         st.button(label, key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
-    known_beside = brought is not None and brought.was is not None
-    st.caption(
-        f"F is {measured}. A frame: the head is in. The colour: what it brings, F with it minus F without "
-        "it, the "
-        "others as they are. A click puts a head in or takes it out."
-        + " In brackets, and at a hover: what it brings in the unchanged model."
-        * known_beside
-    )
-    scene.chart(
-        circuit_sheet(
-            None if brought is None else brought.now,
-            heads,
-            (lm.config.n_layers, lm.config.n_heads),
-            scene.mode,
-            None if brought is None else brought.was,
-        ),
-        key="circuit_sheet",
-        alt=f"The circuit of {axis}: {size} of {of} heads",
-    )
-    cell_clicks("circuit_sheet", lm.config.n_layers, lm.config.n_heads, pick_head, scene.mode)
+    cells = brought or Both(np.full(shape, np.nan))
+    text = f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it minus F "
+    text += "without it, the others as they are. A click puts a head in or takes it out."
+    if cells.was is not None:
+        text += " In brackets, and at a hover: what it brings in the unchanged model."
+    st.caption(text)
+    columns = [f"head {h}" for h in range(shape[1])]
+    fig = share_grid(cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads)
+    scene.chart(fig, key="circuit_sheet", alt=f"The circuit of {axis}: {size} of {of} heads")
+    cell_clicks("circuit_sheet", *shape, lambda *place: take({*heads} ^ {place}), scene.mode)
 
 # ---- F against the number of heads ----
 
 
-def point(way: str, size: int, value: float, head: tuple[object, object] | None = None) -> str:
-    """A hover over a point of a curve."""
-    text = f"{size} {'head' if size == 1 else 'heads'}, {CURVES[way]}: F is {number(value)}"
-    last = "without" if way == "remove" else "with"
-    return text if head is None else f"{text}<br>{last} block {head[0]}, head {head[1]} at last"
+def over_sizes(steps: pd.DataFrame) -> NDArray[np.float64]:
+    """F of each size of circuit from 0 to all, NaN where there is none."""
+    found = np.full(of + 1, np.nan)
+    found[steps["size"]] = steps["value"]
+    return found
+
+
+steps = {CURVES[way]: found.steps for way, found in searches.items()}
+if searches:
+    steps[RANDOM] = known(("random",), lambda _: in_order(passes(), random_order(lm)))
+curves = {name: over_sizes(rows) for name, rows in steps.items()}
 
 
 def pick_point() -> None:
     """A click on a point of a search takes that circuit."""
-    points = st.session_state["circuit_curve"].selection.points
-    way, place = points[0].get("customdata", ("", 0)) if points else ("", 0)
-    if way in searches:
-        take(searches[way].stages[int(place)])
+    for point in st.session_state["circuit_curve"].selection.points[:1]:
+        at = int(point["x"])
+        for way, found in searches.items():
+            if np.isclose(curves[CURVES[way]][at], point["y"], rtol=1e-9):
+                take(found.stages[found.steps["size"].tolist().index(at)])
 
 
 with right:
     for way, found in searches.items():
+        gap = number(abs(found.whole - found.value))
         if found.kept:
             how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
             text = f"{how} F is at most {number(found.allowed)} off, below or above, while each other head "
-            text += "gives "
-            text += f"{GIVES[others]}: **{len(found.heads)}** heads, {off_by(found)} off."
+            text += f"gives {GIVES[others]}: **{len(found.heads)}** heads, {gap} off."
         else:
             text = f"The search ({CURVES[way]}; each other head gives {GIVES[others]}) met no circuit that "
-            text += "keeps the "
-            text += f"prediction. The closest has **{len(found.heads)}** heads: F is {number(found.value)}, "
-            text += f"{off_by(found)} off, and {number(found.allowed)} is allowed."
+            text += f"keeps the prediction. With **{len(found.heads)}** heads it is closest: F is "
+            text += f"{number(found.value)}, {gap} off, and {number(found.allowed)} is allowed."
         st.markdown(text)
     if not searches:
         st.markdown(
             "Nobody has searched yet: take heads away one by one, or click heads in and out yourself."
         )
-    steps = {way: found.steps for way, found in searches.items()}
-    if searches:
-        steps = {
-            "random": known(("random",), lambda _: in_order(passes(scene.run), random_order(lm)))
-        } | steps
-    curves = []
-    for way, rows in steps.items():
-        columns = [rows[name].tolist() for name in ("size", "value", "block", "head") if name in rows]
-        hovers = [
-            point(way, n, f, None if way == "random" or pd.isna(where[0]) else (where[0], where[1]))
-            for n, f, *where in zip(*columns, strict=True)
-        ]
-        curves.append(Curve(way, columns[0], columns[1], hovers))
-    scene.chart(
-        circuit_curve(curves, CURVES, (whole, held.allowed), (size, value), of, axis, scene.mode, unchanged),
-        key="circuit_curve",
-        alt=f"F against the number of heads: {axis}",
-        on_select=pick_point,
+    levels = [(whole, "the whole model" if unchanged is None else "the model, changed")]
+    levels += [(whole - enough, ""), (whole + enough, "")]
+    levels += [] if unchanged is None else [(unchanged, "the model, unchanged")]
+    mine = over_sizes(pd.DataFrame({"size": [size], "value": [value]}))
+    lines = {HERE: mine, **curves}
+    sheet.curves(
+        scene,
+        "circuit_curve",
+        {name: Both(line) for name, line in lines.items()},
+        [f"{n} head{'s' * (n != 1)}" for n in range(of + 1)],
+        axis,
+        f"F against the number of heads: {axis}",
+        pick_point,
+        at=size,
+        rests=levels,
+        many=True,
+        axis={"title": {"text": "heads in the circuit"}, "range": [-0.8, of + 1.6], "fixedrange": True},
+        up={"fixedrange": True},
+        written=number,
+        height=360,
     )
     st.caption(
-        "F for the circuits of the search, from many heads to few or from few to many, beside heads added "
-        "in a random "
-        "order. Between the dashed lines the prediction is kept: F is off by at most a tenth of what all "
-        "heads change. "
-        "A click on a point takes that circuit."
+        "F for the circuits of the search, beside heads added in a random order. Between the dashed lines "
+        "around the whole model's F the prediction is kept: F is off by at most a tenth of what all heads "
+        "change. A click on a point takes that circuit."
     )
 
 # ---- the link that holds the circuit and its score ----
 
-if size < of or not forwards:
+if not is_model:
     label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)
     st.button(label, key="circuit_everywhere", on_click=changes.add, args=edits)
-if held.kept:
-    text = f"{size} head{'s' * (size != 1)}, and the prediction is kept (F is {off_by(held)} off; "
-    text += f"{number(held.allowed)} is allowed). Who needs fewer?"
-else:
-    text = f"with {size} head{'s' * (size != 1)} F is {off_by(held)} off, and {number(held.allowed)} is "
-    text += "allowed: the "
-    text += "prediction is not kept."
-st.markdown(f"**Circuit golf:** {text} The link holds the circuit and its F:")
-mine = {CIRCUIT.name: written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
-query = urlencode(state.link() | in_link(PARAMS, mine), safe="+")
+text = f"the prediction is {'kept' if kept else 'not kept'} (F is {off} off; {number(enough)} is allowed)."
+text += " Who needs fewer?" * kept
+st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")
+link = {CIRCUIT.name: written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
+query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 prose(
-    "**What to look for.** A framed head that is pale can go. One that is not framed and has a colour would "
-    "change F: "
-    "orange raises it, blue lowers it. Heads work together: one that copies is worth nothing without the "
-    "one that "
-    "finds what to copy, so heads that are *added* one by one may seem to bring nothing for long. And heads "
-    "stand in "
-    "for one another: of two that do the same, either can go. So neither way need find the fewest. Try "
-    "both, then "
-    "click.",
+    "**What to look for.** A head that is in and pale can go. One that is out and has a colour would change "
+    "F: orange raises it, blue lowers it. Heads work together: one that copies is worth nothing without the "
+    "one that finds what to copy, so heads that are *added* one by one may seem to bring nothing for long. "
+    "And heads stand in for one another: of two that do the same, either can go. So neither way need find "
+    "the fewest.",
     "head",
 )
 st.caption(
-    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The feed-forwards "
-    "stay as well, "
-    "unless the switch takes them away: then each gives its mean."
+    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The feed-forwards stay "
+    "as well, unless the switch takes them away: then each gives its mean."
 )
 with st.expander("How faithful and complete are meant", icon=":material/balance:"):
     st.markdown(f"""
@@ -440,17 +399,13 @@ sheet.numbers_of(
     what="every head",
 )
 if worth is not None:
-    table = worth.table
-    text = "The sets K: F of the circuit without them, F of the model without them, and how far apart the "
-    text += "two are."
+    table = worth
+    text = "F of the circuit without the heads K, F of the model without them, and how far apart the two are."
     sheet.numbers_of("circuit-sets", lambda: Both(table), text, what="the sets K")
 if searches:
-    all_steps = [rows.assign(way=CURVES[way]) for way, rows in steps.items() if way != "random"]
-    all_steps.append(steps["random"].assign(way=CURVES["random"]))
+    every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
     text = "Each circuit of the search: the head that was taken away or added, and F."
-    sheet.numbers_of(
-        "circuit-search", lambda: Both(pd.concat(all_steps, ignore_index=True)), text, what="the curves"
-    )
+    sheet.numbers_of("circuit-search", lambda: Both(every), text, what="the curves")
 sheet.code_of(
     scene,
     [Passes.of, edits_of, MultiHeadAttention.forward],
