@@ -1,15 +1,17 @@
-"""A whole model drawn to scale, and what its other pictures share.
+"""A whole model drawn to scale, one block of it enlarged, and the shares of its parts.
 
 Query blue, key red, value green and output purple as everywhere; the feed-forward is orange, the tables
 of the vocabulary and of the positions are grey, biases and LayerNorms are thin lines. A tensor whose numbers
 are another's (a tied output head) is hatched: it adds nothing.
 """
 
+import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gptviz.analysis.anatomy import (
     ATTENTION,
@@ -23,7 +25,7 @@ from gptviz.analysis.anatomy import (
     Tensor,
 )
 from gptviz.digits import significant
-from gptviz.figures.anatomy_layout import WIDTH, Box, Caption, lay_out, square_parameters
+from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
 from gptviz.figures.figure import Figure
 from gptviz.figures.theme import Mode, Palette, figure, palette
 
@@ -189,22 +191,15 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
         else:
             notes.append(note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
     if 4 * found.config.emb_dim * layout.scale >= NUMBERED:
-        traces.append(_block_numbers(numbers, colors))
+        # one trace for all: hundreds of annotations would take seconds
+        written: dict[str, Any] = {
+            "text": [caption.about for caption in numbers],
+            "textposition": "top right",
+        }
+        written |= {"textfont": {"color": colors.quiet, "size": 12}, "hoverinfo": "skip"}
+        places = {"x": [caption.x for caption in numbers], "y": [caption.y for caption in numbers]}
+        traces.append({"type": "scatter", "mode": "text"} | places | written)
     return in_pixels(traces, notes, mode, WIDTH, layout.height)
-
-
-def _block_numbers(captions: Sequence[Caption], colors: Palette) -> dict[str, Any]:
-    """One trace for all: hundreds of annotations would take seconds."""
-    return {
-        "type": "scatter",
-        "x": np.array([caption.x for caption in captions]),
-        "y": np.array([caption.y for caption in captions]),
-        "text": [caption.about for caption in captions],
-        "mode": "text",
-        "textposition": "top right",
-        "textfont": {"color": colors.quiet, "size": 12},
-        "hoverinfo": "skip",
-    }
 
 
 def _band(name: str, found: Anatomy) -> str:
@@ -230,7 +225,8 @@ def _hover(box: Box, total: int) -> str:
     count = sum(tensor.parameters for tensor in box.tensors)
     first = box.tensors[0]
     whose = "final_norm" if first.block is None else f"block {first.block}"
-    parts = _wrapped([f"{t.local_name.removeprefix('final_norm.')} {t.parameters:,}" for t in box.tensors])
+    each = [f"{t.local_name.removeprefix('final_norm.')} {t.parameters:,}" for t in box.tensors]
+    parts = ",<br>".join(", ".join(each[i : i + 3]) for i in range(0, len(each), 3))
     thin = "<br>to scale they would be too thin to be seen" if min(box.width, box.height) < 1 else ""
     return (
         f"the {len(box.tensors)} vectors of {whose}: {count:,} parameters, "
@@ -238,6 +234,161 @@ def _hover(box: Box, total: int) -> str:
     )
 
 
-def _wrapped(parts: Sequence[str], each: int = 3) -> str:
-    lines = [", ".join(parts[i : i + each]) for i in range(0, len(parts), each)]
-    return ",<br>".join(lines)
+# ---- one block, enlarged until each of its tensors can be named ----
+
+SIDE = 117.0  # pixels of emb_dim
+SEAM, COLUMN = 6.0, 46.0  # between the matrices of the attention, and between it and the feed-forward
+TITLE, LABEL = 22.0, 20.0  # the height of a norm's name, and of a bias's
+HEAD_LINES = 32  # heads; more of them are not drawn apart
+
+MATRICES = ("W_query", "W_key", "W_value", "out_proj")
+RIGHT = 4 * SIDE + 3 * SEAM + COLUMN  # where the feed-forward begins
+BLOCK_WIDTH = RIGHT + 4 * SIDE
+
+
+def enlargement(found: Anatomy) -> float:
+    """How many times longer than in `model_map` the sides are here."""
+    return SIDE / found.config.emb_dim / lay_out(found).scale
+
+
+def block_boxes(tensors: Sequence[Tensor], emb_dim: int) -> list[Box]:
+    """A box for each tensor of a block, in their order: what comes first in the forward pass is at the left.
+
+    All sides are to one scale, SIDE pixels for emb_dim; a vector is one number thick.
+    """
+    scale = SIDE / emb_dim
+    thick = max(scale, 1.0)  # what the place of a vector must hold
+    top = TITLE + 2 * thick + 3 + LABEL
+    below = SIDE + 3 + thick + LABEL
+    places: dict[str, tuple[float, float]] = {}
+    for norm, x in (("norm1", 0.0), ("norm2", RIGHT)):
+        places |= {f"{norm}.scale": (x, TITLE), f"{norm}.shift": (x, TITLE + thick + 3)}
+    columns = [(f"att.{name}", i * (SIDE + SEAM), top) for i, name in enumerate(MATRICES)]
+    columns += [("ff.layers.0", RIGHT, top), ("ff.layers.2", RIGHT, top + below)]
+    for module, x, y in columns:
+        places |= {f"{module}.weight": (x, y), f"{module}.bias": (x, y + SIDE + 3)}
+    boxes = []
+    for tensor in tensors:
+        x, y = places[tensor.local_name]
+        thin = min(tensor.shape) if len(tensor.shape) == 2 else 1
+        boxes.append(Box((tensor,), x, y, max(tensor.shape) * scale, thin * scale))
+    return boxes
+
+
+def block_map(found: Anatomy, mode: Mode) -> Figure:
+    """Block 0, whose tensors are as large as every other block's.
+
+    Curve 0 is a bar for each tensor, in the order of the state_dict. The lines of curve 1 part the
+    heads: each has some of the rows of W_query, W_key and W_value, and some of the columns of out_proj.
+    """
+    colors, config, tensors = palette(mode), found.config, found.block(0)
+    boxes = block_boxes(tensors, config.emb_dim)
+    sentences = [describe(tensor, found.parameters) for tensor in tensors]
+    traces = [bars(boxes, [_inside(tensor) for tensor in tensors], colors, **says(sentences))]
+    notes = [text for box in boxes for text in _vector_note(box, config.norm_bias, colors)]
+    height = max(box.y + box.height for box in boxes) + LABEL
+    parted = [f"att.{name}.weight" for name in MATRICES]
+    if 1 < config.n_heads <= HEAD_LINES:
+        matrices = [box for box in boxes if box.tensors[0].local_name in parted]
+        traces.append(_head_lines(matrices, config.n_heads, colors))
+        text = (
+            f"The thin lines part the {config.n_heads} heads: {config.head_dim:,} rows each<br>"
+            "of W_query, W_key and W_value, and as many columns of out_proj."
+        )
+        notes.append(note(text, 0, height - LABEL - SIDE / 2, colors.quiet, 14, yanchor="middle"))
+    return in_pixels(traces, notes, mode, BLOCK_WIDTH, height)
+
+
+def _inside(tensor: Tensor) -> str:
+    if len(tensor.shape) == 1:
+        return ""
+    name = tensor.local_name.removesuffix(".weight").removeprefix("att.")
+    return f"<b>{name}</b><br>{sides(tensor)}<br>{tensor.parameters:,}"
+
+
+def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, Any]]:
+    """A norm's name stands above its lines, a bias's under its own; what else there is has none."""
+    name, size = box.tensors[0].local_name, f"{box.tensors[0].shape[0]:,}"
+    if name.endswith(".scale"):
+        what = f"scale and shift, {size} each" if norm_bias else f"scale, {size}"
+        return [note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
+    if name.endswith(".bias"):
+        below = box.y + max(box.height, 1) + 2
+        return [note(f"bias, {size}", box.x, below, colors.quiet, 12, yanchor="top")]
+    return []
+
+
+def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, Any]:
+    """A line between every two heads: across Q, K and V, and down out_proj. One trace, broken by NaN."""
+    points: list[tuple[float, float]] = []
+    for box in boxes:
+        for part in np.arange(1, heads) / heads:
+            if "out_proj" in box.tensors[0].name:
+                x = box.x + part * box.width
+                points += [(x, box.y), (x, box.y + box.height), (np.nan, np.nan)]
+            else:
+                y = box.y + part * box.height
+                points += [(box.x, y), (box.x + box.width, y), (np.nan, np.nan)]
+    return {
+        "type": "scatter",
+        "x": np.array([x for x, _ in points]),
+        "y": np.array([y for _, y in points]),
+        "mode": "lines",
+        "line": {"color": colors.paper, "width": 0.5},
+        "opacity": 0.55,
+        "hoverinfo": "skip",
+    }
+
+
+# ---- which part has which share ----
+
+
+def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
+    """A bar for each model, from 0 to 100 %, cut into its parts: curve i is the i-th part of all models.
+
+    `tables`: a name for the screen -> `part_table`. Raises ValueError when there is none.
+    """
+    if not tables:
+        raise ValueError("tables is empty; give at least one model's part_table")
+    colors, names = palette(mode), [html.escape(name, quote=False) for name in tables]
+    bars = []
+    for i, part in enumerate(next(iter(tables.values()))["part"]):
+        rows = [table.iloc[i] for table in tables.values()]
+        bars.append(
+            {
+                "type": "bar",
+                "x": np.array([100 * row["share"] for row in rows]),
+                "y": np.arange(len(rows)),
+                "orientation": "h",
+                "name": part,
+                "marker": {"color": part_color(part, colors), "line": {"color": colors.paper, "width": 1}},
+                "text": [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows],
+                "textposition": "inside",
+                "insidetextanchor": "middle",
+                "textangle": 0,
+                "insidetextfont": {"color": colors.paper},
+                "customdata": [
+                    f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
+                    for name, row in zip(names, rows, strict=True)
+                ],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    layout = {
+        "barmode": "stack",
+        "bargap": 0.2,
+        "uniformtext": {"minsize": 12, "mode": "hide"},
+        "hovermode": "closest",
+        "xaxis": {"range": [0, 100], "visible": False, "fixedrange": True},
+        "yaxis": {
+            "range": [len(names) - 0.5, -0.5],
+            "tickvals": np.arange(len(names)),
+            "ticktext": names,
+            "fixedrange": True,
+            "showgrid": False,
+            "ticks": "",
+            "showline": False,
+            "showticklabels": len(names) > 1,
+        },
+    }
+    return figure(bars, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from gptviz.analysis.anatomy import anatomy, part_table
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig
-from gptviz.figures.anatomy import describe, model_map, percent
-from gptviz.figures.anatomy_block import SIDE, block_boxes, block_map, enlargement
+from gptviz.figures.anatomy import (
+    SIDE,
+    block_boxes,
+    block_map,
+    describe,
+    enlargement,
+    model_map,
+    percent,
+    share_bars,
+)
 from gptviz.figures.anatomy_layout import SQUARE, TALLEST, WIDTH, lay_out, square_parameters
-from gptviz.figures.anatomy_shares import share_bars
 from gptviz.figures.theme import palette
 
 SMALL = GPTConfig(61, 24, 16, 4, 3)

@@ -17,9 +17,7 @@ from gptviz.analysis.anatomy import (
     tensor_table,
 )
 from gptviz.digits import memory, significant
-from gptviz.figures.anatomy import model_map, part_color, percent
-from gptviz.figures.anatomy_block import block_map, enlargement
-from gptviz.figures.anatomy_shares import share_bars
+from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color, percent, share_bars
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
