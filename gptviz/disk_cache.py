@@ -56,7 +56,7 @@ def fingerprint(parts: Iterable[object]) -> str:
 
 
 def read(name: str) -> Any | None:
-    """What ships under this name, or `write` put there; None where there is nothing, or nothing whole."""
+    """Return what ships under this name, or `write` put there; None where there is nothing whole."""
     if name in shipped():
         return shipped()[name]
     path = folder() / f"{name}.json"
@@ -73,7 +73,7 @@ def read(name: str) -> Any | None:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """What was measured of the bundled model, by its names."""
+    """Return what was measured of the bundled model, by its names."""
     found: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
     return found
 

@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """What the model takes in memory: its weights, and one causal mask for all blocks."""
+        """Return what the model takes in memory: its weights, and one causal mask for all blocks."""
         return self.config.parameters * self.dtype.itemsize + self.config.context_length**2
 
     def load(self) -> LanguageModel:
@@ -118,7 +118,7 @@ def plan(
 
 
 def devices() -> list[str]:
-    """Where a model can run on this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
+    """Return where a model can run on this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
     return [
         "cpu",
         *(["cuda"] if torch.cuda.is_available() else []),
@@ -127,7 +127,7 @@ def devices() -> list[str]:
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether `load` would take this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
+    """Return whether `load` takes this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
     return name in HUB_MODELS or (not Path(name).exists() and is_hub_id(name))
 
 

@@ -41,7 +41,7 @@ Target = OneToken | tuple[OneToken, Against]
 
 @dataclass(frozen=True)
 class MutedPart:
-    """What is muted: a head, a block's attention with its bias, or a block's feed-forward."""
+    """A part that is muted: a head, a block's attention with its bias, or a block's feed-forward."""
 
     kind: str
     block: int

@@ -68,12 +68,12 @@ class Ends:
 
     @property
     def is_scale(self) -> bool:
-        """Whether the two differ by enough to measure patches by."""
+        """Return whether the two differ by enough to measure patches by."""
         return abs(self.distance) >= LEAST
 
     @property
     def tells_shares(self) -> bool:
-        """Whether the two lie so far apart that a share of their distance says something."""
+        """Return whether the two lie so far apart that a share of their distance says something."""
         return abs(self.distance) >= SHARES_FROM
 
     def metric(self, logit: Number) -> Number:

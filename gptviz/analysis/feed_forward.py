@@ -33,7 +33,7 @@ REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is 
 
 
 def sites(block: int) -> tuple[tuple[str, int], ...]:
-    """What `units` reads of a trace."""
+    """Return what `units` reads of a trace."""
     return tuple((site, block) for site in SITES)
 
 
@@ -66,12 +66,12 @@ class Units:
 
     @property
     def size(self) -> float:
-        """Of what comes out."""
+        """The length of what comes out."""
         return float(np.linalg.norm(self.written))
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a change put something else in place of what the units write together."""
+        """Return whether a change put something else in place of what the units write together."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     def largest(self, count: int) -> list[int]:

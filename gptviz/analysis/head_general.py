@@ -40,7 +40,7 @@ REPEATING = ("induction", "copies")
 
 @dataclass(frozen=True)
 class General:
-    """What every head does in general.
+    """Every head in general.
 
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
     tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeadRole:
-    """What one head did on one text.
+    """The role of one head on one text.
 
     `shares`, by the names in `KINDS`, are from 0 to 1: the mean over the queries that have such keys
     of their attention to them, and None where no query has any; `rows` says which queries these are, so
@@ -125,7 +125,7 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
-    """What the queries of each role leave on token 0; those of "even" and "mixed" are all.
+    """Return what the queries of each role leave on token 0; those of "even" and "mixed" are all.
 
     From a row of `block_scores`; not a number where there is none.
     """

@@ -26,7 +26,7 @@ COLUMNS = FAVOURITE_REST + 1
 
 @dataclass(frozen=True)
 class Targets:
-    """What the heads are asked about one text: for each of `SHARES` the keys that it means.
+    """The questions to the heads about one text: for each of `SHARES` the keys that it means.
 
     `keys` (T, T, len(SHARES)) booleans, rows are queries: whether the key belongs to the role. `rows`: the
     queries that have such a key. `even` are the scores of a head that looks at all tokens alike.
@@ -71,7 +71,7 @@ def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
 
 
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """What is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
+    """Return what is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
 
     A few numbers a head, so that a pass can measure its heads and let their weights go. The columns are
     `SHARES`, then favourite key, its share, and mean entropy in nats, then `rests` of all these shares; NaN
@@ -94,7 +94,7 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 def is_mark(raw: bytes) -> bool:
-    """Whether a token is punctuation: no letter, digit or picture in it, and no piece of a character."""
+    """Return whether a token is punctuation: no letter, digit, picture or piece of a character in it."""
     try:
         text = raw.decode().strip()
     except UnicodeDecodeError:

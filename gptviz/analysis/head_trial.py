@@ -257,7 +257,7 @@ def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Te
 
 
 def _table(block: int, heads: list[int], rises: NDArray[np.float64]) -> pd.DataFrame:
-    """What each change costs, of (P, 2, C): all of `Trial.table` but who bears the same label."""
+    """Return what each change costs, of (P, 2, C): all of `Trial.table` but who bears the same label."""
     changed = [(h, baseline) for baseline in BASELINES for h in heads]
     changed += [(heads[0], "even"), (heads[0], "label")]
     repeated, unrepeated = rises[:, 0], rises[:, 1]  # (P, C)

@@ -20,7 +20,7 @@ NOTEBOOK_CHARACTERS, NOTEBOOK_LOSS = 65, 4.483732223510742
 
 @dataclass(frozen=True)
 class LossSteps:
-    """What stands between the logits and the loss, (n,) each, float64.
+    """The steps from the logits to the loss, (n,) each, float64.
 
     `logit` is the target's; `log_sum` is the logarithm of the row's sum of e^logit, so that softmax gives the
     target `probability` = e^(logit - log_sum); `loss` = -ln probability = log_sum - logit, in nats.

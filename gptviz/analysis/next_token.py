@@ -60,7 +60,7 @@ class Candidates:
 
 
 def entropy(probabilities: torch.Tensor) -> Entropy:
-    """Of (V,) probabilities; those that are 0 add nothing."""
+    """Return the entropy of (V,) probabilities; those that are 0 add nothing."""
     return Entropy(float(torch.special.entr(probabilities.double()).sum()))
 
 

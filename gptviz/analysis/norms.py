@@ -49,7 +49,7 @@ def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """What the norm called `name` ("block 3 · norm1", "final") does to one token. ValueError if there is
+    """Return what the norm `name` ("block 3 · norm1", "final") does to one token. ValueError if there is
     none."""
     norm = find_norm(lm.model, name)
     return norm_steps(norm, norm_input(t, norm)[position])
@@ -77,7 +77,7 @@ def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
 
 
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
-    """What that norm was given, for every token: (T, D).
+    """Return what that norm was given, for every token: (T, D).
 
     norm1 reads what comes into the block, norm2 the stream after attention, the final norm what
     comes out of the last block: the sites resid_pre, resid_mid and resid_post.
@@ -104,7 +104,7 @@ class Steps:
 
     @property
     def deviation(self) -> float:
-        """What the centred values are divided by: sqrt(variance + eps)."""
+        """Return what the centred values are divided by: sqrt(variance + eps)."""
         return float(np.sqrt(self.variance + self.eps))
 
     def stage(self, name: str) -> Vector:

@@ -31,7 +31,7 @@ BATCH_NUMBERS = 2**22
 
 @dataclass(frozen=True)
 class Patch:
-    """Where a value is put: a site of a block at one position, or one head's at all positions."""
+    """A place where a value is put: a site of a block at one position, or one head's at all positions."""
 
     site: str
     block: int
@@ -61,7 +61,7 @@ def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES) -
 
 
 def needed(sites: Sequence[str]) -> list[str]:
-    """What a pass has to keep for patches of these sites."""
+    """Return what a pass has to keep for patches of these sites."""
     found = {"resid_pre", "final", *(site for site in sites if site in POSITION_SITES)}
     found |= {"resid_mid", "resid_post"} if found & {"attn_out", "mlp_out"} else set()
     return sorted(found | ({"z", "q", "k", "v"} if set(sites) & set(HEAD_SITES) else set()))
@@ -101,7 +101,7 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
 
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
-    """Whether the patch changes a value, and one that the position that is looked at can still read."""
+    """Return whether the patch changes a value, and one that the position looked at can still read."""
     last = patch.block == own.config.n_layers - 1
     if last and patch.site in ("attn_out", "mlp_out") and patch.position != at:
         return False

@@ -50,7 +50,7 @@ BLOCK_LINES = (
 
 @dataclass(frozen=True)
 class Stream:
-    """What every write does to every token's row.
+    """The effect of every write on every token's row.
 
     `sizes` (S + 1, T): the stream as it enters block 0, then after each write. `writes`, `cosines`, `turns`
     (S, T): each write's size, its cosine with the stream that it joins (0 where either has no length), and
@@ -75,7 +75,7 @@ class Stream:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a change put something else into the stream itself: then the writes do not sum to it."""
+        """True where a change put something else into the stream itself: the writes do not sum to it."""
         return self.difference > BROKEN * float(self.sizes.max())
 
     def most_changed(self, position: int) -> int:
@@ -154,7 +154,7 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
 
 
 def step_names(layers: int) -> list[str]:
-    """What the rows of `Stream.sizes` and `Stream.shares` are: the embedding, then every write."""
+    """Return what the rows of `Stream.sizes` and `Stream.shares` are: the embedding, then every write."""
     return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
 
 

@@ -25,7 +25,7 @@ Kind = Literal["delete", "swap values", "swap", "freeze"]
 
 @dataclass(frozen=True)
 class Operation:
-    """What is done to the cached token at `position`.
+    """An operation on the cached token at `position`.
 
     delete: its keys and values are taken out of every block. swap values: it and `other` keep their keys and
     exchange their values. swap: they exchange both, so that only the order in the cache is another. freeze:
@@ -74,7 +74,7 @@ class Surgery:
 
     @property
     def agrees(self) -> bool:
-        """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
+        """Return whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
         return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
 
@@ -97,7 +97,7 @@ class Surgery:
 
 
 def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) -> Surgery:
-    """What comes after a text (or ids) with this done to what is cached of it: real passes of the model.
+    """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
     The model's edits are made in every pass. Raises ValueError for a text of one token, for which nothing is
     cached, for positions that are not, and for edits that a cache cannot have: those that depend on the whole

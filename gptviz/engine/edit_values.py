@@ -32,7 +32,7 @@ class Named:
 
 
 def named(value: object) -> Named | None:
-    """What a text says; None for what is no value's name."""
+    """Return what a text says; None for what is no value's name."""
     if not isinstance(value, str):
         return None
     if value in NAMES:
@@ -46,7 +46,7 @@ def named(value: object) -> Named | None:
 
 @runtime_checkable
 class Source(Protocol):
-    """What holds a site's numbers of another pass: a Trace."""
+    """A holder of a site's numbers in another pass: a Trace."""
 
     def __len__(self) -> int: ...
 
@@ -146,7 +146,7 @@ def of_source(
 
 
 def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:
-    """What Python gave for a site, if a pass can go on with it; ValueError else.
+    """Return what Python gave for a site, if a pass can go on with it; ValueError else.
 
     `weights` (H, T, K) must not look ahead, so that what stands before stays when the text goes on.
     """

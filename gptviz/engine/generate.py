@@ -52,7 +52,7 @@ class Step:
 
     @cached_property
     def model_probability(self) -> float:
-        """What the model itself gave it: temperature 1, nothing filtered."""
+        """Return what the model itself gave it: temperature 1, nothing filtered."""
         if self.sampling.changes_nothing:
             return self.probability
         return float(self.logits.double().softmax(0)[self.id])

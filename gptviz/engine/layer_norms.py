@@ -28,7 +28,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class NormStatistics:
-    """What every LayerNorm does to every token: (N, T) float32 each, norms in the order of the pass."""
+    """The statistics of every LayerNorm at every token, (N, T) float32 each, in the order of the pass."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("mean", "variance", "mean_after", "variance_after")
 
@@ -67,7 +67,7 @@ def _norms_of(model: GPTModel) -> list[Norm]:
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:
-    """What each of these norms did, where `value` gives the site it reads."""
+    """Return what each of these norms did, where `value` gives the site it reads."""
     rows = []
     for norm in norms:
         before = value(norm.source)
@@ -79,7 +79,7 @@ def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor])
 
 
 def _mean_and_variance(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each row of (T, D), summed in float64; the variance is biased. (T,) each.
+    """Return the statistics of each row of (T, D), summed in float64; the variance is biased. (T,) each.
 
     NumPy and one thread: for a few rows, torch's threads cost more than the sums.
     """

@@ -27,13 +27,13 @@ from gptviz.model import GPTModel, MultiHeadAttention
 
 
 def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
-    """What the keys and values of so many tokens take: 2 x blocks x tokens x D numbers a text."""
+    """Return what the keys and values of so many tokens take: 2 x blocks x tokens x D numbers a text."""
     return 2 * config.n_layers * n_tokens * config.emb_dim * batch * bytes_a_number
 
 
 @dataclass(eq=False)
 class _Memory:
-    """Where keys and values stand: (2, L, B, H, room, D/H), of which `used` tokens belong to somebody."""
+    """The memory of keys and values: (2, L, B, H, room, D/H), of which `used` tokens belong to somebody."""
 
     kv: torch.Tensor
     used: int
@@ -87,7 +87,7 @@ class Past:
 
     @property
     def nbytes(self) -> int:
-        """Of the keys and values; the room that is kept for more tokens is not counted."""
+        """The size of the keys and values; the room that is kept for more tokens is not counted."""
         kv = self._memory.kv
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
@@ -98,7 +98,7 @@ class Past:
 
     @property
     def is_float32(self) -> bool:
-        """Whether its numbers can be handed out as they are: float32, on the CPU."""
+        """Return whether its numbers can be handed out as they are: float32, on the CPU."""
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> torch.Tensor:

@@ -35,7 +35,7 @@ _lock = threading.Lock()
 
 
 class Reader(Loaded):
-    """What reads a text, whole or in pieces; the edits are made in every pass."""
+    """A model that reads a text, whole or in pieces; the edits are made in every pass."""
 
     def trace(
         self,
@@ -125,7 +125,10 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
         at = len(made)
         ids = _ids(edits[at])
         if ids is None:
-            made.append(_of_the_sample(lm, edits[at]))
+            edit = edits[at]
+            if edit.named is not None and edit.named.name == "sample":
+                edit = replace(edit, value=sample_means(lm.model, lm.config, lm.encode)[_key(edit)])
+            made.append(edit)
             continue
         run = next((i for i in range(at, len(edits)) if _ids(edits[i]) != ids), len(edits))
         before = [one for one, given in zip(made, edits, strict=False) if _ids(given) != ids]
@@ -135,14 +138,8 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
 
 
 def _ids(edit: Edit) -> Ids | None:
-    """Of the other text that the value is taken from."""
+    """Return the ids of the other text that the value is taken from, if it is."""
     return edit.named.numbers if edit.named is not None and edit.named.name == "ids" else None
-
-
-def _of_the_sample(lm: Reader, edit: Edit) -> Edit:
-    if edit.named is None or edit.named.name != "sample":
-        return edit
-    return replace(edit, value=sample_means(lm.model, lm.config, lm.encode)[_key(edit)])
 
 
 def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:
@@ -156,15 +153,15 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     missing = [named_key(key) for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
-    found = lm.plain.trace(ids, keep=missing, edits=here)
+    trace = lm.plain.trace(ids, keep=missing, edits=here)
     if known is not None:
-        found = known.joined(found)
+        trace = known.joined(trace)
     with _lock:
-        kept[what] = found
+        kept[what] = trace
         kept.move_to_end(what)
-        while kept and sum(trace.nbytes for trace in kept.values()) > MOST_BYTES:
+        while kept and sum(other.nbytes for other in kept.values()) > MOST_BYTES:
             kept.popitem(last=False)
-    return found
+    return trace
 
 
 def _key(edit: Edit) -> Key:

@@ -9,7 +9,7 @@ SMALL = 64  # rows: pieces of fewer are put together, so that a text of many sin
 
 
 class Rows:
-    """What was captured at one site: a row a token, in one piece or several, as the passes gave them.
+    """The capture of one site: a row a token, in one piece or several, as the passes gave them.
 
     Every piece has its tokens in its last dimension but one: (T, D), (H, T, D/H) or, for attention weights,
     (H, T, K) with the K keys up to its own last token. Large pieces are never copied: traces of texts that

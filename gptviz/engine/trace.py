@@ -40,7 +40,7 @@ class Token:
 
 
 class Trace:
-    """What one forward pass computed. Read it, do not write into it.
+    """The numbers that one forward pass computed. Read it, do not write into it.
 
     `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
     what was kept, `reduced(name)` gives what was made of a site during the pass, `edits` are those of
@@ -130,7 +130,7 @@ class Trace:
         return list(self._values)
 
     def reduced(self, name: str) -> list[Any]:
-        """What the reduction called `name` made of its site: a result a block, in order."""
+        """Return what the reduction called `name` made of its site: a result a block, in order."""
         for reduction, results in self._reduced.items():
             if reduction.name == name:
                 return list(results)
@@ -142,7 +142,7 @@ class Trace:
     def holds(
         self, keep: Iterable[str | tuple[str, int]] | None = None, reduce: Iterable[Reduction] = ()
     ) -> bool:
-        """Whether all of this is here already. Raises ValueError for sites and blocks that do not exist."""
+        """Return whether all of this is here. Raises ValueError for sites and blocks that do not exist."""
         return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
 
     def joined(self, other: "Trace") -> "Trace":

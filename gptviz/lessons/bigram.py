@@ -47,7 +47,7 @@ class Counts:
 
     @cached_property
     def loss(self) -> float:
-        """What the counted text costs by its own counts, in nats a character: less no table can reach."""
+        """The loss of the counted text by its own counts, in nats a character: no table has less."""
         seen = self.pairs > 0
         return float(-(self.pairs[seen] * np.log(self.probabilities[seen])).sum() / self.pairs.sum())
 
@@ -90,7 +90,7 @@ class NeuralBigram:
         return float(-(counts.pairs * np.log(self.probabilities)).sum() / counts.pairs.sum())
 
     def gradient(self, counts: Counts) -> Floats:
-        """Of the loss, by the logits, (V, V): what is said minus what was counted."""
+        """Return the loss's gradient by the logits, (V, V): what is said minus what was counted."""
         said = self.probabilities * counts.firsts[:, None]
         return (said - counts.pairs) / counts.pairs.sum()
 

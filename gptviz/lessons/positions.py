@@ -2,7 +2,8 @@
 
 Vaswani et al., Attention Is All You Need, 2017, section 3.5 (sines and cosines, added to the tokens);
 Su et al., RoFormer, 2021 (RoPE: a rotation of each head's queries and keys). Shapes: n positions, d
-dimensions. Everything is float64, so that what is equal in theory is equal in the first 12 digits.
+dimensions. The schemes at the end are made for a model's own sizes and weights, to be compared. All is
+float64, so that what is equal in theory is equal in the first 12 digits.
 """
 
 import math
@@ -15,9 +16,12 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.engine.language_model import LanguageModel
 from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
+
+SCHEMES = {"learned": "Learned", "sinusoidal": "Sinusoidal", "rope": "RoPE", "none": "None"}
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +66,7 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
 
 @lru_cache(maxsize=8)
 def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
-    """What RoPE makes of the row (1, 0, 1, 0, ...) at each position, (n, d): each pair an arrow, turned."""
+    """Return the row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
     return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
 
 
@@ -119,6 +123,70 @@ def scores_along(
         turned.append(rotate(own, range(n)) if rotary else own)
     q, k = turned
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
+
+
+def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
+    """(context_length, d): the model's own rows, sines, what RoPE makes of (1, 0, 1, 0, ...), or zeros.
+
+    d is emb_dim; of RoPE, which turns queries and keys, a head's dimensions. ValueError for another scheme.
+    """
+    if scheme == "learned":
+        return lm.model.pos_emb.weight.detach().double().cpu()
+    n, d = lm.config.context_length, lm.config.emb_dim
+    return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
+
+
+def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
+    """`products_by_distance` of a scheme's rows; those of a formula are worked out once."""
+    rows = position_rows(lm, scheme)
+    return products_by_distance(rows) if scheme == "learned" else _products(scheme, *rows.shape)
+
+
+def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
+    if scheme not in SCHEMES:
+        raise ValueError(f"there is no scheme {scheme!r}; there are {', '.join(SCHEMES)}")
+    made = {"sinusoidal": sinusoidal, "rope": rotations}
+    return made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
+
+
+@lru_cache(maxsize=12)
+def _products(scheme: str, n: int, d: int) -> pd.DataFrame:
+    return products_by_distance(_by_formula(scheme, n, d))
+
+
+def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: int) -> pd.DataFrame:
+    """The score of one token's query for another's key, `distance` before it, at every place of a text.
+
+    `query` and `key` are ids; the head is one of block 0. A column per scheme, by its name on the screen (no
+    RoPE where a head has an odd number of dimensions), and a row per place of the query.
+    """
+    block, table, n = lm.model.trf_blocks[0], lm.model.tok_emb.weight, lm.config.context_length
+
+    def along(rows: torch.Tensor | None, rotary: bool = False) -> np.ndarray:
+        return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
+
+    found = {"learned": along(lm.model.pos_emb.weight), "sinusoidal": along(position_rows(lm, "sinusoidal"))}
+    if lm.config.emb_dim // lm.config.n_heads % 2 == 0:
+        found["rope"] = along(None, rotary=True)
+    found["none"] = along(None)
+    places = pd.RangeIndex(distance, n, name="query at")
+    return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in found.items()}, index=places)
+
+
+def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
+    """A row per scheme: what depends on where a pair of tokens stands, and not on its distance alone.
+
+    `scores` are `pair_scores`. Columns: scheme, product (of a row with itself, on average), product changes
+    (the largest minus the least of all pairs at one distance, at the worst distance), score (on average),
+    score changes (over all places).
+    """
+    rows = []
+    for scheme, name in SCHEMES.items():
+        if name in scores:
+            table, along = products(lm, scheme), scores[name]
+            moved = float((table["most"] - table["least"]).max())
+            rows.append((name, float(table["mean"].iloc[0]), moved, along.mean(), np.ptp(along)))
+    return pd.DataFrame(rows, columns=["scheme", "product", "product changes", "score", "score changes"])
 
 
 def _even(d: int) -> None:

@@ -77,7 +77,7 @@ def sharpened(factor: float) -> torch.Tensor:
 
 
 def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
-    """What a model's own heads would attend to without the division. q, k (H, T, d) of one block.
+    """Return what a model's own heads would attend to without the division. q, k (H, T, d) of one block.
 
     A row a head, over all pairs that the causal mask allows: head, variance and variance_scaled of the
     scores, largest_scaled (the mean of each query's largest weight, as the model has it) and largest (without

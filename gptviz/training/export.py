@@ -52,7 +52,7 @@ def read_checkpoint(work: Path) -> dict[str, Any]:
 
 
 def describe(saved: dict[str, Any], config: GPTConfig) -> dict[str, str]:
-    """What the weights are, as safetensors metadata (text to text): how far, by which recipe, how good."""
+    """Return safetensors metadata of the weights (text to text): how far, by which recipe, how good."""
     recipe, last = saved["recipe"], saved["curve"][-1]
     return {
         "format": "pt",

@@ -27,7 +27,7 @@ Masks = dict[str, torch.Tensor]  # a parameter's name -> 1 where it learns, 0 wh
 
 
 class Steps(Protocol):
-    """Where batches come from: number n's inputs and targets, (batch, T) ids each, the same every time."""
+    """A source of batches: number n's inputs and targets, (batch, T) ids each, the same every time."""
 
     def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]: ...
 

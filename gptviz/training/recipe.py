@@ -44,7 +44,7 @@ class Recipe:
             )
 
     def lr_factor(self, step: int) -> float:
-        """What the learning rates are multiplied by at a step, counted from 0."""
+        """Return what the learning rates are multiplied by at a step, counted from 0."""
         rise = (step + 1) / self.warmup if self.warmup else 1.0
         fall = (self.steps - step) / max(1.0, self.steps * self.decay_share) if self.decay_share else 1.0
         return min(1.0, rise, fall)
@@ -53,7 +53,7 @@ class Recipe:
         return asdict(self)
 
     def may_resume(self, saved: dict[str, Any]) -> bool:
-        """Whether a run that was saved with these choices can go on with mine.
+        """Return whether a run that was saved with these choices can go on with mine.
 
         Mine may have other `steps` and `decay_share`; a choice that the saved run does not know had the
         value that is the default now.

@@ -85,7 +85,7 @@ def head_scores(
 
 
 def sample(lm: LanguageModel, task: Task) -> str:
-    """What the model writes after the prompt: greedily where there is one right answer, else by chance."""
+    """Return the text that follows the prompt: greedily where there is one right answer, else by chance."""
     temperature = 0.0 if task.floor is not None else 1.0
     *_, last = generate(lm, task.prompt, SAMPLE_TOKENS, temperature=temperature, seed=SAMPLE_SEED)
     return last.text_so_far[len(task.prompt) :]

@@ -49,7 +49,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a fork comes from: the step that it goes on from, and the heads that it switched off then."""
+    """The origin of a fork: the step that it goes on from, and the heads that it switched off then."""
 
     step: int
     muted: tuple[tuple[int, int], ...]
@@ -60,7 +60,7 @@ class Origin:
 
 
 class LiveRun:
-    """What lies in the folder of a run, whether it is being trained now or is over. `begin` makes one.
+    """The folder of a run, whether it is being trained now or is over. `begin` makes one.
 
     `origin` says where it was forked; None for a run that began at the beginning.
     """
@@ -96,7 +96,7 @@ class LiveRun:
 
     @property
     def measures(self) -> list[Snapshot]:
-        """What was measured at each point of the curve, and before the first step."""
+        """Return what was measured at each point of the curve, and before the first step."""
         return [Snapshot.from_dict(values) for values in self._read(MEASURES) or []]
 
     @property
@@ -140,7 +140,7 @@ class LiveRun:
         return f"{self.config.task}-step-{step}"
 
     def _read(self, name: str) -> Any:
-        """What a file of JSON holds; None where it is not there yet, or the run was removed."""
+        """Return what a file of JSON holds; None where it is not there yet, or the run was removed."""
         try:
             return json.loads((self.folder / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -166,7 +166,7 @@ class LiveRun:
 
     @property
     def wish(self) -> str | None:
-        """What somebody wants of the run that trains: "pause" or "stop"."""
+        """Return what somebody wants of the run that trains: "pause" or "stop"."""
         try:
             return (self.folder / WISH).read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -73,7 +73,7 @@ class Task:
 
     @cached_property
     def bigram(self) -> float:
-        """What the bigram of the training tokens loses on the windows that the model is validated on."""
+        """The loss of the training tokens' bigram on the windows that the model is validated on."""
         model = fit_bigram(self.counted, self.vocab_size)
         windows = validation_windows(self.validation, self.config.batch_size, VALIDATION_BATCHES)
         nats = [model.nats(row.numpy()) for row in windows.flatten(0, 1)]  # (batches * b, T+1)
@@ -146,7 +146,7 @@ def _characters(config: LiveConfig, text: str) -> Task:
 
 
 def _cut(length: int, max_length: int) -> int:
-    """Where the held-out part begins: the last tenth, or the one window that validation needs."""
+    """Return where the held-out part begins: the last tenth, or the one window that validation needs."""
     return length - max(int(length * HELD_OUT), max_length + 1)
 
 

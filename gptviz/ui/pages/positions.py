@@ -20,7 +20,7 @@ from gptviz.engine.trace import Token
 from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
-from gptviz.lessons.position_schemes import SCHEMES, compared, pair_scores, position_rows, products
+from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.glossary import prose
