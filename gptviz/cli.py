@@ -25,7 +25,6 @@ The exit status is 0, or 1 where something could not be done: the reason is then
 
 import argparse
 import json
-import logging
 import os
 import sys
 import time
@@ -106,7 +105,6 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
 def run_guide(args: argparse.Namespace) -> int:
     from gptviz.ui.guide_check import check  # which needs the whole app
 
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # it runs without a browser
     if not args.file.is_file():
         raise ValueError(f"there is no file {args.file}")
     for line, said in check(args.file, args.model):

@@ -126,3 +126,41 @@ def test_help_reads_like_a_manual_page():
     ):
         assert word in done.stdout
     assert all(len(line) <= 110 for line in done.stdout.splitlines())
+
+
+GUIDE = """---
+title: Mine
+---
+## One
+
+```step
+page: loss
+place: {text: one two three, token: 1}
+look: loss_bars
+ask: {kind: token, question: "Which?", key: dearest}
+```
+
+It cost {loss}.
+"""
+WRONG_GUIDES = {
+    "page: loss": ("page: lost", "line 4: there is no page 'lost'"),
+    "loss_bars": ("loss_bar", "line 4: the page loss has nothing called 'loss_bar' here"),
+    "token: 1": ("tokens: 1", "line 4: the page loss has no choice 'tokens'"),
+    "key: dearest": ("key: cheapest", "line 4: there is no key 'cheapest'"),
+    "{loss}": ("{los}", "line 4: los is no fact of dearest"),
+    "## One": ("One", "before the first step"),
+}
+
+
+def test_a_guide_is_tried(capsys, tmp_path, mini):
+    (tmp_path / "mine.md").write_text(GUIDE)
+    status, out, _ = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
+    costs = torch.stack([mini.trace("one two three").logits(at) for at in range(2)]).log_softmax(-1)
+    ids = mini.encode("one two three")[1:]
+    worst = 1 + int(costs[range(len(ids)), ids].argmin()) if len(ids) == 2 else None
+    assert status == 0 and worst is not None and f"(position {worst})" in out
+    for old, (new, said) in WRONG_GUIDES.items():
+        (tmp_path / "mine.md").write_text(GUIDE.replace(old, new))
+        status, _, err = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
+        assert status == 1 and said in err, err
+    assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1

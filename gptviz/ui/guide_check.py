@@ -3,6 +3,7 @@
 The steps are opened as a visitor would, one after the other, by Streamlit's own test harness.
 """
 
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from streamlit.logger import set_log_level
 from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
@@ -28,6 +30,7 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[int, str]]:
 
     Raises GuideError where the file is no guide, or something is wrong with a step.
     """
+    set_log_level(logging.ERROR)  # no browser is there, and Streamlit would say so at every step
     guide = read(file.read_text("utf-8", "replace"))
     faults = [fault for step in guide.steps for fault in _named(step)]
     if not faults:

@@ -1,13 +1,16 @@
 """A guide's text: what ships can be read; what is wrong is told by its line, whatever it is."""
 
+import inspect
 import random
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz import guides
-from gptviz.guides import GuideError, guide, read
+from gptviz.guides import GuideError, guide, keys, read
 
 TOUR = guides.files()["tour"].read_text("utf-8")
 SMALL = """---
@@ -107,6 +110,17 @@ def test_a_hostile_guide_is_a_sentence(draw: random.Random, changes):
         assert all(line >= 0 and 5 < len(said) < 400 for line, said in error.faults)
     else:
         assert found.steps and all(step.page for step in found.steps)
+
+
+def test_the_documents_example_is_a_guide_and_names_every_key():
+    text = (Path(__file__).parents[2] / "docs" / "guides.md").read_text("utf-8")
+    (example,) = re.findall(r"````markdown\n(.*?)````", text, re.DOTALL)
+    (step,) = read(example).steps
+    assert keys.arguments(step.ask.key, step.ask.kind, step.ask.given) == (4, 3)
+    table = dict(re.findall(r"^`(\w+)` \| [^|]*\| (.*)$", text, re.MULTILINE))
+    for name, (kind, function) in keys.KEYS.items():
+        takes = ", ".join([*inspect.signature(function).parameters][4:])
+        assert f"`{name}`" + (f" ({takes})" if takes else "") in table[kind], name
 
 
 def test_a_teachers_own_stand_beside_those_that_ship(tmp_path, monkeypatch):
