@@ -49,7 +49,7 @@ UI_FLOORS = [
     {"measuring"},
     {"runs", "training"},
     {"models", "components"},
-    {"words", "tables", "glossary", "settings", "root", "worker"},
+    {"words", "tables", "settings", "root", "worker"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (

@@ -14,6 +14,7 @@ import streamlit as st
 from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis.reach import unseen
 from gptviz.analysis.reads import sites_of
+from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import significant
 from gptviz.engine.reduction import Reduction
@@ -25,12 +26,12 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.words import prose
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -282,8 +283,12 @@ def code_of(
     """*In code*: the model's lines, the very function whose numbers are drawn, and the lines that call it.
 
     `numbers` has `lm`, or `lm` and a trace, as its first parameters, or neither; `args` and `named` follow.
-    `run` comes by some of `sources`, whose shapes are then shown. `what` tells one of a page from another.
+    `run` comes by some of `sources`, whose shapes are then shown: without it, of a text, it is the pass of the
+    model's first block. `what` tells one of a page from another.
     """
+    if run is None and sources and isinstance(scene, Scene):
+        lm, ids = scene.lm, scene.run.ids
+        run = lambda: run_first_block(lm, ids)  # noqa: E731
     in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what)
 
 

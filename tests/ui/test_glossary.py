@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.ui.glossary import GLOSSARY, explain, term
+from gptviz.ui.words import GLOSSARY, defined, explain
 
 
 class Reader(HTMLParser):
@@ -34,7 +34,7 @@ def test_a_definition_is_one_sentence(name):
 
 @pytest.mark.parametrize("name", GLOSSARY)
 def test_a_term_can_be_reached_and_says_its_definition(name):
-    (found,) = Reader(term(name)).terms
+    (found,) = Reader(defined(name)).terms
     assert found["tabindex"] == "0" and found["data-definition"] == GLOSSARY[name]
     assert found["aria-label"] == f"{name}: {GLOSSARY[name]}"
 
@@ -91,6 +91,6 @@ def test_a_sign_is_a_term_where_it_stands_alone():
 
 
 def test_an_unknown_term_is_named():
-    for call in (lambda: term("flux"), lambda: explain("no such word", "flux")):
+    for call in (lambda: defined("flux"), lambda: explain("no such word", "flux")):
         with pytest.raises(ValueError, match="'flux' is not in the glossary; it has"):
             call()

@@ -21,13 +21,12 @@ from gptviz.lessons.compared import Counted, Fit, Reading, counted, reading
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.slow import is_wanted, watched
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, prose
 from gptviz.ui.words import counted as so_many
 
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)

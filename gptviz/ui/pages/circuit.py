@@ -27,7 +27,6 @@ from gptviz.analysis.circuit_search import (
     subsets,
     written,
 )
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.engine.progress import Progress
@@ -35,13 +34,12 @@ from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, watched
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, prose
 
 T = TypeVar("T")
 
@@ -415,5 +413,4 @@ sheet.code_of(
     others,
     forwards,
     scene.position,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )

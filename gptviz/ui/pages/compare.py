@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
 from gptviz.analysis import compare
 from gptviz.analysis.compare import ROUNDING, side_by_side
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.digits import fixed, significant
@@ -28,7 +27,6 @@ from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
-from gptviz.ui.glossary import prose
 from gptviz.ui.heads import fit_whole
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads
@@ -45,7 +43,7 @@ from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for, watched
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
-from gptviz.ui.words import Place, as_code, escaped, show_id
+from gptviz.ui.words import Place, as_code, escaped, prose, show_id
 
 TEXT, MODEL, EDITS = "text", "model", "edits"
 DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
@@ -483,7 +481,6 @@ sheet.code_of(
     replace(scene, other=None),
     [GPTModel.forward, compare.block_apart, compare.streams_apart],
     side_by_side,
-    run=lambda: run_first_block(lm, scene.run.ids),
     text=scene.text,
     other=sheet.Code(right.load),
     position=at[0],

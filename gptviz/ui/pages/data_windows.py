@@ -18,13 +18,12 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
-from gptviz.ui.words import counted
+from gptviz.ui.words import counted, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
 LENGTH = Param("dw_length", int, 4, between)

@@ -24,7 +24,6 @@ from gptviz.analysis.embeddings import (
     thin,
     window_around,
 )
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
 from gptviz.figures.embeddings import embedding_sum, similarity_matrix
@@ -33,12 +32,11 @@ from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.sheet import SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.words import as_code, show_id, term
+from gptviz.ui.words import as_code, prose, show_id, term
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
 MOST = 256  # tokens of the maps
@@ -273,5 +271,4 @@ sheet.code_of(
     scene,
     [GPTModel.final_hidden],
     embedding_rows,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )

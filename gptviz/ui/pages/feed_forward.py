@@ -19,7 +19,6 @@ from gptviz.analysis.feed_forward import (
     units,
 )
 from gptviz.analysis.logit_attribution import BREAKING, spread
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import percent, significant
 from gptviz.engine.reduction import Reduction
@@ -32,7 +31,6 @@ from gptviz.figures.token_axis import READABLE, token_ticks
 from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
-from gptviz.ui.glossary import prose
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
@@ -41,7 +39,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row, number
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
@@ -348,5 +346,4 @@ sheet.code_of(
     units,
     block,
     at,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )

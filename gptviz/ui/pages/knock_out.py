@@ -5,13 +5,11 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.ablation import BASELINES, knock_out, parts_of
-from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
@@ -22,7 +20,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_wanted
 from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.words import as_code, compared_with
+from gptviz.ui.words import as_code, compared_with, prose
 
 NULL: Param[str] = Param("null", str, "zero", if_there)
 MEASURE: Param[str] = Param("measure", str, "probability", if_there)
@@ -71,7 +69,6 @@ def program() -> None:
         pair,
         null,
         scene.position,
-        run=lambda: run_first_block(lm, scene.run.ids),
     )
 
 

@@ -25,11 +25,10 @@ from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.words import as_code, term
+from gptviz.ui.words import as_code, prose, term
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
 NORM = Param("ln_norm", str, "block 0 · norm1", if_there)

@@ -19,7 +19,6 @@ from gptviz.analysis.loss import (
 )
 from gptviz.analysis.losses import losses
 from gptviz.analysis.next_token import candidates, surprises
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures.next_token import loss_text, probability_text, surprise_color
@@ -28,11 +27,10 @@ from gptviz.figures.token_axis import token_ticks
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
-from gptviz.ui.words import Place, as_code, counted, show_id, term, unlike_printed
+from gptviz.ui.words import Place, as_code, counted, prose, show_id, term, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
 NAMED, ROWS = 3, 5  # of the most expensive positions; of the largest logits
@@ -251,5 +249,4 @@ sheet.code_of(
     scene,
     [loss_steps, surprises, GPTModel.forward],
     losses,
-    run=lambda: run_first_block(scene.lm, scene.run.ids),
 )

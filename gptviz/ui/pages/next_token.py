@@ -21,14 +21,13 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.components.candidates import candidate_bars
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
 from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.words import as_code, is_whole, show_id
+from gptviz.ui.words import as_code, is_whole, prose, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars
 COUNT = Param("next_rows", int, ROWS[0], if_there)

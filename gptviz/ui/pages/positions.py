@@ -12,7 +12,6 @@ from gptviz import Edit, GPTModel, LanguageModel, Run
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
 from gptviz.engine.reduction import Reduction
@@ -23,7 +22,6 @@ from gptviz.lessons import positions as lesson
 from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.glossary import prose
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.block import block_and_head_inputs
@@ -32,7 +30,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.shell.target import logits_at
-from gptviz.ui.words import as_code, counted, show_id
+from gptviz.ui.words import as_code, counted, prose, show_id
 
 SCHEME = Param("pos_scheme", str, "learned", if_there)
 DISTANCE = Param("pos_distance", int, 3, between)
@@ -351,5 +349,4 @@ in_code(
         Edit.apply,
     ],
     program,
-    run=lambda: run_first_block(scene.lm, scene.run.ids),
 )

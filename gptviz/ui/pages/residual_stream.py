@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.stream import (
     PARTS,
     SITES,
@@ -25,14 +24,13 @@ from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.state import BLOCK
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, prose
 
 # by what a write does to the stream: see `gptviz.analysis.stream.does`
 MEANS = {
@@ -271,4 +269,4 @@ sheet.numbers_of(
     what="every token",
     missing="–",
 )
-sheet.code_of(scene, [TransformerBlock.forward], stream, run=lambda: run_first_block(scene.lm, scene.run.ids))
+sheet.code_of(scene, [TransformerBlock.forward], stream)

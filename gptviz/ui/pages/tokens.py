@@ -9,13 +9,12 @@ from gptviz.ui import sheet
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.tables import STYLE, Row, number, table
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, prose
 
 OFFLINE = ("mini", "gpt2")
 SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"

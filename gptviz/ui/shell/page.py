@@ -14,7 +14,7 @@ from gptviz import LanguageModel, Run
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui import glossary, runs
+from gptviz.ui import runs, words
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
@@ -117,7 +117,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
 def _style(mode: Mode) -> None:
     colors = palette(mode)
     style = STYLE.replace("ON_ACCENT", colors.paper).replace("ACCENT", colors.accent)
-    st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{glossary.STYLE}")
+    st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{words.STYLE}")
 
 
 def _head(name: str, prompted: bool) -> None:

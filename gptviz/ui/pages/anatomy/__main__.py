@@ -21,11 +21,11 @@ from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, preset_name
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.words import prose
 
 CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
 

@@ -12,7 +12,6 @@ from gptviz.analysis.attention import cell, first_token, steps, table, weights
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_scores import spans
 from gptviz.analysis.moved import pattern_moved
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
@@ -32,7 +31,6 @@ from gptviz.ui.components.matrix import (
     matrix,
 )
 from gptviz.ui.components.saved import Saved
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
 from gptviz.ui.sheet import SHOWN, scene_of, why_same
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
@@ -42,7 +40,7 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
-from gptviz.ui.words import as_code, counted, does, term
+from gptviz.ui.words import as_code, counted, does, prose, term
 
 AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
 MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))
@@ -449,5 +447,4 @@ in_numbers(
 )
 sheet.code_of(
     scene, [MultiHeadAttention.forward, steps, cell], weights, block, one, hide,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )  # fmt: skip

@@ -28,7 +28,6 @@ from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
 from gptviz.ui.components.worksheet import worksheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.attention_by_hand import dropout, given, sheets, why_root
 from gptviz.ui.pages.attention_by_hand.given import Changes, Given
 from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
@@ -37,7 +36,7 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.tables import Cell, Row, number
-from gptviz.ui.words import as_code, unlike_printed
+from gptviz.ui.words import as_code, prose, unlike_printed
 
 # ---- what can be chosen ----
 

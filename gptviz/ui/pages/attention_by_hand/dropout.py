@@ -12,12 +12,12 @@ from gptviz.figures.maps import Map, maps
 from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.words import prose
 
 WEIGHTS = Param("sc_weights", str, "ones", if_there)
 P = Param("sc_p", float, 0.5, between)

@@ -13,7 +13,6 @@ from gptviz.lessons import scaling as lesson
 from gptviz.lessons.scaling import by_size, own_heads, sharpened
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.heads import changed_in
 from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_numbers
@@ -21,6 +20,7 @@ from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
 QUERY = Param("sc_query", int, 0, between)

@@ -22,7 +22,6 @@ from gptviz.ui import sheet
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate import beams, looked, loops, play, saves, surgery
 from gptviz.ui.pages.generate.play import STOP, Writer
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
@@ -32,7 +31,7 @@ from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import WRITTEN
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, prose, show_id
 
 QUESTIONS = {
     "looked": ("What it looked at", looked.draw),

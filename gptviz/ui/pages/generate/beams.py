@@ -14,7 +14,6 @@ from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.beams import beam_tree
 from gptviz.ui import runs, sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import (
     Written,
     log_probability,
@@ -27,7 +26,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import show_id
+from gptviz.ui.words import prose, show_id
 
 BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
 PARAMS = (BEAMS, TOKENS)

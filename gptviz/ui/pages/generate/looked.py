@@ -21,7 +21,6 @@ from gptviz.tokenizer import show_token
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
@@ -32,7 +31,7 @@ from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head
-from gptviz.ui.words import Place, as_code, show_id
+from gptviz.ui.words import Place, as_code, prose, show_id
 
 KEY: Param[int | None] = Param("looked", int, None)  # a position of the whole text, prompt and all
 PARAMS = (KEY,)

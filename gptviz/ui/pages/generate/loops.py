@@ -24,14 +24,13 @@ from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import heads, sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.looked import attention_link
 from gptviz.ui.pages.generate.written import Written, as_text, growing
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, prose
 
 COUNTS, PIECES = (30, 60, 120), (2, 3, 4, 6)
 COUNT, PIECE = Param("loop_tokens", int, 60, if_there), Param("loop_piece", int, 3, if_there)

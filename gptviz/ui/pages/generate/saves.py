@@ -17,11 +17,10 @@ from gptviz.engine.sampling import draw as draw_one
 from gptviz.fast import kernels
 from gptviz.figures.token_axis import token_ticks
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.written import Written
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import show_id
+from gptviz.ui.words import prose, show_id
 
 MEASURED = "generate_measured"  # in the session: of which text, and of each step what `measure` gives
 SECONDS = 6.0  # of writing again at a click: nothing interrupts it, and others wait for the model

@@ -13,14 +13,13 @@ from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.chips import chips
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import top
-from gptviz.ui.words import Place, as_code, show_id
+from gptviz.ui.words import Place, as_code, prose, show_id
 
 KINDS: dict[str, Kind] = {
     "Delete": "delete",

@@ -15,14 +15,12 @@ from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_roles import HeadRole, head_table
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_sheet
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
@@ -34,7 +32,7 @@ from gptviz.ui.shell.examples import EXAMPLES, example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import does
+from gptviz.ui.words import does, prose
 
 HERE = "here_"  # before the name of what is measured on this text
 TITLES = {name: measure.title for name, measure in MEASURES.items()}
@@ -303,7 +301,6 @@ sheet.code_of(
     scene,
     [MultiHeadAttention.forward, role_keys, shares],
     head_table,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )
 if general is not None:
     in_numbers(

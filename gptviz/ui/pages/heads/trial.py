@@ -14,13 +14,13 @@ from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Cl
 from gptviz.digits import fixed, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.ui import tables
-from gptviz.ui.glossary import prose
 from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.measuring.jobs import Job
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.words import prose
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
 

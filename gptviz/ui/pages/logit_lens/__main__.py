@@ -30,14 +30,13 @@ from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
 from gptviz.ui.components.lens import Legend, lens_grid
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.slow import watched
 from gptviz.ui.shell.target import TARGET, target_input
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, prose, show_id
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket
 ASKED = "lens_asked"  # in the session: the run of which all columns are wanted

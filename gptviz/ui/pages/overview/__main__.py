@@ -9,21 +9,19 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.analysis.overview import glance, token_table
 from gptviz.analysis.reads import Sites, sites_of
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.model import GPTModel
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.doors import draw_doors
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.overview.doors import doors
 from gptviz.ui.shell import changes, guide, state
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.target import whole
-from gptviz.ui.words import as_code, counted, show_id
+from gptviz.ui.words import as_code, counted, prose, show_id
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
@@ -114,5 +112,4 @@ sheet.code_of(
     [GPTModel.forward, GPTModel.final_hidden],
     glance,
     position,
-    run=lambda: run_first_block(scene.lm, scene.run.ids),
 )

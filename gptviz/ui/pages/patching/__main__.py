@@ -11,7 +11,6 @@ from gptviz.analysis.activation_patching import SHARES_FROM, Ends, ends_of, patc
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import percent, significant
 from gptviz.figures.maps import Map, maps
@@ -19,7 +18,6 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.patching.other import (
     DENOISING,
     MADE,
@@ -38,7 +36,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.slow import is_asked_for, watched
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, prose, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)
 GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
@@ -472,5 +470,4 @@ sheet.code_of(
     (site, *HEAD_SITES),
     way,
     at,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )

@@ -11,7 +11,6 @@ from gptviz.training.live.presets import USUAL, named, watch
 from gptviz.training.live.seen import Seen, look
 from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.training import choice, snapshot, story
 from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.details import in_numbers
@@ -19,6 +18,7 @@ from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import moved, placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.queue import Training
+from gptviz.ui.words import prose
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER, NEWEST = "training_slider", "newest"

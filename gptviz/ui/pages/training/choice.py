@@ -8,12 +8,11 @@ from gptviz.analysis.tokens import chapter
 from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.presets import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
-from gptviz.ui.words import counted
+from gptviz.ui.words import counted, prose
 
 RUN: Param[str | None] = Param("training_run", str, None, if_there)
 BESIDE: Param[str | None] = Param("training_beside", str, None, if_there)

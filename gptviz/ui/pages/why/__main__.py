@@ -18,7 +18,6 @@ from gptviz.analysis.logit_attribution import (
     sites,
     spread,
 )
-from gptviz.analysis.shapes import run_first_block
 from gptviz.analysis.shares import label_of, waterfall
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -32,7 +31,6 @@ from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.glossary import prose
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
@@ -45,7 +43,7 @@ from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
-from gptviz.ui.words import Place, as_code, compared_with, towards
+from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 
 PARTS = ("head", "attention", "feed-forward")
 PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
@@ -369,7 +367,6 @@ sheet.code_of(
     token=explained.token,
     against=explained.against,
     position=at,
-    run=lambda: run_first_block(lm, scene.run.ids),
 )
 sheet.code_of(
     scene,

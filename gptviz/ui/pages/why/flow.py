@@ -6,19 +6,17 @@ import streamlit as st
 
 from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.rollout import rollout
-from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.flow import flow_graph
 from gptviz.figures.maps import Map
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import Place
+from gptviz.ui.words import Place, prose
 
 FROM, TO = 1.0, 30.0
 CONTRIBUTIONS, ROLLOUT = "Contributions", "Attention rollout"
@@ -139,5 +137,4 @@ def _draw(scene: Scene) -> None:
         "A row a depth and a token: the share of the selected token's last stream that comes from it.",
         "shares at each depth",
     )
-    run = lambda: run_first_block(scene.lm, scene.run.ids)  # noqa: E731
-    sheet.code_of(scene, [TransformerBlock.forward], asked, position=at, key="in_code_flow", run=run)
+    sheet.code_of(scene, [TransformerBlock.forward], asked, position=at, key="in_code_flow")

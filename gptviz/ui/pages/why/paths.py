@@ -6,18 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.paths import LEAST, Paths, paths
-from gptviz.analysis.shapes import run_first_block
 from gptviz.digits import percent, significant
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.glossary import prose
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import Target
-from gptviz.ui.words import Place, compared_with, towards
+from gptviz.ui.words import Place, compared_with, prose, towards
 
 FROM, TO = 100 * LEAST, 20.0
 MOST = 32  # edges that a picture has room for
@@ -88,7 +86,6 @@ def _draw(scene: Scene, target: Target) -> None:
         against=against,
         position=position,
         key="in_code_paths",
-        run=lambda: run_first_block(scene.lm, scene.run.ids),
     )
 
 
