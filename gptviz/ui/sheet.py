@@ -283,8 +283,8 @@ def code_of(
     """*In code*: the model's lines, the very function whose numbers are drawn, and the lines that call it.
 
     `numbers` has `lm`, or `lm` and a trace, as its first parameters, or neither; `args` and `named` follow.
-    `run` comes by some of `sources`, whose shapes are then shown: without it, of a text, it is the pass of the
-    model's first block. `what` tells one of a page from another.
+    `run` comes by some of `sources`, whose shapes are then shown: without it, for a text, it is the pass of
+    the model's first block. `what` tells one of a page from another.
     """
     if run is None and sources and isinstance(scene, Scene):
         lm, ids = scene.lm, scene.run.ids
