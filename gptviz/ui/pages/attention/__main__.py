@@ -309,7 +309,7 @@ with way:
     of_side = steps_of.now if side == CHANGED else steps_of.all[0]
     size, root = of_side.q.shape[1], fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
-    arrays |= {"scores": arrays["q"] @ arrays["k"].T, "weights": of_side.weights[seen, seen].numpy()}
+    arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
     pairs = {"scores": "{query} · {key} = {value}", "scaled": divided, "masked": divided}
     panels = []
