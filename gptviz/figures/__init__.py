@@ -1,5 +1,5 @@
 """Numbers in, pictures out. The only room that knows Plotly."""
 
-from gptviz.figures.figure import Figure
+from gptviz.figures.theme import Figure
 
 __all__ = ["Figure"]

@@ -26,8 +26,7 @@ from gptviz.analysis.anatomy import (
 )
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
-from gptviz.figures.figure import Figure
-from gptviz.figures.theme import Mode, Palette, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
 

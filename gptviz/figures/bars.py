@@ -8,7 +8,6 @@ import numpy as np
 
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import (
     CHANGED,
     GHOSTED,
@@ -21,7 +20,7 @@ from gptviz.figures.marks import (
     line,
     upright,
 )
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 THIN = 100  # bars; where there are more, a line goes through the chosen one
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from gptviz.digits import fixed
 from gptviz.engine.beams import Beam, Round, ways
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import UNCHANGED, line
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW, TALL_ROW = 34, 44  # pixels of a beam; of one whose end has two lines
 

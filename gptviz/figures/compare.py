@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import Floats, heading
 from gptviz.figures.next_token import probability_text
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 LETTERS, LINES = 20, 3  # of a side's name: on a phone there is no room for more
 WHOLE = 1.3  # a side's width, as a probability: beyond 1 is room for the number at a bar's end

@@ -8,7 +8,6 @@ import numpy as np
 
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import (
     GHOSTED,
     UNCHANGED,
@@ -20,7 +19,7 @@ from gptviz.figures.marks import (
     line,
     upright,
 )
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import BAR, Floats, across, frame, line, signed_axis, upright
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import (
     CHANGED,
     UNCHANGED,
@@ -23,7 +22,7 @@ from gptviz.figures.marks import (
     heading,
     line,
 )
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ACROSS = 128  # units side by side
 HEADS = ("what norm2 gives", "units before GELU", "units after GELU", "what comes out")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import UNCHANGED, Floats, across, axis_names, ghost_stroke, heading, line
-from gptviz.figures.theme import MARGIN, Mode, figure, palette
+from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 

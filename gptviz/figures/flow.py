@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 
 from gptviz.digits import weight
-from gptviz.figures.figure import Figure
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import Figure, Mode, palette
 from gptviz.figures.token_graph import Edge, Line, Node, token_graph
 
 

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import fixed, significant, weight
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import frame, heading, line, upright
 from gptviz.figures.next_token import mixed
 from gptviz.figures.role_colors import role_colors
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import (
     BAR,
     CHANGED,
@@ -29,7 +28,7 @@ from gptviz.figures.marks import (
     signed_axis,
     upper_half,
 )
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 from gptviz.figures.token_axis import token_categories
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what

@@ -8,9 +8,8 @@ import pandas as pd
 
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import CHANGED, GHOSTED, ghost_curve
-from gptviz.figures.theme import Mode, Palette, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 
 
 def probability_text(p: float) -> str:

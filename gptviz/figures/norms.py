@@ -7,9 +7,8 @@ import numpy as np
 from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import UNCHANGED, axis_names, band, ghost_curve, heading, line, upright
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from gptviz.digits import significant
-from gptviz.figures.figure import Figure
-from gptviz.figures.theme import Mode, Palette, palette
+from gptviz.figures.theme import Figure, Mode, Palette, palette
 from gptviz.figures.token_graph import Edge, Key, Line, Node, token_graph
 
 WORD: Key = ("word",)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import BAR, Floats, across, line, signed_axis
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 HEIGHT = 330
 

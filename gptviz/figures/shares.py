@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, line, share_axis, signed_axis
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers

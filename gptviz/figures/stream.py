@@ -12,9 +12,8 @@ import numpy as np
 from gptviz.analysis.stream import PARTS, Stream
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import GHOSTED, UNCHANGED, across, band, ghost_bars, heading, line, upright
-from gptviz.figures.theme import MARGIN, Mode, figure, palette
+from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 LINE = 20  # pixels of a line above a picture
 

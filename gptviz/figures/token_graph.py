@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.figure import Figure
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
 Key = tuple[object, ...]
 

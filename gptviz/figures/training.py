@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.figure import Figure
 from gptviz.figures.marks import Floats, across, line, upright
 from gptviz.figures.role_colors import role_colors
-from gptviz.figures.theme import Mode, Palette, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 from gptviz.training.live.seen import Curves
 
 BEYOND = 1.6  # times the blind guess: a loss above that leaves the picture

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import pytest
 from plotly.io import to_json
 
-from gptviz.figures.figure import Figure
+from gptviz.figures.theme import Figure
 
 
 @pytest.fixture(autouse=True)

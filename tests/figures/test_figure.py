@@ -13,8 +13,7 @@ from gptviz.both import Both
 from gptviz.figures import Figure
 from gptviz.figures.bars import bars
 from gptviz.figures.compare import back_to_back
-from gptviz.figures.figure import packed
-from gptviz.figures.theme import figure, palette
+from gptviz.figures.theme import figure, packed, palette
 from tests.specs import decoded
 
 BAR = {"type": "bar", "x": np.arange(3), "y": np.array([1.5, -2.0, 0.25], np.float32)}
