@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.ablation import BASELINES, knock_out, parts_of
+from gptviz.analysis.ablation import knock_out, parts_of
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -42,16 +42,9 @@ KEPT = 0.9  # of the probability: a head is not missed
 scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE))
 lm, n_heads = scene.lm, scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
-for param, possible in ((NULL, BASELINES), (MEASURE, tuple(MEASURES)), (PART, KINDS)):
-    param.within(possible)
+PART.within(KINDS)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    null = NULL.widget(
-        st.segmented_control,
-        "A muted part gives",
-        options=BASELINES,
-        format_func=GIVES.__getitem__,
-        required=True,
-    )
+    null = NULL.choose("A muted part gives", GIVES)
     measure = MEASURE.choose("What is lost is measured by the", MEASURES)
 asked = scene.position, explained.token, explained.against
 token, parts = as_code(explained.shown), len(parts_of(lm))
@@ -62,14 +55,7 @@ what = f"the probability of {token}" if measure == "probability" else difference
 def program() -> None:
     """*In code*."""
     pair = (explained.token, explained.against)
-    sheet.code_of(
-        scene,
-        [TransformerBlock.forward],
-        knock_out,
-        pair,
-        null,
-        scene.position,
-    )
+    sheet.code_of(scene, [TransformerBlock.forward], knock_out, pair, null, scene.position)
 
 
 if not is_wanted(MAP, lm, scene.position + 1, parts):
@@ -163,12 +149,10 @@ with right:
             open_part(*divmod(rows[int(points[0]["y"])], n_heads + 2))
 
     def hovers(found: pd.DataFrame) -> list[str]:
+        left = found.iloc[rows][["probability", "logit"]].itertuples(index=False)
         return [
-            f"without {labels[row]}: probability {chance(p)} instead of {chance(p + gone)}, "
-            f"logit difference {fixed(logit, 3)} instead of {fixed(logit - effect, 3)}"
-            for row, p, gone, logit, effect in zip(
-                rows, *(found[c].iloc[rows] for c in ("probability", "lost", "logit", "effect")), strict=True
-            )
+            f"without {labels[row]}: probability {chance(p)}, logit difference {fixed(logit, 3)}"
+            for row, (p, logit) in zip(rows, left, strict=True)
         ]
 
     st.caption(f"The {len(rows)} largest, with the {MEASURES[measure]} that is left")
