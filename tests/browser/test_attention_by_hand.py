@@ -63,4 +63,4 @@ def test_the_old_address_of_scaling_opens_why_it_divides_and_d_slides(open_page,
         page.locator(".st-key-scaling_variance .not-yet").evaluate_all(hide, ["not-yet", "main-svg"])
     assert count and saving.value.suggested_filename.endswith(".svg")
     page = open_page("scaling", sc_p=0.2)
-    page.locator("div.st-key-scaling_drop").wait_for()
+    page.locator("div.st-key-scaling_drop_after").wait_for()

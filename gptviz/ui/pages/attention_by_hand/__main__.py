@@ -234,16 +234,11 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
         else:
             cells += [number("masked: 0"), number("masked"), Cell("")]
         lines.append(Row(cells))
-    context = number(vector(row.context.tolist()))
-    lines.append(
-        Row(["sum", *[""] * (1 + divided), power(row.softmax.total), number("1"), context], "chosen")
-    )
-    after = (
-        ["#e^scaled", "#weight", "#weight × value"]
-        if divided
-        else ["#e^score", "#weight", "#weight × vector"]
-    )
-    head = ["key", "#score = query · key", *(["#÷ √d"] if divided else []), *after]
+    total = [power(row.softmax.total), number("1"), number(vector(row.context.tolist()))]
+    lines.append(Row(["sum", *[""] * (1 + divided), *total], "chosen"))
+    ways = ("scaled", "value") if divided else ("score", "vector")
+    head = ["key", "#score = query · key", *["#÷ √d"] * divided, f"#e^{ways[0]}", "#weight"]
+    head.append(f"#weight × {ways[1]}")
     return tables.table("worked row", head, lines)
 
 

@@ -50,18 +50,25 @@ def draw(made: Frame) -> None:
         text += f" Rows that summed to 1 now sum to between {low} and {high}."
     with above:
         prose(text, "attention weight", "token")
-    panels = [
-        Map(title, Both(values.numpy()), "weight", "weight", written=len(labels) <= READABLE)
-        for title, values in (
-            ("Weights", found.before), ("Mask", found.mask), (f"Weights × mask ÷ {1 - p:.1f}", found.after)
-        )
-    ]  # fmt: skip
-    made.chart(
-        maps(panels, labels, labels, None, made.mode, joint=True),
-        key="scaling_drop",
-        which=(f"p{p:g}", f"seed{seed}"),
-        alt=f"Dropout with p = {p:g}, seed {seed}: weights, mask, and what is left",
-    )
+    largest, written = max(1.0, float(found.after.max())), len(labels) <= READABLE
+    for column, (name, title, values) in zip(
+        st.columns(3, gap="medium"),
+        (
+            ("before", "Weights", found.before),
+            ("mask", "Mask", found.mask),
+            ("after", f"Weights × mask ÷ {1 - p:.1f}", found.after),
+        ),
+        strict=True,
+    ):
+        ends = (0.0, 1.0 if name == "mask" else largest)
+        square = Map(title, Both(values.numpy()), "weight", "weight", ends, written=written)
+        with column:
+            made.chart(
+                maps([square], labels, labels, None, made.mode),
+                key=f"scaling_drop_{name}",
+                which=(f"p{p:g}", f"seed{seed}"),
+                alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
+            )
     book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
     st.caption(
         f"It is for training only: on all other pages the model drops nothing. `torch.manual_seed({seed}); "

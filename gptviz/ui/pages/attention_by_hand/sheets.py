@@ -1,6 +1,7 @@
 """The worksheets of the page: every matrix, with a sentence for every number of it."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
 
@@ -73,19 +74,8 @@ def sheet(
         return Cell(write(value), share, says(i, j, value), short(value, 6) if edit else "")
 
     cells = [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(values.tolist())]
-    return Sheet(
-        name,
-        title,
-        note,
-        rows,
-        names,
-        cells,
-        "attention" if weights else "signed",
-        color,
-        sources,
-        edit,
-        **more,
-    )
+    scale: Literal["attention", "signed"] = "attention" if weights else "signed"
+    return Sheet(name, title, note, rows, names, cells, scale, color, sources, edit, **more)
 
 
 def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[str], step: str) -> list[Line]:
@@ -97,14 +87,10 @@ def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[st
     if way == "simple":
         return [Line([_vectors(start), *_pairs(start, found[0], way, 0, later)])]
     if way != "heads":
-        first: list[Sheet | Sign] = [
-            _vectors(start),
-            Sign("×"),
-            *_matrices(start, 0),
-            Sign("→", later=later("queries")),
-        ]
         made = _made(start, found[0], 0, later("queries"))
-        return [Line([*first, *made]), Line(_pairs(start, found[0], way, 0, later))]
+        arrow = Sign("→", later=later("queries"))
+        first = Line([_vectors(start), Sign("×"), *_matrices(start, 0), arrow, *made])
+        return [first, Line(_pairs(start, found[0], way, 0, later))]
     both = torch.cat([one.context for one in found], dim=1)  # H of (T, d) -> (T, H d)
     size = found[0].context.shape[1]
 
@@ -117,17 +103,11 @@ def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[st
         "both", "context", "head 0, then head 1", start.words, None, both, beside, color="output",
         later=later("context"),
     )  # fmt: skip
-    return [
-        Line(
-            [_vectors(start), *_matrices(start, 0), *_matrices(start, 1)],
-            "The words' vectors, three matrices per head",
-        ),
-        *(
-            Line([*_made(start, one, n, later("queries")), *_pairs(start, one, way, n, later)], f"Head {n}")
-            for n, one in enumerate(found)
-        ),
-        Line([side], "Side by side"),
-    ]
+    lines = [Line([_vectors(start), *_matrices(start, 0), *_matrices(start, 1)], "Three matrices per head")]
+    for n, one in enumerate(found):
+        parts = [*_made(start, one, n, later("queries")), *_pairs(start, one, way, n, later)]
+        lines.append(Line(parts, f"Head {n}"))
+    return [*lines, Line([side], "Side by side")]
 
 
 def _vectors(start: Given) -> Sheet:
@@ -271,26 +251,16 @@ def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
         "zeros", "scores", "all the same; −∞ for what comes later", labels, labels,
         [[zero(i, j) for j in each] for i in each],
     )  # fmt: skip
+    given, mixed = vectors("vectors", "vectors", "given", x), Sign("→", "× vectors")
     loop = vectors("loop", "averages", "mean of rows 0 to t", averages_by_loop(x))
-    mixed = Sign("→", "× vectors")
+    ones = weights("ones", "ones, each row ÷ its sum", matrix.weights)
+    soft = weights("soft", "softmax of zeros and −∞", softmax.weights)
+    by_matrix, by_softmax = (
+        vectors(name, "averages", "weights × vectors", of.context)
+        for name, of in (("by_matrix", matrix), ("by_softmax", softmax))
+    )
     return [
-        Line([vectors("vectors", "vectors", "given", x), Sign("→", "for t in …"), loop], "1. A loop"),
-        Line(
-            [
-                weights("ones", "ones, each row ÷ its sum", matrix.weights),
-                mixed,
-                vectors("by_matrix", "averages", "weights × vectors", matrix.context),
-            ],
-            "2. A matrix",
-        ),
-        Line(
-            [
-                zeros,
-                Sign("→", "softmax"),
-                weights("soft", "softmax of zeros and −∞", softmax.weights),
-                mixed,
-                vectors("by_softmax", "averages", "weights × vectors", softmax.context),
-            ],
-            "3. Softmax",
-        ),
+        Line([given, Sign("→", "for t in …"), loop], "1. A loop"),
+        Line([ones, mixed, by_matrix], "2. A matrix"),
+        Line([zeros, Sign("→", "softmax"), soft, mixed, by_softmax], "3. Softmax"),
     ]
