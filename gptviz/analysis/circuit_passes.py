@@ -69,7 +69,7 @@ class Passes:
         # a mean over the text, and an edit, may look at what stands after the position
         stop = len(trace) if baseline == "mean" or lm.edits else self.at + 1
         self._embedded = trace["resid_pre", 0][None, :stop].to(lm.model.out_head.weight)  # (1, T, D)
-        self._instead = sample_means(lm.model, lm.config, lm.encode) if baseline == "sample" else None
+        self._instead = sample_means(lm) if baseline == "sample" else None
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Collection[Head]], progress: Progress | None = None) -> Values:

@@ -235,7 +235,7 @@ def _losses(
     """
     done, steps = 0, len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
     stopped = progress and (lambda *_: progress(0, steps))
-    sample_means(lm.model, lm.config, lm.encode, stopped)
+    sample_means(lm, stopped)
     off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     found: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-import tiktoken
 import torch
 
 from gptviz.engine import forward
@@ -15,6 +14,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit
 from gptviz.engine.layer_norms import norms_of
+from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
@@ -30,33 +30,25 @@ class CaptureError(RuntimeError):
 
 
 def capture(
-    model: GPTModel,
-    tokenizer: tiktoken.Encoding,
-    config: GPTConfig,
-    name: str,
+    lm: Loaded,
     ids: Sequence[int],
-    keep: Iterable[str | tuple[str, int]] | None = None,
-    edits: Iterable[Edit] = (),
-    reduce: Iterable[Reduction] = (),
-    after: Trace | None = None,
-    ready: Sequence[Edit] | None = None,
+    keep: Iterable[str | tuple[str, int]] | None,
+    edits: tuple[Edit, ...],
+    ready: Sequence[Edit],
+    reduce: Iterable[Reduction],
+    after: Trace | None,
 ) -> Trace:
     """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
 
-    `ready` are the edits as numbers (`gptviz.engine.sources.ready`), where they are not that already.
+    The edits are checked already; `ready` are the same as numbers (`gptviz.engine.reader.ready`).
     Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
 
     The pass runs in eval mode and without gradients; the output head is not part of it. Raises
-    ValueError for a site, block, edit or token that does not exist, before anything runs, and
-    CaptureError when a site never fired or attention rows do not sum to 1.
+    ValueError for a site, block or token that does not exist, before anything runs, and CaptureError when a
+    site never fired or attention rows do not sum to 1.
     """
-    if not len(ids):
-        raise ValueError("there are no tokens to trace: give at least one")
-    keys = expand(keep, config)
-    edits, reduce = tuple(edits), tuple(reduce)
-    for edit in edits:
-        edit.check(config, len(ids))
-    ready = edits if ready is None else ready
+    model, config = lm.model, lm.config
+    keys, reduce = expand(keep, config), tuple(reduce)
     weights, before = fingerprint(model), None
     if after is not None:
         sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
@@ -72,10 +64,10 @@ def capture(
         pass_.look_again()
     tokens = [] if before is None else before.tokens
     return Trace(
-        name=name,
+        name=lm.name,
         config=config,
-        tokens=[*tokens, *tokens_of(tokenizer, ids[known:], known)],
-        tokenizer=tokenizer,
+        tokens=[*tokens, *tokens_of(lm.tokenizer, ids[known:], known)],
+        tokenizer=lm.tokenizer,
         values={key: pass_.rows(key, past) for key in keys},
         final=pass_.rows(("final", None), past),
         head=AsItWas(model.out_head.weight, "output head"),

@@ -76,10 +76,7 @@ class Reader(Loaded):
         every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
         for edit in every:
             edit.check(self.config, len(ids))
-        made = ready(self, every)
-        return capture(
-            self.model, self.tokenizer, self.config, self.name, ids, keep, every, reduce, after, made
-        )
+        return capture(self, ids, keep, every, ready(self, every), reduce, after)
 
     def hidden(
         self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None
@@ -127,7 +124,7 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
         if ids is None:
             edit = edits[at]
             if edit.named is not None and edit.named.name == "sample":
-                edit = replace(edit, value=sample_means(lm.model, lm.config, lm.encode)[_key(edit)])
+                edit = replace(edit, value=sample_means(lm)[_key(edit)])
             made.append(edit)
             continue
         run = next((i for i in range(at, len(edits)) if _ids(edits[i]) != ids), len(edits))

@@ -8,18 +8,16 @@ expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean a
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
 
 from gptviz.engine import forward
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.loaded import Loaded
 from gptviz.engine.progress import Progress
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
 from gptviz.engine.weights import PerWeights
-from gptviz.model import GPTModel
 
 MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
 
@@ -28,13 +26,8 @@ Means = dict[Key, torch.Tensor]
 _known: PerWeights["Reading"] = PerWeights()
 
 
-def sample_means(
-    model: GPTModel,
-    config: GPTConfig,
-    encode: Callable[[str], Sequence[int]],
-    progress: Progress | None = None,
-) -> Means:
-    """Of every site but the attention weights the mean over all tokens of the sample, one row of it.
+def sample_means(lm: Loaded, progress: Progress | None = None) -> Means:
+    """Return the mean over all tokens of the sample of every site but the attention weights, one row of it.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
     once for a model and its weights as they are, and forgotten with the model. The text is `sample`'s,
@@ -43,21 +36,21 @@ def sample_means(
     `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
     asks next goes on where it stopped. Raises ValueError where no window is left.
     """
-    while (found := reading(model, config, encode)).means is None:
-        found.step()
+    while (read := reading(lm)).means is None:
+        read.step()
         if progress is not None:
-            progress(found.done, found.of)
-    return found.means
+            progress(read.done, read.of)
+    return read.means
 
 
-def reading(model: GPTModel, config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> "Reading":
+def reading(lm: Loaded) -> "Reading":
     """How far this model with these weights has read the sample. Raises ValueError as `sample_means`."""
-    return _known.get(model, lambda: Reading(model, config, _texts(config, encode)))
+    return _known.get(lm.model, lambda: Reading(lm, _texts(lm)))
 
 
-def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tuple[int, ...]]:
-    found, _ = windows(encode, config.context_length, most=sys.maxsize)
-    read = [window.ids for window in found if max(window.ids) < config.vocab_size]
+def _texts(lm: Loaded) -> list[tuple[int, ...]]:
+    sample, _ = windows(lm.encode, lm.config.context_length, most=sys.maxsize)
+    read = [window.ids for window in sample if max(window.ids) < lm.config.vocab_size]
     if not read:
         raise ValueError(
             "this model has no tokens for the sample of text, so there is no mean over it: "
@@ -70,9 +63,9 @@ def _texts(config: GPTConfig, encode: Callable[[str], Sequence[int]]) -> list[tu
 class Reading:
     """The sample, of which `done` of `of` windows are read; `means` when all are."""
 
-    def __init__(self, model: GPTModel, config: GPTConfig, texts: list[tuple[int, ...]]):
-        self._model = weakref.ref(model)  # the model is what this is kept by
-        self.config, self.texts = config, texts
+    def __init__(self, lm: Loaded, texts: list[tuple[int, ...]]):
+        self._model = weakref.ref(lm.model)  # the model is what this is kept by
+        self.config, self.texts = lm.config, texts
         self.done, self.of = 0, len(texts)
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}

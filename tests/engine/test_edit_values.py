@@ -342,7 +342,7 @@ def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
 
 def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
     whole, lm = random_lm(2), random_lm(2)
-    wanted = sample_means.sample_means(whole.model, whole.config, whole.encode)
+    wanted = sample_means.sample_means(whole)
     told: list[tuple[int, int]] = []
 
     def stop(done: int, of: int) -> None:
@@ -351,11 +351,11 @@ def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sample_means.sample_means(lm.model, lm.config, lm.encode, stop)
+        sample_means.sample_means(lm, stop)
     assert told == [(i, 12) for i in range(1, 6)]
     with ThreadPoolExecutor(2) as both:
         list(both.map(lm.edited("z.1=sample").trace, (IDS, OTHER)))
-    found = sample_means.sample_means(lm.model, lm.config, lm.encode, pytest.fail)
+    found = sample_means.sample_means(lm, pytest.fail)
     assert found.keys() == wanted.keys() and all(torch.equal(found[key], wanted[key]) for key in wanted)
 
 
@@ -428,6 +428,8 @@ def test_a_model_that_cannot_read_the_sample_says_so():
     few = random_lm(1, vocab_size=20)
     with pytest.raises(ValueError, match="no tokens for the sample"):
         few.edited("z.0=sample").trace([1, 2, 3])
+    lacking = max(windows(LM.encode, 64)[0][0].ids)  # one id of the sample's first window
+    random_lm(1, vocab_size=lacking).edited("z.0=sample").trace([1, 2, 3])
 
 
 def test_edits_are_the_models_and_plain_is_without(lm):

@@ -59,7 +59,7 @@ def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
     try:
         edit.check(lm.config, n_tokens)
         if edit.named is not None and edit.named.name == "sample":
-            reading(lm.model, lm.config, lm.encode)  # which not every model can
+            reading(lm)  # which not every model can
     except ValueError as error:
         return Change(text, edit, str(error))
     return Change(text, edit)

@@ -86,11 +86,11 @@ def read_sample(lm: LanguageModel, key: str, stop: Callable[[], Any]) -> None:
     Ends the run with a sentence for a model that cannot read the sample.
     """
     try:
-        known = reading(lm.model, lm.config, lm.encode).means is not None
+        known = reading(lm).means is not None
     except ValueError as error:
         st.warning(f"{lm.name}: {error}.")
         end_page()
     if not known:
         said = "The mean over the sample of text, once for this model: {} of {} windows read".format
         with bar(said, key, stop) as progress:
-            sample_means(lm.model, lm.config, lm.encode, progress)
+            sample_means(lm, progress)
