@@ -6,6 +6,7 @@ commands:
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
   info PATH            say what a checkpoint is, and whether it loads
   guide check FILE     say what is wrong with a guide, and what a model answers to its questions
+  guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
 
 A MODEL is a name that `models` lists, a repository on the Hugging Face hub (owner/name), a folder, or a
 file: the book's torch.save, nanoGPT's ckpt.pt, safetensors.
@@ -35,6 +36,8 @@ from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.guides import read
+from gptviz.guides.printed import printed
 from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
@@ -88,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
     info.set_defaults(run=run_info)
 
     guide = commands.add_parser("guide", description="Try a guide: open its steps, answer its questions.")
-    guide.add_argument("what", choices=["check"])
+    guide.add_argument("what", choices=["check", "handout", "notes"])
     guide.add_argument("file", metavar="FILE", type=Path)
     guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
     guide.set_defaults(run=run_guide)
@@ -107,8 +110,12 @@ def run_guide(args: argparse.Namespace) -> int:
 
     if not args.file.is_file():
         raise ValueError(f"there is no file {args.file}")
-    for line, said in check(args.file, args.model):
-        print(f"line {line}: {said}")
+    found = [*check(args.file, args.model)]
+    if args.what == "check":
+        print("\n".join(f"line {step.line}: {step.said or 'no question'}" for step in found))
+    else:
+        truths = [step.after for step in found] if args.what == "notes" else None
+        print(printed(read(args.file.read_text("utf-8", "replace")), truths), end="")
     return 0
 
 

@@ -159,6 +159,10 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
     ids = mini.encode("one two three")[1:]
     worst = 1 + int(costs[range(len(ids)), ids].argmin()) if len(ids) == 2 else None
     assert status == 0 and worst is not None and f"(position {worst})" in out
+    _, handout, _ = run(capsys, "guide", "handout", str(tmp_path / "mine.md"))
+    _, notes, _ = run(capsys, "guide", "notes", str(tmp_path / "mine.md"))
+    loss = f"It cost {-float(costs[worst - 1, ids[worst - 1]]):.2f}."
+    assert "Which?" in handout and loss not in handout and "Which?" in notes and loss in notes
     for old, (new, said) in WRONG_GUIDES.items():
         (tmp_path / "mine.md").write_text(GUIDE.replace(old, new))
         status, _, err = run(capsys, "guide", "check", str(tmp_path / "mine.md"))

@@ -25,6 +25,7 @@ what is to be done before it goes on (`until`, address parameters), and a questi
 a function of `gptviz.guides.keys`, and `with` its arguments.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -260,3 +261,14 @@ def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -
         options=tuple(map(str, asked.get("options", ()))),
         hints=tuple(map(str, asked.get("hints", ()))),
     )
+
+
+def filled(text: str, facts: Mapping[str, str]) -> str:
+    """The text with each {name} that there is a fact of; a sentence with one that there is not goes."""
+    kept = []
+    for sentence in re.split(r"(?<=[.!?:])(?=\s)", text):
+        for name, value in facts.items():
+            sentence = sentence.replace(f"{{{name}}}", value)
+        if not re.search(r"\{\w+\}", sentence):
+            kept.append(sentence)
+    return "".join(kept)

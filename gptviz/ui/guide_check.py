@@ -8,13 +8,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
-from streamlit.logger import set_log_level
 from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
+from gptviz.guides.guide import filled
 from gptviz.guides.keys import KEYS, CannotAsk
 from gptviz.loading import load
 from gptviz.ui.shell.guide import ANSWERS
@@ -25,22 +25,33 @@ TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every ke
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
 
 
-def check(file: Path, model: str = "mini") -> Iterator[tuple[int, str]]:
-    """(line, sentence) of every step: what is wrong, or the answer of its question on this model.
+class Tried(NamedTuple):
+    """A step that works: its line, its question with this model's answer, and what is read after that."""
+
+    line: int
+    said: str
+    after: str
+
+
+def check(file: Path, model: str = "mini") -> Iterator[Tried]:
+    """Try every step of a guide on this model.
 
     Raises GuideError where the file is no guide, or something is wrong with a step.
     """
-    set_log_level(logging.ERROR)  # no browser is there, and Streamlit would say so at every step
     guide = read(file.read_text("utf-8", "replace"))
     faults = [fault for step in guide.steps for fault in _named(step)]
     if not faults:
-        faults = _opened(file, guide, model)
+        logging.disable(logging.WARNING)  # no browser is there, and Streamlit would say so at every step
+        try:
+            faults = _opened(file, guide, model)
+        finally:
+            logging.disable(logging.NOTSET)
     if faults:
         raise GuideError(sorted(faults))
     place: dict[str, str] = {}
     for step in guide.steps:
         place |= dict(step.place)
-        yield step.line, f"{step.heading}: {_truth(step, place, model)}"
+        yield Tried(step.line, *_truth(step, place, model))
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
@@ -87,10 +98,10 @@ def keys_of(node: Any) -> set[str]:
     return found - {""}
 
 
-def _truth(step: Step, place: dict[str, str], model: str) -> str:
-    """What this model answers to a step's question."""
+def _truth(step: Step, place: dict[str, str], model: str) -> tuple[str, str]:
+    """A step's question with what this model answers, and the sentences after it with its numbers."""
     if step.ask is None:
-        return "no question"
+        return "", step.after
     lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
     ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
     position = min(int(place.get("token") or len(ids) - 1), len(ids) - 1)
@@ -99,9 +110,10 @@ def _truth(step: Step, place: dict[str, str], model: str) -> str:
     try:
         answer = KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
     except CannotAsk as error:
-        return f"cannot be asked of {lm.name}: {error}"
+        return f"This cannot be asked of {lm.name}: {error}.", ""
     unknown = set(re.findall(r"\{(\w+)\}", step.after)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:
         raise GuideError([(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)])
-    return f"{step.ask.text} {answer.shown}"
+    told = filled(step.after, {"truth": answer.shown} | answer.facts)
+    return f"{step.ask.text} {answer.shown}", told

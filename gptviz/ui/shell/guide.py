@@ -5,8 +5,7 @@ A step's place (page, text, token, ...) is taken once, when the step is come to;
 stays. What was answered is kept in the session.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatch
 from typing import Any
 
@@ -15,6 +14,7 @@ import streamlit as st
 from gptviz import CaptureError, LanguageModel, Run
 from gptviz.figures.theme import Mode
 from gptviz.guides import Guide, GuideError, Question, Step, files, find, keys, read
+from gptviz.guides.guide import filled
 from gptviz.guides.keys import KEYS, Answer, CannotAsk
 from gptviz.ui import heads, runs
 from gptviz.ui.components.chips import chips
@@ -256,17 +256,6 @@ def _told(given: Any, answer: Answer, after: str) -> None:
         st.markdown(f"This model: **{answer.shown}**.")
     told = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
     st.markdown(filled(after, told))
-
-
-def filled(text: str, facts: Mapping[str, str]) -> str:
-    """The text with each {name} that there is a fact of; a sentence with one that there is not goes."""
-    kept = []
-    for sentence in re.split(r"(?<=[.!?:])(?=\s)", text):
-        for name, value in facts.items():
-            sentence = sentence.replace(f"{{{name}}}", value)
-        if not re.search(r"\{\w+\}", sentence):
-            kept.append(sentence)
-    return "".join(kept)
 
 
 def _say(at: tuple[Any, int], given: Any, truth: Any = None) -> None:
