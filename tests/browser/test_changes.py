@@ -95,6 +95,7 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
     wrong = ("what is this", "attn.x=zero", "z.9.9=zero", "z.1.2=" + "y" * 300)
     phone = open_page("attention", viewport=(390, 844), edits=",".join(("z.4.3=zero", *wrong)), present="on")
     notes = phone.get_by_test_id("change-note")
+    notes.first.wait_for()
     assert notes.count() == len(wrong) + 1  # and how one is written, once
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1280, "height": 800})
