@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
-from gptviz.digits import fixed, significant, weight
+from gptviz.digits import fixed, significant
 from gptviz.figures.marks import frame, heading, line, upright
 from gptviz.figures.next_token import mixed
 from gptviz.figures.role_colors import role_colors
@@ -195,62 +195,6 @@ def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str
         if len(found) > NAMED:
             break
     return found
-
-
-# ---- one head ----
-
-
-@dataclass(frozen=True)
-class Score:
-    """A role's score on this text (None where the text cannot show it), and in general (None: not known).
-
-    `unchanged`: on this text, by the model as it is, where `here` is of a changed one.
-    """
-
-    role: str
-    here: float | None
-    general: float | None
-    unchanged: float | None = None
-
-
-def here_and_general(scores: Sequence[Score], mode: Mode) -> Figure:
-    """A row a role: its score in general as a bar, on this text as a diamond; greyed where it cannot show."""
-    colors, n, fills = palette(mode), len(scores), role_colors(mode)
-    labels = [ROLES[score.role].label for score in scores]
-    traces = []
-
-    def add(name: str, values: Sequence[float | None], marker: dict[str, Any], **more: Any) -> None:
-        written = ["not known" if value is None else weight(value) for value in values]
-        says = [f"{name}: {label}, {value}" for label, value in zip(labels, written, strict=True)]
-        if name == "on this text" or any(value is not None for value in values):
-            traces.append(_dots(name, values, np.arange(n), says, marker, **more))
-
-    bar = {"type": "bar", "orientation": "h", "mode": None, "cliponaxis": None}
-    fill = {"color": [fills[score.role] for score in scores], "opacity": 0.55}
-    add("in general", [score.general for score in scores], fill, **bar)
-    ghost = {"color": colors.quiet, "size": 11, "symbol": "diamond-open", "line": {"width": 2}}
-    add("unchanged", [score.unchanged for score in scores], ghost)
-    full = {"color": colors.ink, "size": 11, "symbol": "diamond"}
-    add("on this text", [score.here for score in scores], full)
-    quiet = f'<span style="color:{colors.quiet}">{{}}</span> '
-    ticks = [
-        f"{label} " if score.here is not None else quiet.format(label)
-        for label, score in zip(labels, scores, strict=True)
-    ]
-    cannot = {"font": {"color": colors.quiet, "size": 12}, "bgcolor": colors.paper}
-    said = "<i>this text cannot show it</i>"
-    layout = {
-        "xaxis": {"range": [0, 1.02], "fixedrange": True, "title": {"text": "share of the attention"}},
-        "yaxis": {"tickvals": np.arange(n), "ticktext": ticks, "range": [n - 0.4, -0.6], "showgrid": False}
-        | {"ticklabelstandoff": 8, "fixedrange": True, "ticks": ""},  # a diamond at 0 is half outside
-        "annotations": [
-            heading(said, 1, row, yref="y", xanchor="right", yanchor="middle") | cannot
-            for row, score in enumerate(scores)
-            if score.here is None
-        ],
-        "bargap": 0.3,
-    }
-    return figure(traces, POINTED | layout, mode, height=34 * n + 96, t=34)
 
 
 # ---- the trial ----

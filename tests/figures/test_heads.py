@@ -12,10 +12,8 @@ from gptviz.figures.heads import (
     SIDES,
     Cell,
     Cost,
-    Score,
     costs,
     finder,
-    here_and_general,
     role_sheet,
 )
 from gptviz.figures.role_colors import role_colors
@@ -103,19 +101,3 @@ def test_a_trial_is_drawn_as_rises_of_the_loss(mode):
     assert "2.00 → 5.00" in fig.layout.annotations[0].text
     low, high = fig.layout.xaxis.range
     assert low < -0.1 and high > 3
-
-
-def test_a_role_that_a_text_cannot_show_is_greyed(mode):
-    scores = [Score("previous", 0.5, 0.9), Score("induction", None, 0.4), Score("itself", 0.1, None)]
-    fig = here_and_general(scores, mode)
-    bars, dots = fig.data
-    assert np.allclose(bars.x, [0.9, 0.4, np.nan], equal_nan=True) and bars.type == "bar"
-    assert np.allclose(dots.x, [0.5, np.nan, 0.1], equal_nan=True)
-    assert len(fig.layout.annotations) == 1 and fig.layout.annotations[0].y == 1
-    names = fig.layout.yaxis.ticktext
-    assert palette(mode).quiet in names[1] and names[0] == "previous "
-    assert "not known" in bars.customdata[2]
-    plain, ghosts, here = here_and_general([*scores[:2], Score("first", 0.2, 0.1, 0.3)], mode).data
-    assert ghosts.name == "unchanged" and np.allclose(ghosts.x, [np.nan, np.nan, 0.3], equal_nan=True)
-    assert np.isclose(here.x[2], 0.2) and np.isclose(plain.x[2], 0.1)
-    assert len(here_and_general([Score("first", 0.2, None)], mode).data) == 1

@@ -17,7 +17,10 @@ from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
 from gptviz.digits import percent
-from gptviz.figures.heads import Cell, Score, finder, here_and_general, role_sheet
+from gptviz.figures.heads import Cell, finder, role_sheet
+from gptviz.figures.marks import UNCHANGED
+from gptviz.figures.role_colors import role_colors
+from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -42,6 +45,7 @@ TITLES |= {
 }
 ACROSS = Param("across", str, "previous", if_there)
 UP = Param("up", str, "induction", if_there)
+UNSHOWN = " (not here)"
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 scene = page("Heads on trial", head_needs, params=(ACROSS, UP, trial.CLAIM), strip=False)
@@ -234,35 +238,35 @@ with right:
             )
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
-    scene.chart(
-        here_and_general(
-            [
-                Score(
-                    role,
-                    mine.now.shares.get(role),
-                    None if usual is None or math.isnan(usual[role]) else float(usual[role]),
-                    None if mine.was is None else mine.was.shares.get(role),
-                )
-                for role in SHARES
-            ],
-            scene.mode,
-        ),
-        key="heads_roles",
-        alt=f"What block {block}, head {head} gives to each kind of token, here and in general",
+    given = mine.map(lambda role: [role.shares.get(name) for name in SHARES])
+    general_shares = None if usual is None else usual[list(SHARES)].to_numpy(float)
+    sheet.bars(
+        scene,
+        "heads_roles",
+        given.map(lambda shares: np.array([share or 0.0 for share in shares])),
+        [ROLES[name].label + (UNSHOWN if name in hidden else "") for name in SHARES],
+        "share",
+        f"What block {block}, head {head} gives to each kind of token, here and in general",
         which=(f"block{block}", f"head{head}"),
+        lying=True,
+        colors=[role_colors(scene.mode)[name] for name in SHARES],
+        part=None if general_shares is None else ("in general", general_shares, palette(scene.mode).ink),
+        called=("on this text", UNCHANGED),
+        height=34 * len(SHARES) + 96,
     )
 prose(
     "**What to look for.** Every point is a head, placed by two measures: a *previous-token head* stands "
     "far to the right, an *induction head* far up. A click opens a head. The rows beside say how much of "
     "its attention the opened head gives to each kind of token, on average over the tokens that have such "
-    "a one before them.",
+    "a one before them: a bar on this text, the thin one "
+    "in general; this text cannot show what is *not here*.",
     "head",
     "induction head",
     "previous-token head",
 )
 if scene.run.edits:
     st.markdown(
-        "The model is changed: *on this text* is of the changed model (a hollow diamond is the unchanged "
+        "The model is changed: *on this text* is of the changed model (outlined is the unchanged "
         "one), and all that is said *in general* is of the unchanged model."
     )
 
