@@ -40,7 +40,7 @@ def curves(
     dots: bool = False,
     used: int = 0,
     up: Mapping[str, Any] | None = None,
-    written: Callable[[Any], str] = lambda y: significant(float(y), 4),
+    written: Callable[[Any], str] | None = None,
 ) -> Figure:
     """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
 
@@ -53,6 +53,9 @@ def curves(
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
+    long, said = len(names) > 60, [escape(place) for place in names]
+    quick = long and written is None  # a sentence for each of thousands of numbers takes long
+    written = written or (lambda y: significant(float(y), 4))
     traces: list[dict[str, Any]] = []
     notes = []
     for number, (name, values) in enumerate(lines.items(), start=1):
@@ -72,7 +75,13 @@ def curves(
             traces.append(ghost | marked)
         now = np.asarray(values.now, dtype=np.float64)
         seen = np.isfinite(now)
-        joined = len(names) > 60 and seen.sum() > 1  # one number alone would not be seen
+        joined = long and seen.sum() > 1  # one number alone would not be seen
+        if quick:
+            what = f"{unit} %{{fullData.name}}" if name != unit else unit
+            hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
+        else:
+            says = [escape(one) for one in _says(names, values.now, name, unit, written)]
+            hover = {"hovertext": says, "hoverinfo": "text"}
         traces.append(
             {
                 "type": "scatter",
@@ -84,9 +93,8 @@ def curves(
                 "line": line(color, 3, dash),
                 "zorder": len(lines) - number if many else 0,
                 "marker": {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"},
-                "hovertext": [escape(said) for said in _says(names, values.now, name, unit, written)],
-                "hoverinfo": "text",
                 "unselected": {"marker": {"opacity": 1}},
+                **hover,
             }
         )
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note

@@ -215,19 +215,18 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int |
 
     The row `chosen` stands out.
     """
-    rows = []
-    for place in range(len(numbers.now)):
-        now, was = (frame.astype(object).iloc[place] for frame in (numbers.now, numbers.all[0]))
+    rows, frames = [], [[*frame.itertuples(index=False, name=None)] for frame in numbers.all]
+    for place, (was, now) in enumerate(zip(frames[0], frames[-1], strict=True)):
         rows.append(tables.Row(_cells(now, digits), "line chosen" if place == chosen else "line"))
-        if list(_cells(now, 6)) != list(_cells(was, 6)):
-            rows.append(tables.Row([f"{was.iloc[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
+        if was is not now and _cells(now, 6) != _cells(was, 6):
+            rows.append(tables.Row([f"{was[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
     heads = [
         f"{'#' if pd.api.types.is_numeric_dtype(kind) else ''}{c}" for c, kind in numbers.now.dtypes.items()
     ]
     st.html(tables.STYLE + tables.table(name, heads, rows))
 
 
-def _cells(row: pd.Series, digits: int) -> list[tables.Cell | str]:
+def _cells(row: Sequence[Any], digits: int) -> list[tables.Cell | str]:
     """Texts and counts as they are, numbers with so many digits; what is left of rounding is 0."""
 
     def cell(value: Any) -> tables.Cell | str:

@@ -103,6 +103,13 @@ def test_curves_stand_over_their_names_and_the_unchanged_are_dashed():
     assert not [t for t in curves({"a": Both(NOW[0])}, LABELS, "dark", "u").data if t.name == "unchanged"]
 
 
+def test_a_long_curve_leaves_its_sentences_to_the_browser():
+    names = [f"<{i}>" for i in range(61)]
+    (curve,) = curves({"score": Both(np.arange(61.0))}, names, "light", "score").data
+    assert curve.hovertext is None and curve.text[1] == "&lt;1&gt;"
+    assert curve.hovertemplate.startswith("%{text}: score %{y")
+
+
 def test_many_curves_are_told_apart_by_more_than_their_colour():
     lines = {f"<{i}>": Both(NOW[:, 0] + i, WAS[:, 0] + i) for i in range(6)}
     fig = curves(
