@@ -28,6 +28,7 @@ a function of `gptviz.guides.keys`, and `with` its arguments.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -102,6 +103,7 @@ class _Draft:
     texts: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
 
+@lru_cache(maxsize=32)  # a rerun asks for the same guide again
 def read(text: str) -> Guide:
     """The guide that a file's text is. Raises GuideError with everything that is wrong in it."""
     if len(text) > LONGEST:
