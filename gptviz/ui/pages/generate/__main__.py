@@ -221,12 +221,10 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     prose(said, "perplexity")
     if not found[tree.branch].steps:
         return
-    rows = []
-    for branch, written in zip(tree.branches, found, strict=True):
-        own, old = (
-            show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode()),
-            given_in_all(written),
-        )
+    rows, numbers = [], []
+    for number, (branch, written) in enumerate(zip(tree.branches, found, strict=True)):
+        own = show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
+        old = given_in_all(written)
         ln, perplexity, length = written.log_probability, written.perplexity, len(written.steps)
         row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
         row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
@@ -234,18 +232,18 @@ def show_branches(writer: Writer, tree: Tree) -> None:
         if scene.other:
             row |= {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
         rows.append(row)
+        numbers.append((number, branch.parent, length, ln, perplexity, old))
     at, saved = tree.chosen(len(found[tree.branch].steps)), f"seed{writer.sampling.seed}"
     picture = scene.saved("branches", "The branches of a text", saved)
     branch_tree(rows, tree.branch, at, scene.mode, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
         st.caption("The text is longer than the model reads at once: the unchanged ln p is left out.")
-    kinds = {"branch": int, "from": "Int64", "tokens": int, "ln p": float, "perplexity": float, "old": float}
-    columns = ("parent", "length", "log_probability", "value", "unchanged_value")
-    cells = [(number, *(row.get(name) for name in columns)) for number, row in enumerate(rows)]
-    table = pd.DataFrame(cells, columns=list(kinds)).astype(kinds)
-    was = table.assign(**{"ln p": table["old"]}).drop(columns="old") if scene.other else None
+    table = pd.DataFrame(numbers, columns=["branch", "from", "tokens", "ln p", "perplexity", "old"])
+    table = table.astype({"from": "Int64", "perplexity": float, "old": float})
+    now, old_ln = table.drop(columns="old"), {"ln p": table["old"]}
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
-    sheet.numbers_of("branches", lambda: Both(table.drop(columns="old"), was), told, what="the branches")
+    was = now.assign(**old_ln) if scene.other else None
+    sheet.numbers_of("branches", lambda: Both(now, was), told, what="the branches")
 
 
 def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> None:

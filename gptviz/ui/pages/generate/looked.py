@@ -154,11 +154,8 @@ def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, 
     text = as_text(scene.lm, ids, scene.special)
     if not isinstance(text, str) or len(text) > LINK_CHARACTERS:
         return
-    prompt, edits = (
-        state.Prompt(text, position, state.current().model, scene.special),
-        map(str, scene.run.edits),
-    )
-    here = {BLOCK.name: block, HEAD.name: head, EDITS.name: ",".join(edits)}
+    prompt = state.Prompt(text, position, state.current().model, scene.special)
+    here = {BLOCK.name: block, HEAD.name: head, EDITS.name: ",".join(map(str, scene.run.edits))}
     query = urlencode(state.address_of(prompt) | params.in_link((BLOCK, HEAD, EDITS), here))
     label = f"Block {block}, head {head} on the Attention page"
     st.link_button(label, f"attention?{query}", icon=":material/open_in_new:", key=key)
