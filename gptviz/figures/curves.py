@@ -115,7 +115,9 @@ def curves(
     ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}
     layout: dict[str, Any] = {
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
-        "yaxis": {"title": {"text": unit}} | ({"type": "log", "dtick": 1} if log else {}) | dict(up or {}),
+        "yaxis": {"title": {"text": escape(unit, quote=False)}}
+        | ({"type": "log", "dtick": 1} if log else {})
+        | dict(up or {}),
         "shapes": shapes,
         "annotations": [
             *(notes if len(lines) > 1 and not many else []),

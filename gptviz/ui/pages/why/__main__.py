@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -254,7 +255,8 @@ sheet.bars(
     "all heads together",
     f"What each token gave to {title} through all heads of block {block}",
     signed=True,
-    axis={"showgrid": False, "fixedrange": True} | token_ticks(labels[: at + 1]),
+    axis={"showgrid": False, "fixedrange": True}
+    | token_ticks([escape(label, quote=False) for label in labels[: at + 1]]),
     height=230,
     which=(f"block{block}",),
 )

@@ -1,5 +1,7 @@
 """The panel on flow: LLM-TT's contribution graph, and attention rollout, of the selected token's stream."""
 
+from html import escape
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -102,7 +104,7 @@ def _draw(scene: Scene) -> None:
         )
     # of the token alone, on top, the share is 1
     strongest = float(rows[:-1].max()) if at else 1.0
-    title = f"share of the last stream of {labels[at]}, by {way.lower()}"
+    title = f"share of the last stream of {escape(labels[at], quote=False)}, by {way.lower()}"
     sideways("why_depth")
     sheet.maps(
         scene,
