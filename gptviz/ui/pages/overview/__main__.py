@@ -47,7 +47,6 @@ prose(
     *("token", "position"),
 )
 guide.offers()
-example_row()
 query = urlencode(state.link())
 cards = [
     {**card, "title": PAGES[card["page"]].title, "href": f"./{card['page']}{'?' if query else ''}{query}"}
@@ -62,6 +61,7 @@ opened = draw_doors(
 )
 if opened is not None:
     st.switch_page(page_target(opened), query_params=state.link())
+example_row()
 prose(
     "**What you see** is one pass of a real GPT over your text, from left to right; nothing is made up. The "
     f"text becomes tokens, the tokens become rows of {config.emb_dim} numbers, these go through "
