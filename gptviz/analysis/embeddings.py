@@ -79,10 +79,6 @@ class Scale:
     outside: int  # how many values are beyond the limit, and so painted in the last colour
     count: int
 
-    @property
-    def clipped(self) -> bool:
-        return self.outside > 0
-
 
 def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
     """A symmetric range that holds at least `share` of the values, so that a few do not pale the rest.
