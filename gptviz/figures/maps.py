@@ -31,9 +31,8 @@ from gptviz.figures.marks import (
 from gptviz.figures.theme import Figure, Mode, figure, palette
 from gptviz.figures.token_axis import token_categories
 
-# signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what
-# is above
-# 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more
+# signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what is
+# above 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more
 Scale = Literal["signed", "log", "size", "share", "weight"]
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled

@@ -144,6 +144,7 @@ def looked_at(lm: LanguageModel, t: Trace, position: int, given: int | None, blo
     facts = {"weight": percent(float(row[key]))}
     right, said = None, ""
     if given is not None:
+        _check_there(t, given)
         right, said = given == key, _place(t, given)
         facts["given_weight"] = percent(float(row[given]))
     return Answer(key, _place(t, key), facts, right, said)
@@ -222,6 +223,7 @@ def dearest(lm: LanguageModel, t: Trace, position: int, given: int | None) -> An
     facts = {"loss": fixed(float(loss[worst - 1]), 2), "mean": fixed(float(loss.mean()), 2)}
     if given is None:
         return Answer(worst, _place(t, worst), facts)
+    _check_there(t, given)
     facts["given_loss"] = fixed(float(loss[given - 1]), 2) if given else "none: nothing stands before it"
     return Answer(worst, _place(t, worst), facts, given == worst, _place(t, given))
 
@@ -235,6 +237,12 @@ def settled(lm: LanguageModel, t: Trace, position: int, given: float | None) -> 
     facts = {"token": _called(lm, int(tops[-1])), "blocks": str(lm.config.n_layers)}
     right = None if given is None else int(given) == blocks
     return Answer(blocks, str(blocks), facts, right, _number(given))
+
+
+def _check_there(t: Trace, position: int) -> None:
+    """Raise CannotAsk for a position that was answered when the text was another."""
+    if position >= len(t):
+        raise CannotAsk(f"position {position} was your answer, and this text ends at {len(t) - 1}")
 
 
 def _place(t: Trace, position: int) -> str:

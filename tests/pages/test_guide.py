@@ -120,3 +120,30 @@ def test_a_question_that_cannot_be_asked_says_so_and_the_page_goes_on(tmp_path, 
     monkeypatch.setenv(SETTING, str(tmp_path))
     at = run_page("next_token", text="a b c", guide="mine")
     assert "this model has no head 40.0" in at.info[0].value and given(at, "candidates") is not None
+
+
+def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch):
+    (tmp_path / "broken.md").write_text("---\ntitle: x\n---\n## One\n\n```step\npage: nowhere\n```\n")
+    (tmp_path / "none.md").write_bytes(b"\xff\xfe\x00")
+    monkeypatch.setenv(SETTING, str(tmp_path))
+    at = run_page("overview", text="a b c")
+    told = prose(at)
+    assert "broken.md: line 4: there is no page 'nowhere'" in told and "none.md: line 1" in told
+    assert any(label.startswith("The tour") for label in links(at))
+    at = run_page("tokens", text="a b", guide="broken")
+    assert "there is no page 'nowhere'" in at.warning[0].value and given(at, "chips") is not None
+
+
+def test_an_answer_about_another_text_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "mine.md").write_text(
+        "---\ntitle: Mine\n---\n## One\n\n```step\npage: loss\n"
+        'ask: {kind: token, question: "Which?", key: dearest}\n```\n'
+    )
+    monkeypatch.setenv(SETTING, str(tmp_path))
+    at = run_page("loss", text="one two three four five", guide="mine")
+    at.session_state[guide.ANSWERS] = {("mine", 0): 4}
+    at.run()
+    assert "You said" in prose(at)
+    at.session_state["text"] = "one two three"
+    at.run()
+    assert "position 4 was your answer" in at.info[0].value and not at.exception

@@ -41,27 +41,31 @@ def current() -> tuple[Guide, int] | None:
     if name is None:
         return None
     try:
-        guide = own() if name == OWN else find(name)
+        guide = _guide(name)
     except GuideError as error:
         st.warning(f"This guide cannot be opened: {error}")
-        guide = None
-    if guide is None:
         state.GUIDE.set(None)
         return None
     return guide, max(0, min(state.STEP.value, len(guide.steps)) - 1)
 
 
-def own() -> Guide | None:
-    """The guide that this visitor has opened as a file."""
-    text = st.session_state.get(_OWN)
-    return None if text is None else read(text)
+def _guide(name: str) -> Guide:
+    """The guide of this name, or the one that this visitor has opened as a file; all of its pages exist."""
+    if name == OWN and _OWN not in st.session_state:
+        raise GuideError([(0, "a guide that was opened as a file stays with who opened it")])
+    guide = read(st.session_state[_OWN]) if name == OWN else find(name)
+    wrong = [step for step in guide.steps if step.page not in PAGES]
+    if wrong:
+        raise GuideError([(step.line, f"there is no page {step.page[:60]!r}") for step in wrong])
+    return guide
 
 
 def _leave() -> None:
     """Callback: out of the guide; the page stays as it is."""
     state.GUIDE.set(None)
     state.STEP.set(None)
-    st.session_state.pop(_AT, None)
+    for key in (_AT, ANSWERS, _HINTS):  # who begins it again is asked again
+        st.session_state.pop(key, None)
     address.ask_for_the_page()
 
 
@@ -69,12 +73,18 @@ def offers() -> None:
     """The tour as a large button, the other guides behind one, and a file of a teacher's own."""
     if state.GUIDE.value is not None:
         return
-    guides = {name: find(name) for name in files()}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"):
-        tour = guides.pop("tour")
+        tour = _guide("tour")
         _link(f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour")
         with st.popover("Lessons", icon=":material/school:", key="guide_lessons"):
-            for name, guide in guides.items():
+            for name in files():
+                if name == "tour":
+                    continue
+                try:
+                    guide = _guide(name)
+                except GuideError as error:  # a teacher's own: it is said, and stops nobody else
+                    st.caption(f"{name}.md: {error}")
+                    continue
                 label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
                 _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
             st.file_uploader("A guide of your own", type="md", key="guide_file", on_change=_opened)
@@ -95,6 +105,7 @@ def _opened() -> None:
         st.session_state[_WRONG] = f"This file is no guide. {error}"
     else:
         st.session_state[_OWN] = text
+        st.session_state.pop(ANSWERS, None)
         state.GUIDE.set(OWN)
         state.STEP.set(1)
 
