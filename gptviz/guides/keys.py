@@ -6,23 +6,34 @@ that the pages draw, or raises CannotAsk where the question makes no sense of th
 """
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import torch
 
+from gptviz.analysis import ablation
+from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.embeddings import nearest_tokens
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.lens import KEEP, logit_lens, settled_from
-from gptviz.analysis.loss import loss_steps
-from gptviz.analysis.moved import prediction
+from gptviz.analysis.loss import loss_steps, uniform_loss
+from gptviz.analysis.moved import ROUNDING, Prediction, prediction
+from gptviz.analysis.norms import find_norm, norm_input, norm_steps
 from gptviz.analysis.reads import Sites, reads, sites_of
-from gptviz.digits import fixed, percent
+from gptviz.analysis.stream import SITES as STREAM
+from gptviz.analysis.stream import stream
+from gptviz.digits import fixed, percent, significant
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.lessons.windows import Windows
 from gptviz.tokenizer import show_token
+
+CACHED = 0.01  # of a logit: a pass that goes on from kept keys and values adds up in another order
 
 Head = tuple[int, int]
 
@@ -169,19 +180,29 @@ def head_with(lm: LanguageModel, t: Trace, position: int, given: Head | None, ro
     return Answer(best, _head(best), facts, given in those, _head(given))
 
 
+def _moved(lm: LanguageModel, t: Trace, position: int, edits: list[str]) -> Prediction:
+    """What these changes of the model make of its prediction."""
+    ids = [token.id for token in t.tokens]
+    try:
+        changed = lm.plain.trace(ids, keep=(), edits=edits)
+    except ValueError as error:
+        raise CannotAsk(f"this change cannot be made here: {error}") from error
+    return prediction(lm.plain.trace(ids, keep=()).logits(position), changed.logits(position))
+
+
 @_key("number")
 @reads()
 def without(lm: LanguageModel, t: Trace, position: int, given: float | None, edit: str) -> Answer:
-    """The probability, in percent, that is left of the model's prediction with this change in it."""
-    try:
-        changed = lm.plain.trace([token.id for token in t.tokens], keep=(), edits=[edit])
-    except ValueError as error:
-        raise CannotAsk(f"this change cannot be made here: {error}") from error
-    plain = lm.plain.trace([token.id for token in t.tokens], keep=())
-    moved = prediction(plain.logits(position), changed.logits(position))
+    """The probability, in percent, that is left of the model's prediction with this change in it.
+
+    Several changes have a comma between them; `alone` tells what each of them by itself leaves.
+    """
+    edits = edit.split(",")
+    moved = _moved(lm, t, position, edits)
     left = 100 * moved.after
     facts = {"token": _called(lm, moved.token), "now": _called(lm, moved.now)}
     facts["before"] = percent(moved.before)
+    facts["alone"] = " or ".join(percent(_moved(lm, t, position, [one]).after) for one in edits)
     return Answer(left, percent(moved.after), facts, _near(given, left, 15), _number(given, " %"))
 
 
@@ -214,11 +235,7 @@ def nucleus(lm: LanguageModel, t: Trace, position: int, given: float | None, sha
 @reads("final")
 def dearest(lm: LanguageModel, t: Trace, position: int, given: int | None) -> Answer:
     """The token of the text that the model expected least: the one with the largest loss."""
-    if len(t) < 3:
-        raise CannotAsk("this takes a text of three tokens or more")
-    ids = torch.tensor([token.id for token in t.tokens])
-    logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)
-    loss = loss_steps(logits, ids[1:]).loss
+    loss = _losses(lm, t)
     worst = int(loss.argmax()) + 1
     facts = {"loss": fixed(float(loss[worst - 1]), 2), "mean": fixed(float(loss.mean()), 2)}
     if given is None:
@@ -237,6 +254,463 @@ def settled(lm: LanguageModel, t: Trace, position: int, given: float | None) -> 
     facts = {"token": _called(lm, int(tops[-1])), "blocks": str(lm.config.n_layers)}
     right = None if given is None else int(given) == blocks
     return Answer(blocks, str(blocks), facts, right, _number(given))
+
+
+# ---- of tokens, rows and windows ----
+
+
+@_key("number")
+@reads()
+def token_count(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+    """Of how many tokens the text is made."""
+    words = lm.decode([token.id for token in t.tokens]).split()
+    facts = {"pieces": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens), "words": str(len(words))}
+    return Answer(len(t), str(len(t)), facts, None if given is None else int(given) == len(t), _number(given))
+
+
+@_key("choice")
+@reads()
+def same_id(lm: LanguageModel, t: Trace, position: int, given: str | None, one: str, other: str) -> Answer:
+    """Whether two pieces of text are the same token; a space in front counts."""
+    first, second = lm.encode(one), lm.encode(other)
+    ids = {"one_ids": ", ".join(map(str, first)), "other_ids": ", ".join(map(str, second))}
+    return _chosen(given, ("They have the same id", "They have different ids"), int(first != second), ids)
+
+
+@_key("choice")
+@reads("tok_emb", "embed")
+def row_again(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+    """What the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
+    ids = [token.id for token in t.tokens]
+    if ids[position] not in ids[:position]:
+        raise CannotAsk("the selected token does not stand in the text before")
+    copy = ids.index(ids[position])
+    same = [bool(torch.equal(t[site][copy], t[site][position])) for site in ("tok_emb", "embed")]
+    options = (
+        "The looked-up row is the same, and so is what goes into the first block",
+        "The looked-up row is the same, what goes into the first block is not",
+        "Already the looked-up row is different",
+    )
+    cosine = torch.cosine_similarity(t["embed"][copy].double(), t["embed"][position].double(), dim=0)
+    facts = {"one": _place(t, copy), "other": _place(t, position), "cosine": fixed(float(cosine), 2)}
+    return _chosen(given, options, 2 if not same[0] else 0 if same[1] else 1, facts)
+
+
+def _windows(t: Trace, length: int, stride: int) -> Windows:
+    found = Windows(tuple(token.id for token in t.tokens), length, stride, batch_size=1)
+    if not len(found):
+        raise CannotAsk(f"the text has {len(t)} tokens: too few for a window of {length} and its last target")
+    return found
+
+
+@_key("number")
+@reads()
+def window_count(
+    lm: LanguageModel, t: Trace, position: int, given: float | None, length: int, stride: int
+) -> Answer:
+    """How many windows of this length the text has, each so many tokens further on."""
+    count = len(_windows(t, length, stride))
+    right = None if given is None else int(given) == count
+    return Answer(count, str(count), {"tokens": str(len(t))}, right, _number(given))
+
+
+@_key("token")
+@reads()
+def last_target(
+    lm: LanguageModel, t: Trace, position: int, given: int | None, length: int, window: int
+) -> Answer:
+    """The target of the last input of a window, where they begin one token apart."""
+    windows = _windows(t, length, 1)
+    if not 0 <= window < len(windows):
+        raise CannotAsk(f"the text has no window {window}")
+    at = window + length
+    facts = {"inputs": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window:at])}
+    facts["targets"] = " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window + 1 : at + 1])
+    return Answer(at, _place(t, at), facts, given == at, "" if given is None else _place(t, given))
+
+
+# ---- of choosing a token ----
+
+
+@_key("choice")
+@reads()
+def temperature_changes(
+    lm: LanguageModel, t: Trace, position: int, given: str | None, temperature: float
+) -> Answer:
+    """What another temperature changes: the model's logits, the order of the tokens, or the chances alone."""
+    ids = [token.id for token in t.tokens[: position + 1]]
+    one, other = (next(iter(lm.generate(ids, 1, by, seed=0))).logits for by in (1.0, float(temperature)))
+    plain, scaled = distribution(one), distribution(other, Sampling(float(temperature)))
+    options = (
+        "The model's logits",
+        "Not the logits, but which token comes first, second, third ...",
+        "Only how likely each token is to be drawn",
+        "Nothing at all",
+    )
+    found = 0 if not torch.equal(one, other) else 1 if not torch.equal(plain.order, scaled.order) else 2
+    if torch.equal(plain.probabilities, scaled.probabilities):
+        found = 3
+    best = int(plain.order[0])
+    chances = [percent(float(row.probabilities[best])) for row in (plain, scaled)]
+    facts = {"token": _called(lm, best), "before": chances[0], "now": chances[1]}
+    return _chosen(given, options, found, facts | {"logit": fixed(float(one[best]), 2)})
+
+
+@_key("number")
+@reads()
+def with_top_k(lm: LanguageModel, t: Trace, position: int, given: float | None, k: int) -> Answer:
+    """The probability, in percent, of the most probable token where only the first k may be drawn."""
+    logits = t.logits(position)
+    plain, kept = distribution(logits), distribution(logits, Sampling(top_k=k))
+    best = int(plain.order[0])
+    p = float(kept.probabilities[best])
+    facts = {"token": _called(lm, best), "before": percent(float(plain.probabilities[best]))}
+    facts["kept"] = percent(float(plain.probabilities[kept.kept].sum()))
+    return Answer(100 * p, percent(p), facts, _near(given, 100 * p, 10), _number(given, " %"))
+
+
+@_key("choice")
+@reads()
+def drawn_twice(
+    lm: LanguageModel,
+    t: Trace,
+    position: int,
+    given: str | None,
+    temperature: float,
+    one: int,
+    other: int,
+    tokens: int,
+) -> Answer:
+    """Whether two texts drawn with these two seeds are the same."""
+    ids = [token.id for token in t.tokens[: position + 1]]
+    wrote = [
+        [step.id for step in lm.generate(ids, tokens, float(temperature), seed=seed)] for seed in (one, other)
+    ]
+    facts = {name: _quoted(lm, new) for name, new in zip(("first", "second"), wrote, strict=True)}
+    options = ("The same text, token by token", "Another text")
+    return _chosen(given, options, int(wrote[0] != wrote[1]), facts)
+
+
+_AGAIN = ("The same list", "Another list")
+
+
+@_key("choice")
+@reads()
+def after_another(lm: LanguageModel, t: Trace, position: int, given: str | None, before: str) -> Answer:
+    """Whether the list of next tokens is another one when the model has just read something else."""
+    ids = [token.id for token in t.tokens]
+    lm.trace(before, keep=())
+    again = lm.trace(ids, keep=()).logits(position)
+    largest = float((again - t.logits(position)).abs().max())
+    return _chosen(given, _AGAIN, int(largest > ROUNDING), {"difference": fixed(largest, 5)})
+
+
+@_key("choice")
+@reads()
+def written_or_read(lm: LanguageModel, t: Trace, position: int, given: str | None, tokens: int) -> Answer:
+    """Whether a text that the model wrote gives it the same next tokens as when it is handed that text."""
+    ids = [token.id for token in t.tokens[: position + 1]]
+    wrote = list(lm.generate(ids, tokens, 0.0))
+    if len(ids) + len(wrote) > lm.config.context_length:
+        raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
+    new = [step.id for step in wrote]
+    fresh = lm.trace(ids + new[:-1], keep=()).logits()
+    largest = float((fresh - wrote[-1].logits).abs().max())
+    facts = {"wrote": _quoted(lm, new), "difference": fixed(largest, 4)}
+    return _chosen(given, _AGAIN, int(largest > CACHED), facts)
+
+
+# ---- of heads ----
+
+
+@_key("number")
+@reads(_in_block)
+def to_later(
+    lm: LanguageModel, t: Trace, position: int, given: float | None, block: int, head: int
+) -> Answer:
+    """How much attention this head gives to tokens that come later, in percent: the most of any token."""
+    most = 100 * float(t["attn", block][head].triu(1).sum(-1).max())
+    return Answer(most, f"{most:g} %", {}, _near(given, most, 0.5), _number(given, " %"))
+
+
+@_key("number")
+@reads("attn", "z")
+def heads_with(lm: LanguageModel, t: Trace, position: int, given: float | None, role: str) -> Answer:
+    """How many heads have this role on this text; right within a tenth of all heads."""
+    if role not in ROLES:
+        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+    every = [one.kind for row in roles(t) for one in row]
+    count = every.count(role)
+    facts = {"heads": str(len(every)), "role": ROLES[role].label}
+    return Answer(count, str(count), facts, _near(given, count, len(every) / 10), _number(given))
+
+
+@_key("choice")
+@reads("attn", "z")
+def role_here(lm: LanguageModel, t: Trace, position: int, given: str | None, block: int, head: int) -> Answer:
+    """What this head does on this text, by the words of the page "Heads on trial"."""
+    _in_block(lm, position, given, block, head)
+    kind = roles(t)[block][head].kind
+    offered = dict.fromkeys(("induction", "previous", "even", "favourite", "mixed", kind))
+    options = tuple(f"It {ROLES[role].does}" for role in offered)
+    return _chosen(given, options, [*offered].index(kind), {"role": ROLES[kind].label})
+
+
+# ---- of causes ----
+
+
+@_key("choice")
+@reads()
+def needed_more(
+    lm: LanguageModel, t: Trace, position: int, given: str | None, one: str, other: str
+) -> Answer:
+    """Which of two heads ("4.3") costs the prediction more when it is switched off."""
+    places = [_read_head(lm, text) for text in (one, other)]
+    left = [_moved(lm, t, position, [f"z.{block}.{head}=zero"]) for block, head in places]
+    facts = {"token": _called(lm, left[0].token), "before": percent(left[0].before)}
+    facts |= {"first": percent(left[0].after), "second": percent(left[1].after)}
+    options = (*(_head(place).capitalize() for place in places), "Neither: the prediction stays as it is")
+    lost = [one.before - one.after for one in left]
+    worst = 2 if max(lost) < 0.01 else int(lost[1] > lost[0])
+    return _chosen(given, options, worst, facts)
+
+
+@_key("head")
+@reads()
+def needed_most(lm: LanguageModel, t: Trace, position: int, given: Head | None) -> Answer:
+    """The head that the prediction loses most without. Of those that lose nearly as much each is right."""
+    if len(t) * lm.config.n_layers * lm.config.n_heads > 20_000:
+        raise CannotAsk("this text and model are too large to switch off every head in turn")
+    ids = [token.id for token in t.tokens]
+    token = int(t.logits(position).argmax())
+    table = ablation.knock_out(lm.plain, ids, token, position=position)
+    heads = table[table.kind == "head"]
+    lost = {
+        (int(b), int(h)): float(p) for b, h, p in zip(heads.block, heads["head"], heads.lost, strict=True)
+    }
+    best = max(lost, key=lambda place: lost[place])
+    if lost[best] < 0.01:
+        raise CannotAsk("no single head is missed here")
+    facts = {"token": _called(lm, token), "lost": _points(lost[best])}
+    facts["second"] = _head(sorted(lost, key=lambda place: -lost[place])[1])
+    if given is None:
+        return Answer(best, _head(best), facts)
+    given = (int(given[0]), int(given[1]))
+    facts["given_lost"] = _points(lost.get(given, 0.0))
+    return Answer(best, _head(best), facts, lost.get(given, 0.0) >= 0.9 * lost[best], _head(given))
+
+
+def _patched(lm: LanguageModel, t: Trace, position: int, other: str, site: str) -> pd.DataFrame:
+    ids = [token.id for token in t.tokens]
+    if len(ids) > 64:
+        raise CannotAsk("this takes a text of 64 tokens at most")
+    try:
+        return patching(lm.plain, ids, lm.encode(other), sites=site, position=position)
+    except ValueError as error:
+        raise CannotAsk(f"the two texts cannot be patched: {error}") from error
+
+
+@_key("token")
+@reads()
+def carries(lm: LanguageModel, t: Trace, position: int, given: int | None, other: str, block: int) -> Answer:
+    """The token whose stream, on its way into this block, brings back most of the answer."""
+    table = _patched(lm, t, position, other, "resid_pre")
+    metric = {int(r.position): float(r.metric) for r in table[table.block == block].itertuples()}
+    if not metric:
+        raise CannotAsk(f"this model has no block {block}")
+    best = max(metric, key=lambda place: metric[place])
+    facts = {"back": percent(metric[best]), "block": str(block)}
+    if given is not None:
+        facts["given_back"] = percent(metric.get(given, 0.0))
+    return Answer(best, _place(t, best), facts, given == best, "" if given is None else _place(t, given))
+
+
+@_key("head")
+@reads()
+def hands_over(lm: LanguageModel, t: Trace, position: int, given: Head | None, other: str) -> Answer:
+    """The head whose output, taken from this text into the other's pass, brings back most of the answer."""
+    table = _patched(lm, t, position, other, "z")
+    metric = {(int(r.block), int(r.head)): float(r.metric) for r in table.itertuples()}
+    best = max(metric, key=lambda place: metric[place])
+    facts = {"back": percent(metric[best])}
+    if given is None:
+        return Answer(best, _head(best), facts)
+    given = (int(given[0]), int(given[1]))
+    facts["given_back"] = percent(metric.get(given, 0.0))
+    return Answer(best, _head(best), facts, given == best, _head(given))
+
+
+# ---- of the loss ----
+
+
+@_key("number")
+@reads()
+def loss_of(lm: LanguageModel, t: Trace, position: int, given: float | None, probability: float) -> Answer:
+    """What a token costs, in nats, that had this probability, in percent."""
+    if not 0 < probability <= 100:
+        raise CannotAsk("a probability is above 0 % and at most 100 %")
+    loss = -math.log(probability / 100)
+    return Answer(loss, fixed(loss, 2), {}, _near(given, loss, 0.15), _number(given))
+
+
+@_key("number")
+@reads()
+def blind_loss(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+    """What each token costs, in nats, with a guess that gives the whole vocabulary the same probability."""
+    loss = uniform_loss(lm.config.vocab_size)
+    facts = {"vocabulary": f"{lm.config.vocab_size:,}"}
+    return Answer(loss, fixed(loss, 2), facts, _near(given, loss, 1.0), _number(given))
+
+
+def _losses(lm: LanguageModel, t: Trace) -> torch.Tensor:
+    """What each token but the first cost, (T - 1,)."""
+    if len(t) < 3:
+        raise CannotAsk("this takes a text of three tokens or more")
+    logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)
+    return loss_steps(logits, torch.tensor([token.id for token in t.tokens[1:]])).loss
+
+
+@_key("number")
+@reads("final")
+def mean_loss(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+    """The mean loss of the text, in nats; right within 1."""
+    loss = float(_losses(lm, t).mean())
+    facts = {"perplexity": significant(math.exp(loss)), "vocabulary": f"{lm.config.vocab_size:,}"}
+    facts |= {"blind": fixed(uniform_loss(lm.config.vocab_size), 2), "blind_perplexity": facts["vocabulary"]}
+    return Answer(loss, fixed(loss, 2), facts, _near(given, loss, 1.0), _number(given))
+
+
+@_key("choice")
+@reads("final")
+def second_part(lm: LanguageModel, t: Trace, position: int, given: str | None, start: int) -> Answer:
+    """Whether the tokens from this position on cost less, on average, than those before."""
+    losses = _losses(lm, t)
+    if not 2 <= start < len(t):
+        raise CannotAsk(f"the text has no second part from position {start} on")
+    first, second = float(losses[: start - 1].mean()), float(losses[start - 1 :].mean())
+    options = ("Less than the first time", "About as much", "More than the first time")
+    found = 1 if abs(second - first) < 0.1 else 0 if second < first else 2
+    return _chosen(given, options, found, {"first": fixed(first, 2), "second": fixed(second, 2)})
+
+
+@_key("choice")
+@reads()
+def loss_without(lm: LanguageModel, t: Trace, position: int, given: str | None, edit: str) -> Answer:
+    """Whether the loss of the text rises with this change in the model."""
+    ids = [token.id for token in t.tokens]
+    try:
+        changed = lm.plain.trace(ids, keep=("final",), edits=edit.split(","))
+    except ValueError as error:
+        raise CannotAsk(f"this change cannot be made here: {error}") from error
+    before = _losses(lm, lm.plain.trace(ids, keep=("final",)))
+    after = _losses(lm, changed)
+    rise = float(after.mean() - before.mean())
+    token = int((after - before).argmax())
+    facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
+    facts |= {"token": _place(t, token + 1), "token_before": fixed(float(before[token]), 2)}
+    facts["token_after"] = fixed(float(after[token]), 2)
+    options = ("It rises", "It stays, within a hundredth", "It falls")
+    return _chosen(given, options, 1 if abs(rise) < 0.01 else 0 if rise > 0 else 2, facts)
+
+
+# ---- of the stream ----
+
+
+def _norm(lm: LanguageModel, position: int, given: Any, norm: str) -> Sites:
+    try:
+        site, block = find_norm(lm.model, norm).source
+    except ValueError as error:
+        raise CannotAsk(str(error)) from error
+    return (site if block is None else (site, block),)
+
+
+@_key("number")
+@reads(_norm)
+def normalised(lm: LanguageModel, t: Trace, position: int, given: float | None, norm: str) -> Answer:
+    """The variance of the selected token's numbers once this LayerNorm has divided them."""
+    found = find_norm(lm.model, norm)
+    steps = norm_steps(found, norm_input(t, found)[position])
+    variance = float(steps.normalised.var())
+    facts = {"before": significant(steps.variance), "mean": significant(steps.mean)}
+    facts["scaled"] = significant(float(steps.after.var()))
+    return Answer(variance, fixed(variance, 3), facts, _near(given, variance, 0.1), _number(given))
+
+
+@_key("choice")
+@reads(_norm)
+def doubled(lm: LanguageModel, t: Trace, position: int, given: str | None, norm: str) -> Answer:
+    """What becomes of the output of this LayerNorm when all numbers that go in are doubled."""
+    found = find_norm(lm.model, norm)
+    x = norm_input(t, found)[position]
+    one, two = (norm_steps(found, by * x).after for by in (1, 2))
+    moved = float(abs(two - one).max() / max(abs(one).max(), 1e-12))
+    options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
+    truth = 1 if moved < 0.05 else 0 if (abs(two) > abs(one)).mean() > 0.5 else 2
+    return _chosen(given, options, truth, {"moved": percent(moved)})
+
+
+@_key("choice")
+@reads(*STREAM)
+def longer(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+    """Whether the selected token's row grows longer from the embedding to the end."""
+    sizes = stream(lm, t).sizes[:, position]
+    options = ("Longer", "About as long", "Shorter")
+    truth = 0 if sizes[-1] > 1.25 * sizes[0] else 2 if sizes[-1] < 0.8 * sizes[0] else 1
+    facts = {"first": significant(float(sizes[0])), "last": significant(float(sizes[-1]))}
+    return _chosen(given, options, truth, facts)
+
+
+@_key("choice")
+@reads(*STREAM)
+def adds_up(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+    """Whether embedding and all writes of all blocks sum to the stream at the end."""
+    found = stream(lm, t)
+    options = ("Yes, exactly, but for rounding", "No, something is left over")
+    largest = float(abs(t["resid_post", lm.config.n_layers - 1].double()).max())
+    facts = {"parts": str(1 + len(found.writes)), "difference": significant(found.difference, 2)}
+    return _chosen(given, options, int(found.is_broken), facts | {"largest": significant(largest)})
+
+
+@_key("number")
+@reads(*STREAM)
+def turns_most(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+    """The block whose two writes turn the selected token's row most."""
+    found = stream(lm, t)
+    block = found.most_changed(position)
+    attention, feed = found.turns[2 * block : 2 * block + 2, position]
+    facts = {"attention": f"{attention:.0f}°", "feed_forward": f"{feed:.0f}°"}
+    facts["last"] = str(lm.config.n_layers - 1)
+    right = None if given is None else int(given) == block
+    return Answer(block, f"block {block}", facts, right, "" if given is None else f"block {int(given)}")
+
+
+@_key("word")
+@reads(*KEEP)
+def lens_word(lm: LanguageModel, t: Trace, position: int, given: str | None, blocks: int) -> Answer:
+    """What the lens reads after so many blocks; after 0 of the embedding. Right is the token's own text."""
+    if not 0 <= blocks <= lm.config.n_layers:
+        raise CannotAsk(f"this model has {lm.config.n_layers} blocks")
+    rows = logit_lens(t, lm.model, position).double().softmax(-1)  # (2L + 1, V)
+    best, end = int(rows[2 * blocks].argmax()), int(rows[-1].argmax())
+    facts = {"probability": percent(float(rows[2 * blocks, best])), "end": _called(lm, end)}
+    if given is None or not given.strip():
+        return Answer(best, _called(lm, best), facts)
+    right = given.strip() == lm.decode([best]).strip()
+    return Answer(best, _called(lm, best), facts, right, f"`{given.strip()}`")
+
+
+@_key("choice")
+@reads(*KEEP)
+def lens_rises(lm: LanguageModel, t: Trace, position: int, given: str | None, block: int) -> Answer:
+    """Whether the lens gives the final prediction a larger logit after this block than before it."""
+    if not 0 <= block < lm.config.n_layers:
+        raise CannotAsk(f"this model has no block {block}")
+    rows = logit_lens(t, lm.model, position).double()  # (2L + 1, V)
+    end = int(rows[-1].argmax())
+    before, after = (float(rows[2 * at, end]) for at in (block, block + 1))
+    facts = {"token": _called(lm, end), "before": fixed(before, 2), "after": fixed(after, 2)}
+    facts["middle"] = fixed(float(rows[2 * block + 1, end]), 2)
+    return _chosen(given, ("Larger", "Smaller"), int(after < before), facts)
 
 
 def _check_there(t: Trace, position: int) -> None:
@@ -259,3 +733,27 @@ def _number(given: float | None, unit: str = "") -> str:
 
 def _near(given: float | None, truth: float, by: float) -> bool | None:
     return None if given is None else abs(given - truth) <= by
+
+
+def _chosen(given: str | None, options: tuple[str, ...], truth: int, facts: dict[str, str]) -> Answer:
+    """The answer of a choice among these options, of which the one with this number is true."""
+    right = None if given is None else given == options[truth]
+    return Answer(options[truth], options[truth], facts, right, given or "", options)
+
+
+def _quoted(lm: LanguageModel, ids: list[int]) -> str:
+    return f"“{lm.decode(ids).strip()}”".replace("\n", " ")
+
+
+def _points(share: float) -> str:
+    return f"{fixed(100 * share, 0)} points of 100"
+
+
+def _read_head(lm: LanguageModel, text: str) -> Head:
+    """The head that "4.3" names."""
+    try:
+        block, head = map(int, text.split("."))
+    except ValueError:
+        raise CannotAsk(f"{text!r} names no head; one is named like 4.3") from None
+    _in_block(lm, 0, None, block, head)
+    return block, head

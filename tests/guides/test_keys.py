@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Edit
+from gptviz.analysis.head_roles import roles
+from gptviz.digits import percent
 from gptviz.guides import files, keys, read
 from gptviz.guides.keys import KEYS, CannotAsk
+from gptviz.training.datasets import GPTDatasetV1
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
@@ -120,6 +124,204 @@ def test_pieces_and_neighbours(mini):
     assert asked(mini, "nearest", near.shown, " red")[0].right
     with pytest.raises(CannotAsk, match="single token"):
         asked(mini, "nearest", None, " unbelievable")
+
+
+def test_of_tokens_rows_and_windows(model):
+    found, trace = asked(model, "token_count")
+    assert found.truth == len(trace) == len(model.encode(TEXT)) and found.facts["words"] == "15"
+    assert asked(model, "token_count", len(trace))[0].right
+    for one, other in ((" the", "the"), (" the", " the")):
+        same, _ = asked(model, "same_id", None, one, other)
+        assert same.shown == same.options[model.encode(one) != model.encode(other)]
+    again, trace = asked(model, "row_again")
+    copy = [token.id for token in trace.tokens].index(trace.tokens[-1].id)
+    weight, places = model.model.tok_emb.weight.detach(), model.model.pos_emb.weight.detach()
+    row = weight[trace.tokens[-1].id]
+    sums = row + places[copy], row + places[len(trace) - 1]
+    assert again.shown == again.options[1] and not torch.equal(*sums)
+    assert again.facts["cosine"] == f"{float(torch.cosine_similarity(*sums, dim=0)):.2f}".replace("-", "−")
+    with pytest.raises(CannotAsk, match="stand in the text before"):
+        asked(model, "row_again", position=0)
+
+
+def test_windows(model):
+    for length, stride in ((4, 1), (4, 4), (3, 2)):
+        found, trace = asked(model, "window_count", None, length, stride)
+        starts = [s for s in range(0, len(trace), stride) if s + length < len(trace)]
+        assert found.truth == len(starts)
+    target, trace = asked(model, "last_target", None, 4, 2)
+    dataset = GPTDatasetV1(np.array([token.id for token in trace.tokens]), 4, 1)
+    assert trace.tokens[target.truth].id == int(dataset[2][1][-1]) and target.truth == 6
+    with pytest.raises(CannotAsk, match="no window 99"):
+        asked(model, "last_target", None, 4, 99)
+    with pytest.raises(CannotAsk, match="too few"):
+        asked(model, "window_count", None, 200, 1)
+
+
+def test_what_is_drawn(model):
+    logits = model.trace(TEXT).logits().double()
+    found, _ = asked(model, "temperature_changes", None, 2.0)
+    assert found.truth == found.options[2] and torch.equal((logits / 2).argsort(), logits.argsort())
+    assert found.facts["logit"] == f"{float(logits.max()):.2f}".replace("-", "−")
+    assert asked(model, "temperature_changes", None, 1.0)[0].truth == found.options[3]
+    top, _ = asked(model, "with_top_k", None, 5)
+    assert top.truth == pytest.approx(100 * float(logits.topk(5).values.softmax(0)[0]))
+    same, _ = asked(model, "drawn_twice", None, 1.0, 7, 7, 8)
+    assert same.truth == same.options[0] and same.facts["first"] == same.facts["second"]
+    other, _ = asked(model, "drawn_twice", None, 1.0, 7, 8, 8)
+    assert other.truth == other.options[1]
+    assert asked(model, "drawn_twice", None, 0.0, 7, 8, 8)[0].truth == other.options[0]
+
+
+def test_nothing_is_kept_beside_the_text(model):
+    found, _ = asked(model, "after_another", None, "A red barn.")
+    assert found.truth == found.options[0] and float(found.facts["difference"]) < 1e-4
+    wrote, trace = asked(model, "written_or_read", None, 4)
+    ids = [token.id for token in trace.tokens]
+    for _ in range(4):
+        ids.append(int(model.trace(ids).logits().argmax()))
+    assert wrote.truth == wrote.options[0]
+    assert wrote.facts["wrote"] == f"“{model.decode(ids[-4:]).strip()}”".replace("\n", " ")
+
+
+def test_more_of_heads(mini, lm):
+    assert asked(mini, "to_later", None, 4, 3)[0].truth == asked(lm, "to_later", None, 0, 0)[0].truth == 0
+    even, trace = asked(mini, "heads_with", None, "even")
+    kinds = [[one.kind for one in row] for row in roles(trace)]
+    assert even.truth == sum(row.count("even") for row in kinds)
+    here, trace = asked(mini, "role_here", None, 5, 0)
+    ids = [token.id for token in trace.tokens]
+    follows = [(q, k + 1) for q, one in enumerate(ids) for k in range(q) if ids[k] == one and k + 1 < q]
+    assert np.mean([float(trace["attn", 5][0, q, k]) for q, k in follows]) > 0.7
+    assert here.facts["role"] == "induction" and "after an earlier copy" in here.truth
+    with pytest.raises(CannotAsk, match=r"no head 9\.0"):
+        asked(mini, "role_here", None, 9, 0)
+
+
+def left_without(lm, *heads):
+    logits = lm.trace(TEXT).logits()
+    edits = [f"z.{block}.{head}=zero" for block, head in heads]
+    return float(lm.trace(TEXT, edits=edits).logits().double().softmax(-1)[int(logits.argmax())])
+
+
+def test_what_is_needed(mini):
+    more, _ = asked(mini, "needed_more", None, "5.3", "4.3")
+    assert more.truth == "Block 4, head 3" and left_without(mini, (4, 3)) < left_without(mini, (5, 3))
+    assert asked(mini, "needed_more", more.truth, "5.3", "4.3")[0].right
+    for wrong, said in (("4", "names no head"), ("9.9", r"no head 9\.9")):
+        with pytest.raises(CannotAsk, match=said):
+            asked(mini, "needed_more", None, wrong, "4.3")
+    most, _ = asked(mini, "needed_most")
+    left = {(b, h): left_without(mini, (b, h)) for b in range(6) for h in range(8)}
+    assert most.truth == min(left, key=lambda head: left[head])
+    assert asked(mini, "needed_most", most.truth)[0].right and not asked(mini, "needed_most", (3, 3))[0].right
+    both, _ = asked(mini, "without", None, "z.5.0=zero,z.5.3=zero")
+    assert both.truth == pytest.approx(100 * left_without(mini, (5, 0), (5, 3)), rel=1e-3)
+    assert both.facts["alone"] == "74 % or 91 %"
+
+
+KING, HIS = (f"The king loved his daughter, but {one} did not love" for one in ("she", "he"))
+
+
+def test_what_a_patch_brings_back(mini):
+    clean, corrupt = mini.trace(KING), mini.trace(HIS)
+    pair = int(clean.logits().argmax()), int(corrupt.logits().argmax())
+
+    def back(edit):
+        ends = [float(one.logits()[pair[0]] - one.logits()[pair[1]]) for one in (clean, corrupt)]
+        logits = mini.trace(HIS, edits=[edit]).logits()
+        return (float(logits[pair[0]] - logits[pair[1]]) - ends[1]) / (ends[0] - ends[1])
+
+    for block, at in ((3, 7), (4, 10)):
+        found, _ = asked(mini, "carries", None, HIS, block, text=KING)
+        here = clean["resid_pre", block][at : at + 1]
+        assert found.truth == at
+        assert found.facts["back"] == percent(back(Edit("resid_pre", block, here, positions=[at])))
+    head, _ = asked(mini, "hands_over", None, HIS, text=KING)
+    assert head.truth == (3, 7)
+    edit = Edit("z", 3, clean["z", 3][7:8], heads=[7])
+    assert head.facts["back"] == percent(back(edit))
+    with pytest.raises(CannotAsk, match="cannot be patched"):
+        asked(mini, "carries", None, "too short", 3, text=KING)
+
+
+def test_more_of_losses(model):
+    ids = torch.tensor(model.encode(TEXT))
+
+    def losses(*edits):
+        trace = model.trace(TEXT, edits=edits)
+        logits = torch.stack([trace.logits(at) for at in range(len(ids) - 1)]).double()
+        return torch.nn.functional.cross_entropy(logits, ids[1:], reduction="none")
+
+    assert asked(model, "loss_of", 0.7, 50)[0].right and not asked(model, "loss_of", 1.0, 50)[0].right
+    assert asked(model, "blind_loss")[0].truth == pytest.approx(np.log(model.config.vocab_size))
+    mean = float(losses().mean())
+    assert asked(model, "mean_loss")[0].truth == pytest.approx(mean, abs=1e-4)
+    part, _ = asked(model, "second_part", None, 9)
+    first, second = float(losses()[:8].mean()), float(losses()[8:].mean())
+    expected = 1 if abs(second - first) < 0.1 else 0 if second < first else 2
+    assert part.truth == part.options[expected] and part.facts["second"] == f"{second:.2f}"
+    edit, without = "z.1.2=zero", float(losses("z.1.2=zero").mean())
+    found, _ = asked(model, "loss_without", None, edit)
+    change = without - mean
+    assert found.truth == found.options[1 if abs(change) < 0.01 else 0 if change > 0 else 2]
+    assert found.facts["after"] == f"{without:.2f}"
+
+
+def test_of_the_stream(model):
+    found, trace = asked(model, "normalised", None, "block 1 · norm1")
+    x = trace["resid_pre", 1][-1].double()
+    assert found.truth == pytest.approx(float(x.var(correction=0) / (x.var(correction=0) + 1e-5)), abs=1e-4)
+    norm = model.model.trf_blocks[1].norm1
+    with torch.no_grad():
+        one, two = (norm(by * trace["resid_pre", 1][-1]) for by in (1, 2))
+    same = float((two - one).abs().max() / one.abs().max()) < 0.05
+    doubled, _ = asked(model, "doubled", None, "block 1 · norm1")
+    assert (doubled.truth == doubled.options[1]) == same
+    with pytest.raises(CannotAsk, match="no norm is called"):
+        asked(model, "doubled", None, "block 99 · norm1")
+    last = model.config.n_layers - 1
+    sizes = [float(trace[site][-1].norm()) for site in (("resid_pre", 0), ("resid_post", last))]
+    longer, _ = asked(model, "longer")
+    assert (longer.truth == longer.options[0]) == (sizes[1] > 1.25 * sizes[0])
+    assert asked(model, "adds_up")[0].truth == asked(model, "adds_up")[0].options[0]
+    total = trace["resid_pre", 0] + sum(
+        trace[site, b] for site in ("attn_out", "mlp_out") for b in range(last + 1)
+    )
+    assert torch.allclose(total, trace["resid_post", last], atol=1e-3)
+    turns = [
+        sum(
+            float(torch.rad2deg(torch.acos(torch.cosine_similarity(start, end, dim=0).clamp(-1, 1))))
+            for start, end in (
+                (trace["resid_pre", b][-1].double(), trace["resid_mid", b][-1].double()),
+                (trace["resid_mid", b][-1].double(), trace["resid_post", b][-1].double()),
+            )
+        )
+        for b in range(last + 1)
+    ]
+    assert asked(model, "turns_most")[0].truth == int(np.argmax(turns))
+
+
+def test_of_the_lens(model):
+    head, norm = model.model.out_head.weight.detach(), model.model.final_norm
+    trace = model.trace(TEXT)
+    with torch.no_grad():
+        first, *blocks = (
+            norm(row) @ head.T
+            for row in (
+                trace["resid_pre", 0][-1],
+                *(trace["resid_post", b][-1] for b in range(model.config.n_layers)),
+            )
+        )
+    word, _ = asked(model, "lens_word", None, 0)
+    assert word.truth == int(first.argmax())
+    assert asked(model, "lens_word", model.decode([word.truth]), 0)[0].right
+    end = int(blocks[-1].argmax())
+    rises, _ = asked(model, "lens_rises", None, 1)
+    assert rises.truth == ("Larger" if blocks[1][end] >= blocks[0][end] else "Smaller")
+    for name in ("lens_word", "lens_rises"):
+        with pytest.raises(CannotAsk):
+            asked(model, name, None, 99)
 
 
 def test_arguments_are_those_of_the_function():

@@ -1,12 +1,15 @@
 """The guide bar through AppTest: a question comes before its picture, the truth is the live model's."""
 
-import pytest
+import re
 
-from gptviz.guides import SETTING, find, keys
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gptviz.guides import SETTING, files, find, keys
 from gptviz.guides.keys import KEYS
 from gptviz.ui.guide_check import keys_of as keys_in
 from gptviz.ui.shell import guide
-from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.navigation import PAGES, page_file
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, prose
 
@@ -72,6 +75,27 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     assert not skipped.exception and given(skipped, "chips") is not None
     assert f"This model: **{expected.shown}**" in prose(skipped) and "You said" not in prose(skipped)
     assert given(skipped, "guide_look") is None or given(skipped, "guide_look")["look"] == step.look
+
+
+STEPS = [(name, number) for name in files() for number in range(1, len(find(name).steps) + 1)]
+
+
+@pytest.mark.parametrize(("name", "number"), STEPS)
+def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
+    step = find(name).steps[number - 1]
+    at = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
+    at.query_params.update({"guide": name, "step": str(number)})
+    at.session_state[guide.ANSWERS] = {(name, number - 1): None}  # skipped
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    known = {param.name for param in at.session_state["gptviz_params"]}
+    assert {said for said, _ in (*step.place, *step.until)} <= known
+    assert not step.look or step.look in keys_in(at.main)
+    told = prose(at)
+    assert (step.ask is None) == ("This model: **" not in told)
+    for sentence in re.split(r"(?<=[.!?:])\s", step.after if step.ask else ""):
+        if "{given_" not in sentence:  # a sentence with a fact that the key does not have would be left out
+            assert all(piece.strip() in told for piece in re.split(r"\{\w+\}", sentence)), sentence
 
 
 def test_a_step_takes_its_place_once_and_the_address_wins(mini):
