@@ -5,6 +5,7 @@ answer (None before there is one), and its own arguments. It gives an `Answer`, 
 that the pages draw, or raises CannotAsk where the question makes no sense of this model or text.
 """
 
+import copy
 import inspect
 import math
 from collections.abc import Callable
@@ -26,13 +27,20 @@ from gptviz.analysis.norms import find_norm, norm_input, norm_steps
 from gptviz.analysis.reads import Sites, reads, sites_of
 from gptviz.analysis.stream import SITES as STREAM
 from gptviz.analysis.stream import stream
-from gptviz.digits import fixed, percent, significant
+from gptviz.analysis.tokens import chapter
+from gptviz.digits import fixed, many, percent, significant
+from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.lessons import bigram
+from gptviz.lessons.attention import Heads, HeadWeights, multi_head_attention, simple_attention
+from gptviz.lessons.scaling import by_size
+from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
 from gptviz.tokenizer import show_token
 
+MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step
 CACHED = 0.01  # of a logit: a pass that goes on from kept keys and values adds up in another order
 
 Head = tuple[int, int]
@@ -324,6 +332,8 @@ def last_target(
     if not 0 <= window < len(windows):
         raise CannotAsk(f"the text has no window {window}")
     at = window + length
+    if given is not None:
+        _check_there(t, given)
     facts = {"inputs": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window:at])}
     facts["targets"] = " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window + 1 : at + 1])
     return Answer(at, _place(t, at), facts, given == at, "" if given is None else _place(t, given))
@@ -521,6 +531,7 @@ def carries(lm: LanguageModel, t: Trace, position: int, given: int | None, other
     best = max(metric, key=lambda place: metric[place])
     facts = {"back": percent(metric[best]), "block": str(block)}
     if given is not None:
+        _check_there(t, given)
         facts["given_back"] = percent(metric.get(given, 0.0))
     return Answer(best, _place(t, best), facts, given == best, "" if given is None else _place(t, given))
 
@@ -711,6 +722,150 @@ def lens_rises(lm: LanguageModel, t: Trace, position: int, given: str | None, bl
     facts = {"token": _called(lm, end), "before": fixed(before, 2), "after": fixed(after, 2)}
     facts["middle"] = fixed(float(rows[2 * block + 1, end]), 2)
     return _chosen(given, ("Larger", "Smaller"), int(after < before), facts)
+
+
+# ---- of attention by hand, and of training ----
+
+
+def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
+    """The words of the book's sentence, and its attention as the page "Attention by hand" works it out."""
+    sentence = SENTENCES["Your journey starts with one step"]
+    x = torch.tensor(sentence.vectors, dtype=torch.float64)
+    if way == "simple":
+        simple = simple_attention(x)
+        return sentence.words, Heads((simple,), simple.context)
+    if way not in _DRAWN:
+        raise CannotAsk(f"there is no way {way!r}; there are simple, {', '.join(_DRAWN)}")
+    drawn = [
+        HeadWeights(one.query.double(), one.key.double(), one.value.double())
+        for one in linear_weights(*_DRAWN[way])
+    ]
+    return sentence.words, multi_head_attention(x, drawn, causal=way != "weights")
+
+
+_DRAWN = {"weights": (789, 1), "causal": (123, 1), "heads": (123, 2)}  # seed and heads, as on the page
+
+
+def _row(way: str, word: str) -> tuple[tuple[str, ...], torch.Tensor]:
+    """The words, and the weights that this one gives to each, (T,)."""
+    words, found = _by_hand(way)
+    if word not in words:
+        raise CannotAsk(f"{word!r} is none of the words {', '.join(words)}")
+    return words, found.heads[0].weights[words.index(word)]
+
+
+@_key("choice")
+@reads()
+def hand_most(lm: LanguageModel, t: Trace, position: int, given: str | None, way: str, word: str) -> Answer:
+    """To which word of the book's sentence this one gives the most weight."""
+    words, row = _row(way, word)
+    facts = {"weight": fixed(float(row.max()), 4), "least": words[int(row.argmin())]}
+    return _chosen(given, words, int(row.argmax()), facts | {"least_weight": fixed(float(row.min()), 4)})
+
+
+@_key("number")
+@reads()
+def hand_sum(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str, word: str) -> Answer:
+    """The sum of the weights that this word of the book's sentence gives."""
+    _, row = _row(way, word)
+    total = float(row.sum())
+    facts = {"row": " + ".join(fixed(float(one), 4) for one in row)}
+    return Answer(total, fixed(total, 2), facts, _near(given, total, 0.001), _number(given))
+
+
+@_key("number")
+@reads()
+def hand_seen(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str, word: str) -> Answer:
+    """How many words this word of the book's sentence gives any weight to."""
+    words, row = _row(way, word)
+    seen = [one for one, weight in zip(words, row, strict=True) if weight > 0]
+    right = None if given is None else int(given) == len(seen)
+    return Answer(len(seen), str(len(seen)), {"words": ", ".join(seen)}, right, _number(given))
+
+
+@_key("choice")
+@reads()
+def hand_mirror(
+    lm: LanguageModel, t: Trace, position: int, given: str | None, way: str, one: str, other: str
+) -> Answer:
+    """Whether the score of one word with another is that of the other with it."""
+    words, found = _by_hand(way)
+    if one not in words or other not in words:
+        raise CannotAsk(f"the words are {', '.join(words)}")
+    i, j = words.index(one), words.index(other)
+    scores = found.heads[0].scores
+    forth, back = float(scores[i, j]), float(scores[j, i])
+    facts = {"forth": fixed(forth, 4), "back": fixed(back, 4)}
+    return _chosen(given, ("Yes, always", "No"), int(abs(forth - back) > 1e-9), facts)
+
+
+@_key("number")
+@reads()
+def hand_width(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str) -> Answer:
+    """How many numbers each word's context has."""
+    _, found = _by_hand(way)
+    width = found.context.shape[1]
+    right = None if given is None else int(given) == width
+    return Answer(width, str(width), {"heads": str(len(found.heads))}, right, _number(given))
+
+
+@_key("number")
+@reads()
+def undivided(lm: LanguageModel, t: Trace, position: int, given: float | None, size: int) -> Answer:
+    """Among how many of 8 random keys a softmax of q · k is spread that is not divided by the root of d."""
+    table = by_size().set_index("d")
+    if size not in table.index:
+        raise CannotAsk(f"there is no size {size}; there are {', '.join(map(str, table.index))}")
+    row = table.loc[size]
+    facts = {"divided": fixed(float(row["keys_scaled"]), 1), "largest": percent(float(row["largest"]))}
+    facts["gradient"] = percent(float(row["gradient"]))
+    keys = float(row["keys"])
+    return Answer(keys, fixed(keys, 1), facts, _near(given, keys, 0.5), _number(given))
+
+
+@_key("choice")
+@reads()
+def after_character(lm: LanguageModel, t: Trace, position: int, given: str | None, character: str) -> Answer:
+    """What follows this character most often in the chapter that the page "Baselines" counts."""
+    counts = bigram.count(chapter())
+    if character not in counts.characters:
+        raise CannotAsk(f"the chapter has no {character!r}")
+    chances = counts.probabilities[counts.characters.index(character)]
+    best = int(chances.argmax())
+    often = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
+    options = tuple(sorted(f"`{show_token(counts.characters[one].encode())}`" for one in {best, *often}))
+    shown = f"`{show_token(counts.characters[best].encode())}`"
+    facts = {"probability": percent(float(chances[best])), "seen": f"{int(counts.firsts.sum()):,}"}
+    return _chosen(given, options, options.index(shown), facts)
+
+
+@_key("number")
+@reads()
+def one_step(lm: LanguageModel, t: Trace, position: int, given: float | None, rate: float) -> Answer:
+    """How many of the model's numbers, in percent, one step of training on this text changes.
+
+    The step is Adam's, on a copy of the model.
+    """
+    if lm.nbytes > MOST_COPIED or len(t) < 2:
+        raise CannotAsk("this model is too large to be copied and trained, or the text has one token")
+    ids = torch.tensor([[token.id for token in t.tokens]])
+    with forward.alone(), torch.enable_grad():
+        model = copy.deepcopy(lm.model).cpu().float().requires_grad_(True)
+        before = [parameter.detach().clone() for parameter in model.parameters()]
+        adam = torch.optim.Adam(model.parameters(), lr=float(rate))
+        losses = []
+        for step in range(2):
+            logits = model(ids)[0, :-1]
+            loss = torch.nn.functional.cross_entropy(logits, ids[0, 1:])
+            losses.append(float(loss.detach()))
+            if step == 0:
+                loss.backward()
+                adam.step()
+        changed = sum(int((old != new).sum()) for old, new in zip(before, model.parameters(), strict=True))
+    share = changed / sum(old.numel() for old in before)
+    facts = {"parameters": many(sum(old.numel() for old in before))}
+    facts |= {name: fixed(one, 2) for name, one in zip(("before", "after"), losses, strict=True)}
+    return Answer(100 * share, percent(share), facts, _near(given, 100 * share, 10), _number(given, " %"))
 
 
 def _check_there(t: Trace, position: int) -> None:

@@ -1,14 +1,19 @@
 """The keys of questions are what the model gives: each against its own definition, on two models."""
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 
 from gptviz import Edit
 from gptviz.analysis.head_roles import roles
-from gptviz.digits import percent
+from gptviz.analysis.tokens import chapter
+from gptviz.digits import fixed, percent
 from gptviz.guides import files, keys, read
 from gptviz.guides.keys import KEYS, CannotAsk
+from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import GPTDatasetV1
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -322,6 +327,63 @@ def test_of_the_lens(model):
     for name in ("lens_word", "lens_rises"):
         with pytest.raises(CannotAsk):
             asked(model, name, None, 99)
+
+
+WORDS = ("Your", "journey", "starts", "with", "one", "step")
+
+
+def test_attention_by_hand(lm):
+    x = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)
+    weights = torch.softmax(x[1] @ x.T, dim=0)
+    most, _ = asked(lm, "hand_most", None, "simple", "journey")
+    assert most.options == WORDS and most.truth == WORDS[int(weights.argmax())]
+    assert most.facts["weight"] == f"{float(weights.max()):.4f}" == "0.2379"  # as the book prints it
+    assert asked(lm, "hand_sum", 1, "simple", "journey")[0].right
+    assert asked(lm, "hand_seen", None, "causal", "starts")[0].truth == 3
+    assert asked(lm, "hand_seen", None, "weights", "starts")[0].truth == 6
+    torch.manual_seed(789)
+    query, key, _ = (torch.nn.Linear(3, 2, bias=False) for _ in range(3))
+    with torch.no_grad():
+        scores = query(x) @ key(x).T
+    mirror, _ = asked(lm, "hand_mirror", None, "weights", "journey", "starts")
+    assert mirror.truth == "No" and mirror.facts["forth"] == fixed(float(scores[1, 2]), 4)
+    assert mirror.facts["back"] == fixed(float(scores[2, 1]), 4)
+    assert asked(lm, "hand_mirror", None, "simple", "journey", "starts")[0].truth != "No"
+    assert (
+        asked(lm, "hand_width", None, "heads")[0].truth
+        == 2 * asked(lm, "hand_width", None, "causal")[0].truth
+    )
+    draws = torch.randn(2000, 8, generator=torch.Generator().manual_seed(1)).double() * 1024**0.5
+    spread = torch.special.entr(draws.softmax(-1)).sum(-1).exp().mean()
+    found, _ = asked(lm, "undivided", None, 1024)
+    assert found.truth == pytest.approx(float(spread), abs=0.1)
+    for name, arguments in (
+        ("hand_sum", ("simple", "moon")),
+        ("hand_width", ("other",)),
+        ("undivided", (3,)),
+        ("hand_mirror", ("simple", "moon", "one")),
+    ):
+        with pytest.raises(CannotAsk):
+            asked(lm, name, None, *arguments)
+
+
+def test_counts_and_one_step(model):
+    found, _ = asked(model, "after_character", None, "q")
+    text = chapter()
+    after = Counter(two for one, two in pairwise(text) if one == "q")
+    (best, times), *_ = after.most_common(1)
+    assert found.truth == f"`{best}`" and found.facts["probability"] == percent(times / after.total())
+    with pytest.raises(CannotAsk, match="has no"):
+        asked(model, "after_character", None, "ß")
+    before = {name: value.clone() for name, value in model.model.state_dict().items()}
+    step, trace = asked(model, "one_step", None, 0.001)
+    assert all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
+    unread = (model.config.context_length - len(trace)) * model.config.emb_dim  # rows of later positions
+    total = sum(parameter.numel() for parameter in model.model.parameters())
+    assert step.truth <= 100 * (1 - unread / total) + 1e-6 and step.truth > 30
+    assert float(step.facts["after"]) < float(step.facts["before"])
+    mean = asked(model, "mean_loss")[0].truth
+    assert float(step.facts["before"]) == pytest.approx(mean, abs=0.006)
 
 
 def test_arguments_are_those_of_the_function():
