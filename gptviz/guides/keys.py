@@ -682,19 +682,6 @@ def adds_up(lm: LanguageModel, t: Trace, position: int, given: str | None) -> An
     return _chosen(given, options, int(found.is_broken), facts | {"largest": significant(largest)})
 
 
-@_key("number")
-@reads(*STREAM)
-def turns_most(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
-    """The block whose two writes turn the selected token's row most."""
-    found = stream(lm, t)
-    block = found.most_changed(position)
-    attention, feed = found.turns[2 * block : 2 * block + 2, position]
-    facts = {"attention": f"{attention:.0f}°", "feed_forward": f"{feed:.0f}°"}
-    facts["last"] = str(lm.config.n_layers - 1)
-    right = None if given is None else int(given) == block
-    return Answer(block, f"block {block}", facts, right, "" if given is None else f"block {int(given)}")
-
-
 @_key("word")
 @reads(*KEEP)
 def lens_word(lm: LanguageModel, t: Trace, position: int, given: str | None, blocks: int) -> Answer:

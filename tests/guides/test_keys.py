@@ -294,17 +294,6 @@ def test_of_the_stream(model):
         trace[site, b] for site in ("attn_out", "mlp_out") for b in range(last + 1)
     )
     assert torch.allclose(total, trace["resid_post", last], atol=1e-3)
-    turns = [
-        sum(
-            float(torch.rad2deg(torch.acos(torch.cosine_similarity(start, end, dim=0).clamp(-1, 1))))
-            for start, end in (
-                (trace["resid_pre", b][-1].double(), trace["resid_mid", b][-1].double()),
-                (trace["resid_mid", b][-1].double(), trace["resid_post", b][-1].double()),
-            )
-        )
-        for b in range(last + 1)
-    ]
-    assert asked(model, "turns_most")[0].truth == int(np.argmax(turns))
 
 
 def test_of_the_lens(model):
