@@ -29,6 +29,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,11 @@ def run_guide(args: argparse.Namespace) -> int:
         raise ValueError(f"there is no file {args.file}")
     found = [*check(args.file, args.model)]
     if args.what == "check":
-        print("\n".join(f"line {step.line}: {step.said or 'no question'}" for step in found))
+        print("\n".join(f"line {step.line}: {said}" for step, said in found))
     else:
-        truths = [step.after for step in found] if args.what == "notes" else None
-        print(printed(read(args.file.read_text("utf-8", "replace")), truths), end="")
+        guide = read(args.file.read_text("utf-8", "replace"))
+        told = replace(guide, steps=tuple(step for step, _ in found))
+        print(printed(told, notes=args.what == "notes"), end="")
     return 0
 
 

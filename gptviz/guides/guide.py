@@ -27,7 +27,7 @@ a function of `gptviz.guides.keys`, and `with` its arguments.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -263,6 +263,12 @@ def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -
         options=tuple(map(str, asked.get("options", ()))),
         hints=tuple(map(str, asked.get("hints", ()))),
     )
+
+
+def with_facts(step: Step, facts: Mapping[str, str]) -> Step:
+    """The step with this run's numbers in its sentences."""
+    ask = None if step.ask is None else replace(step.ask, text=filled(step.ask.text, facts))
+    return replace(step, text=filled(step.text, facts), ask=ask, after=filled(step.after, facts))
 
 
 def filled(text: str, facts: Mapping[str, str]) -> str:

@@ -1,6 +1,5 @@
 """A guide on paper: a hand-out for pupils, or notes for the teacher, as a page that a browser prints."""
 
-from collections.abc import Sequence
 from html import escape
 
 from markdown_it import MarkdownIt
@@ -13,27 +12,26 @@ section { break-inside: avoid; margin-top: 1.6em; } h2 { font-size: 1.1em; margi
 .ask { font-weight: bold; } .truth { border-left: 4px solid #555; padding-left: 0.8em; }"""
 
 
-def printed(guide: Guide, truths: Sequence[str] | None = None) -> str:
-    """The HTML of a guide: with lines to write on, or with `truths`, what is read after each step, the
-    notes of who teaches."""
+def printed(guide: Guide, notes: bool = False) -> str:
+    """The HTML of a guide: with lines to write on, or the notes of who teaches, with what is read after."""
     markdown = MarkdownIt("commonmark", {"html": False})
     told = " · ".join(
         filter(None, (guide.audience, f"{guide.minutes} minutes" * bool(guide.minutes), guide.learnt))
     )
     parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(told)}</p>"]
-    for number, step in enumerate(guide.steps):
+    for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")
         where = f"{step.page}{': ' * bool(text)}{text}"
         parts.append(
-            f"<section><h2>{number + 1}. {escape(step.heading)}</h2><p class='place'>{escape(where)}</p>"
+            f"<section><h2>{number}. {escape(step.heading)}</h2><p class='place'>{escape(where)}</p>"
         )
         parts.append(markdown.render(step.text))
         if step.ask is not None:
             parts.append(f"<p class='ask'>{escape(step.ask.text)}</p>")
-            parts.append("<div class='line'></div>" * (2 if truths is None else 0))
-        if truths is not None:
+            parts.append("<div class='line'></div>" * (0 if notes else 2))
+        if notes:
             hints = "".join(f"<li>{escape(hint)}</li>" for hint in (step.ask.hints if step.ask else ()))
-            parts.append(f"<div class='truth'>{markdown.render(truths[number])}</div>")
+            parts.append(f"<div class='truth'>{markdown.render(step.after)}</div>")
             parts.append(f"<ol>{hints}</ol>" if hints else "")
         parts.append("</section>")
     head = f"<meta charset='utf-8'><title>{escape(guide.title)}</title><style>{STYLE}</style>"

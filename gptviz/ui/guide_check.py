@@ -7,14 +7,15 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
-from gptviz.guides.guide import filled
+from gptviz.guides.guide import with_facts
 from gptviz.guides.keys import KEYS, CannotAsk
 from gptviz.loading import load
 from gptviz.ui.shell.guide import ANSWERS
@@ -25,16 +26,8 @@ TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every ke
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
 
 
-class Tried(NamedTuple):
-    """A step that works: its line, its question with this model's answer, and what is read after that."""
-
-    line: int
-    said: str
-    after: str
-
-
-def check(file: Path, model: str = "mini") -> Iterator[Tried]:
-    """Try every step of a guide on this model.
+def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
+    """Every step of a guide, with this model's numbers in its sentences, and its question with the answer.
 
     Raises GuideError where the file is no guide, or something is wrong with a step.
     """
@@ -51,7 +44,7 @@ def check(file: Path, model: str = "mini") -> Iterator[Tried]:
     place: dict[str, str] = {}
     for step in guide.steps:
         place |= dict(step.place)
-        yield Tried(step.line, *_truth(step, place, model))
+        yield _truth(step, place, model)
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
@@ -98,10 +91,10 @@ def keys_of(node: Any) -> set[str]:
     return found - {""}
 
 
-def _truth(step: Step, place: dict[str, str], model: str) -> tuple[str, str]:
-    """A step's question with what this model answers, and the sentences after it with its numbers."""
+def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
+    """The step with this model's numbers, and its question with what the model answers."""
     if step.ask is None:
-        return "", step.after
+        return step, "no question"
     lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
     ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
     position = min(int(place.get("token") or len(ids) - 1), len(ids) - 1)
@@ -110,10 +103,12 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[str, str]:
     try:
         answer = KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
     except CannotAsk as error:
-        return f"This cannot be asked of {lm.name}: {error}.", ""
-    unknown = set(re.findall(r"\{(\w+)\}", step.after)) - TOLD - answer.facts.keys()
+        return replace(step, after=""), f"This cannot be asked of {lm.name}: {error}."
+    said = step.text + step.ask.text + step.after
+    unknown = set(re.findall(r"\{(\w+)\}", said)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:
         raise GuideError([(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)])
-    told = filled(step.after, {"truth": answer.shown} | answer.facts)
-    return f"{step.ask.text} {answer.shown}", told
+    told = with_facts(step, {"truth": answer.shown} | answer.facts)
+    assert told.ask is not None
+    return told, f"{told.ask.text} {answer.shown}"

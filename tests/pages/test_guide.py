@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, files, find, keys
+from gptviz.guides.guide import filled
 from gptviz.guides.keys import KEYS
 from gptviz.ui.guide_check import keys_of as keys_in
 from gptviz.ui.shell import guide
@@ -54,7 +55,7 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     expected = truth(mini, step)
     at = at_step(number)
     assert not charts(at) and given(at, "chips") is None and given(at, "candidates") is None
-    assert step.ask.text in prose(at) and "This model:" not in prose(at)
+    assert filled(step.ask.text, expected.facts) in prose(at) and "This model:" not in prose(at)
     for hint in step.ask.hints:
         assert hint not in prose(at)
         at.button(key="guide_hint").click().run()

@@ -6,6 +6,7 @@ stays. What was answered is kept in the session.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
 
@@ -183,9 +184,7 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
         if step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            if waits:
-                st.markdown(step.text)
-            waits = _asked(step.ask, at, lm, key, mode, waits, step.after)
+            waits = _asked(step, step.ask, at, lm, key, mode, waits)
     if step.look and not waits:
         look_at(step.look, mode)
     return waits
@@ -215,8 +214,9 @@ def _is_done(step: Step) -> bool:
     """Whether what the step asks to do is done: its `until` holds; "other" is anything but the step's own."""
     place = dict(step.place)
     for name, wanted in step.until:
-        said = str(st.session_state.get(name, ""))
-        same = said in (place.get(name, ""), "", "None") if wanted == "other" else not fnmatch(said, wanted)
+        held = st.session_state.get(name)
+        said = "" if held is None else str(held)
+        same = said in (place.get(name, ""), "") if wanted == "other" else not fnmatch(said, wanted)
         if same:
             return False
     return True
@@ -233,7 +233,7 @@ def _answer(run: Run, name: str, position: int, given: Any, *arguments: Any) -> 
 
 
 def _asked(
-    ask: Question, at: tuple[Any, int], lm: LanguageModel, key: str, mode: Mode, waits: bool, after: str
+    step: Step, ask: Question, at: tuple[Any, int], lm: LanguageModel, key: str, mode: Mode, waits: bool
 ) -> bool:
     """Ask, or say what was answered and what is true; whether it still waits for an answer."""
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
@@ -250,8 +250,10 @@ def _asked(
         st.info(f"This cannot be asked here: {error}.")
         return False
     if not waits:
-        _told(given, answer, after)
+        _told(given, answer, step.after)
         return False
+    st.markdown(filled(step.text, answer.facts))
+    ask = replace(ask, text=filled(ask.text, answer.facts))
     st.markdown(f"**{ask.text}**")
     _ways(ask, answer, run, position, at, mode)
     _hints(ask, at, answer.truth)
