@@ -279,7 +279,7 @@ ARGUMENTS |= {
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
 ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, "also": (42,)}
-ARGUMENTS |= {"special": False}
+ARGUMENTS |= {"special": False, "question": "next_word", "given": None}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42))}
 ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "heads": ((0, 1), (4, 3))}

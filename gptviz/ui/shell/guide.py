@@ -226,10 +226,10 @@ def _is_done(step: Step) -> bool:
 
 
 @per_run
-def _answer(run: Run, name: str, position: int, given: Any, *arguments: Any) -> Answer:
+def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any) -> Answer:
     lm = runs.model(run)
-    trace = runs.get(run, keys.sites(name, lm, position, given, *arguments))
-    return KEYS[name][1](lm, trace, position, given, *arguments)
+    trace = runs.get(run, keys.sites(question, lm, position, given, *arguments))
+    return KEYS[question][1](lm, trace, position, given, *arguments)
 
 
 def _asked(
