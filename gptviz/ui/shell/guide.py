@@ -71,8 +71,11 @@ def _leave() -> None:
 
 
 def offers() -> None:
-    """The tour as a large button, the other guides behind one, and a file of a teacher's own."""
-    if state.GUIDE.value is not None:
+    """The tour as a large button, the other guides behind one, and a file of a teacher's own.
+
+    Not on a projector, whose screen the pictures need: a guide that was begun before goes on there.
+    """
+    if state.GUIDE.value is not None or state.PRESENT.value:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"):
         tour = _guide("tour")
