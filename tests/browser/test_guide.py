@@ -82,3 +82,22 @@ def test_on_a_phone_a_step_fits_and_a_link_opens_it(open_page, settled):
     settled(page)
     page.wait_for_function(FRAMED)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, settled, tmp_path):
+    step = '```step\npage: loss\nplace: {text: "one two three"}\n```'
+    (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n")
+    (tmp_path / "wrong.md").write_text("no guide")
+    page = open_page()
+    page.get_by_role("button", name="Lessons").click()
+    settled(page)
+    page.get_by_role("link", name="Lesson 8").wait_for()
+    files = page.locator(".st-key-guide_file input[type=file]")
+    files.set_input_files(tmp_path / "wrong.md")
+    page.get_by_text("This file is no guide. line 1").wait_for()
+    settled(page)
+    files.set_input_files(tmp_path / "mine.md")
+    page.wait_for_url("**/loss?**")
+    settled(page)
+    assert page.locator(".st-key-gv_guide strong").last.inner_text() == "this"
+    assert address(page)["text"] == "one two three" and address(page)["guide"] == "own"

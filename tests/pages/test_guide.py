@@ -120,7 +120,9 @@ def test_what_is_to_be_done_is_seen_to_be_done():
 
 def test_elsewhere_the_bar_leads_back_and_a_guide_can_be_left():
     at = run_page("overview")
-    assert {"guide_tour", "guide_file"} <= keys_in(at.main)
+    assert "guide_tour" in keys_in(at.main) and "guide_file" not in keys_in(at.main)
+    at.session_state["guide_lessons"] = True
+    assert {"guide_begin_lesson1", "guide_file"} <= keys_in(at.run().main)
     at = run_page("tokens", text="a b", token=0)
     at.session_state[guide._AT] = ("tour", 0)
     at.session_state["guide"] = "tour"
@@ -152,7 +154,8 @@ def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch)
     (tmp_path / "none.md").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv(SETTING, str(tmp_path))
     at = run_page("overview", text="a b c")
-    told = prose(at)
+    at.session_state["guide_lessons"] = True
+    told = prose(at.run())
     assert "broken.md: line 4: there is no page 'nowhere'" in told and "none.md: line 1" in told
     assert any(label.startswith("The tour") for label in links(at))
     at = run_page("tokens", text="a b", guide="broken")

@@ -80,20 +80,25 @@ def offers() -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"):
         tour = _guide("tour")
         _link(f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour")
-        with st.popover("Lessons", icon=":material/school:", key="guide_lessons"):
-            for name in files():
-                if name == "tour":
-                    continue
-                try:
-                    guide = _guide(name)
-                except GuideError as error:  # a teacher's own: it is said, and stops nobody else
-                    st.caption(f"{name}.md: {error}")
-                    continue
-                label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
-                _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
-            st.file_uploader("A guide of your own", type="md", key="guide_file", on_change=_opened)
-            if (wrong := st.session_state.get(_WRONG)) is not None:
-                st.warning(wrong)
+        box = st.popover("Lessons", icon=":material/school:", key="guide_lessons", on_change="rerun")
+        if box.open:
+            with box:
+                _lessons()
+
+
+def _lessons() -> None:
+    """Every guide but the tour, and a file of a teacher's own."""
+    for name in [name for name in files() if name != "tour"]:
+        try:
+            guide = _guide(name)
+        except GuideError as error:  # a teacher's own: it is said, and stops nobody else
+            st.caption(f"{name}.md: {error}")
+            continue
+        label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
+        _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
+    st.file_uploader("A guide of your own", type="md", key="guide_file", on_change=_opened)
+    if (wrong := st.session_state.get(_WRONG)) is not None:
+        st.warning(wrong)
 
 
 def _opened() -> None:
