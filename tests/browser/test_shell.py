@@ -147,6 +147,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, s
     assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "26px"
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert page.get_by_role("textbox", name="Prompt").count() == 0
+    page.get_by_test_id("door").nth(5).wait_for()  # a component's JavaScript may come after the run
     cards = page.get_by_test_id("door").evaluate_all(
         """(doors) => doors.map((door) => {
           const box = (node) => node.getBoundingClientRect();
