@@ -167,4 +167,11 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
         (tmp_path / "mine.md").write_text(GUIDE.replace(old, new))
         status, _, err = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
         assert status == 1 and said in err, err
+    asked = GUIDE.replace("key: dearest", "key: looked_at, with: {block: 40, head: 0}").replace("{loss}", "x")
+    (tmp_path / "mine.md").write_text(asked.replace("token: 1", "token: many"))
+    status, out, _ = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
+    assert status == 0 and "cannot be asked of mini: this model has no head 40.0" in out
+    (tmp_path / "mine.md").write_text(GUIDE.replace("token: 1", "edits: nonsense"))
+    status, _, err = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
+    assert status == 1 and "line 4: 'nonsense' is no edit" in err
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1

@@ -20,7 +20,7 @@ from gptviz.guides.keys import KEYS, CannotAsk
 from gptviz.loading import load
 from gptviz.ui.shell.guide import ANSWERS
 from gptviz.ui.shell.navigation import PAGES, page_file
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import DEFAULT_TEXT, TOKEN
 
 TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every key
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
@@ -95,15 +95,18 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
     """The step with this model's numbers, and its question with what the model answers."""
     if step.ask is None:
         return step, "no question"
-    lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
-    ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
-    position = min(int(place.get("token") or len(ids) - 1), len(ids) - 1)
-    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
-    trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
     try:
+        lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
+        ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
+        token = TOKEN.parse(place.get("token", ""))
+        position = len(ids) - 1 if token is None else min(token, len(ids) - 1)
+        arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+        trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
         answer = KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
     except CannotAsk as error:
-        return replace(step, after=""), f"This cannot be asked of {lm.name}: {error}."
+        return replace(step, after=""), f"This cannot be asked of {place.get('model', model)}: {error}."
+    except ValueError as error:  # a model, a change or a text that there is not
+        raise GuideError([(step.line, str(error))]) from error
     said = step.text + step.ask.text + step.after
     unknown = set(re.findall(r"\{(\w+)\}", said)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
