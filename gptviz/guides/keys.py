@@ -104,6 +104,10 @@ def sites(name: str, lm: LanguageModel, *arguments: Any) -> Sites:
 # ---- the keys ----
 
 
+def _ids(t: Trace) -> list[int]:
+    return [token.id for token in t.tokens]
+
+
 def _called(lm: LanguageModel, token: int) -> str:
     return f"`{show_token(lm.tokens([token])[0].raw)}`"
 
@@ -128,7 +132,7 @@ def next_word(lm: LanguageModel, t: Trace, position: int, given: str | None) -> 
 def pieces(lm: LanguageModel, t: Trace, position: int, given: float | None, word: str) -> Answer:
     """Into how many tokens this word is cut, after a space."""
     cut = [f"`{show_token(token.raw)}`" for token in lm.tokens(lm.encode(f" {word.strip()}"))]
-    right = None if given is None else int(given) == len(cut)
+    right = _exactly(given, len(cut))
     return Answer(len(cut), str(len(cut)), {"pieces": " ".join(cut)}, right, _number(given))
 
 
@@ -173,8 +177,7 @@ def looked_at(lm: LanguageModel, t: Trace, position: int, given: int | None, blo
 @reads("attn", "z")
 def head_with(lm: LanguageModel, t: Trace, position: int, given: Head | None, role: str) -> Answer:
     """The head with the largest share of this role on this text; right is every head that has the role."""
-    if role not in ROLES:
-        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+    _check_role(role)
     every = {(one.block, one.head): one for row in roles(t) for one in row}
     those = {place: one.shares.get(role) or 0.0 for place, one in every.items() if one.kind == role}
     if not those:
@@ -190,12 +193,17 @@ def head_with(lm: LanguageModel, t: Trace, position: int, given: Head | None, ro
 
 def _moved(lm: LanguageModel, t: Trace, position: int, edits: list[str]) -> Prediction:
     """What these changes of the model make of its prediction."""
-    ids = [token.id for token in t.tokens]
+    plain, changed = _both(lm, t, edits)
+    return prediction(plain.logits(position), changed.logits(position))
+
+
+def _both(lm: LanguageModel, t: Trace, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
+    """The text's pass through the model as it is, and with these changes."""
     try:
-        changed = lm.plain.trace(ids, keep=(), edits=edits)
+        changed = lm.plain.trace(_ids(t), keep=keep, edits=edits)
     except ValueError as error:
         raise CannotAsk(f"this change cannot be made here: {error}") from error
-    return prediction(lm.plain.trace(ids, keep=()).logits(position), changed.logits(position))
+    return lm.plain.trace(_ids(t), keep=keep), changed
 
 
 @_key("number")
@@ -260,7 +268,7 @@ def settled(lm: LanguageModel, t: Trace, position: int, given: float | None) -> 
     tops = logit_lens(t, lm.model, position).argmax(-1).numpy()[::2]  # (L + 1,): the embedding, each block
     blocks = settled_from(tops)
     facts = {"token": _called(lm, int(tops[-1])), "blocks": str(lm.config.n_layers)}
-    right = None if given is None else int(given) == blocks
+    right = _exactly(given, blocks)
     return Answer(blocks, str(blocks), facts, right, _number(given))
 
 
@@ -271,9 +279,9 @@ def settled(lm: LanguageModel, t: Trace, position: int, given: float | None) -> 
 @reads()
 def token_count(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
     """Of how many tokens the text is made."""
-    words = lm.decode([token.id for token in t.tokens]).split()
+    words = lm.decode(_ids(t)).split()
     facts = {"pieces": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens), "words": str(len(words))}
-    return Answer(len(t), str(len(t)), facts, None if given is None else int(given) == len(t), _number(given))
+    return Answer(len(t), str(len(t)), facts, _exactly(given, len(t)), _number(given))
 
 
 @_key("choice")
@@ -289,7 +297,7 @@ def same_id(lm: LanguageModel, t: Trace, position: int, given: str | None, one: 
 @reads("tok_emb", "embed")
 def row_again(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
     """What the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
-    ids = [token.id for token in t.tokens]
+    ids = _ids(t)
     if ids[position] not in ids[:position]:
         raise CannotAsk("the selected token does not stand in the text before")
     copy = ids.index(ids[position])
@@ -318,7 +326,7 @@ def window_count(
 ) -> Answer:
     """How many windows of this length the text has, each so many tokens further on."""
     count = len(_windows(t, length, stride))
-    right = None if given is None else int(given) == count
+    right = _exactly(given, count)
     return Answer(count, str(count), {"tokens": str(len(t))}, right, _number(given))
 
 
@@ -408,7 +416,7 @@ _AGAIN = ("The same list", "Another list")
 @reads()
 def after_another(lm: LanguageModel, t: Trace, position: int, given: str | None, before: str) -> Answer:
     """Whether the list of next tokens is another one when the model has just read something else."""
-    ids = [token.id for token in t.tokens]
+    ids = _ids(t)
     lm.trace(before, keep=())
     again = lm.trace(ids, keep=()).logits(position)
     largest = float((again - t.logits(position)).abs().max())
@@ -447,8 +455,7 @@ def to_later(
 @reads("attn", "z")
 def heads_with(lm: LanguageModel, t: Trace, position: int, given: float | None, role: str) -> Answer:
     """How many heads have this role on this text; right within a tenth of all heads."""
-    if role not in ROLES:
-        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+    _check_role(role)
     every = [one.kind for row in roles(t) for one in row]
     count = every.count(role)
     facts = {"heads": str(len(every)), "role": ROLES[role].label}
@@ -491,7 +498,7 @@ def needed_most(lm: LanguageModel, t: Trace, position: int, given: Head | None) 
     """The head that the prediction loses most without. Of those that lose nearly as much each is right."""
     if len(t) * lm.config.n_layers * lm.config.n_heads > 20_000:
         raise CannotAsk("this text and model are too large to switch off every head in turn")
-    ids = [token.id for token in t.tokens]
+    ids = _ids(t)
     token = int(t.logits(position).argmax())
     table = ablation.knock_out(lm.plain, ids, token, position=position)
     heads = table[table.kind == "head"]
@@ -511,7 +518,7 @@ def needed_most(lm: LanguageModel, t: Trace, position: int, given: Head | None) 
 
 
 def _patched(lm: LanguageModel, t: Trace, position: int, other: str, site: str) -> pd.DataFrame:
-    ids = [token.id for token in t.tokens]
+    ids = _ids(t)
     if len(ids) > 64:
         raise CannotAsk("this takes a text of 64 tokens at most")
     try:
@@ -608,13 +615,7 @@ def second_part(lm: LanguageModel, t: Trace, position: int, given: str | None, s
 @reads()
 def loss_without(lm: LanguageModel, t: Trace, position: int, given: str | None, edit: str) -> Answer:
     """Whether the loss of the text rises with this change in the model."""
-    ids = [token.id for token in t.tokens]
-    try:
-        changed = lm.plain.trace(ids, keep=("final",), edits=edit.split(","))
-    except ValueError as error:
-        raise CannotAsk(f"this change cannot be made here: {error}") from error
-    before = _losses(lm, lm.plain.trace(ids, keep=("final",)))
-    after = _losses(lm, changed)
+    before, after = (_losses(lm, run) for run in _both(lm, t, edit.split(","), keep=("final",)))
     rise = float(after.mean() - before.mean())
     token = int((after - before).argmax())
     facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
@@ -766,7 +767,7 @@ def hand_seen(lm: LanguageModel, t: Trace, position: int, given: float | None, w
     """How many words this word of the book's sentence gives any weight to."""
     words, row = _row(way, word)
     seen = [one for one, weight in zip(words, row, strict=True) if weight > 0]
-    right = None if given is None else int(given) == len(seen)
+    right = _exactly(given, len(seen))
     return Answer(len(seen), str(len(seen)), {"words": ", ".join(seen)}, right, _number(given))
 
 
@@ -792,7 +793,7 @@ def hand_width(lm: LanguageModel, t: Trace, position: int, given: float | None, 
     """How many numbers each word's context has."""
     _, found = _by_hand(way)
     width = found.context.shape[1]
-    right = None if given is None else int(given) == width
+    right = _exactly(given, width)
     return Answer(width, str(width), {"heads": str(len(found.heads))}, right, _number(given))
 
 
@@ -835,7 +836,7 @@ def one_step(lm: LanguageModel, t: Trace, position: int, given: float | None, ra
     """
     if lm.nbytes > MOST_COPIED or len(t) < 2:
         raise CannotAsk("this model is too large to be copied and trained, or the text has one token")
-    ids = torch.tensor([[token.id for token in t.tokens]])
+    ids = torch.tensor([_ids(t)])
     with forward.alone(), torch.enable_grad():
         model = copy.deepcopy(lm.model).cpu().float().requires_grad_(True)
         before = [parameter.detach().clone() for parameter in model.parameters()]
@@ -855,6 +856,12 @@ def one_step(lm: LanguageModel, t: Trace, position: int, given: float | None, ra
     return Answer(100 * share, percent(share), facts, _near(given, 100 * share, 10), _number(given, " %"))
 
 
+def _check_role(role: str) -> None:
+    """Raise CannotAsk where there is none of this name."""
+    if role not in ROLES:
+        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+
+
 def _check_there(t: Trace, position: int) -> None:
     """Raise CannotAsk for a position that was answered when the text was another."""
     if position >= len(t):
@@ -871,6 +878,10 @@ def _head(place: Head) -> str:
 
 def _number(given: float | None, unit: str = "") -> str:
     return "" if given is None else f"{given:g}{unit}"
+
+
+def _exactly(given: float | None, count: int) -> bool | None:
+    return None if given is None else int(given) == count
 
 
 def _near(given: float | None, truth: float, by: float) -> bool | None:

@@ -36,6 +36,18 @@ def answer(at, kind, value):
     return at
 
 
+@pytest.fixture
+def own_guide(tmp_path, monkeypatch):
+    """own_guide(page, key): a teacher's guide of one step, which asks for a token."""
+
+    def write(page, key):
+        step = f'page: {page}\nask: {{kind: token, question: "Which?", key: {key}}}'
+        (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n")
+        monkeypatch.setenv(SETTING, str(tmp_path))
+
+    return write
+
+
 def links(at):
     return [link.proto.label for link in at.get("page_link")]
 
@@ -139,12 +151,8 @@ def test_a_guide_that_is_not_there_is_a_sentence_at_most(name):
     assert given(at, "chips") is not None and "Next step" not in links(at)
 
 
-def test_a_question_that_cannot_be_asked_says_so_and_the_page_goes_on(tmp_path, monkeypatch):
-    (tmp_path / "mine.md").write_text(
-        "---\ntitle: Mine\n---\n## One\n\n```step\npage: next_token\n"
-        'ask: {kind: token, question: "Which?", key: looked_at, with: {block: 40, head: 0}}\n```\n'
-    )
-    monkeypatch.setenv(SETTING, str(tmp_path))
+def test_a_question_that_cannot_be_asked_says_so_and_the_page_goes_on(own_guide):
+    own_guide("next_token", "looked_at, with: {block: 40, head: 0}")
     at = run_page("next_token", text="a b c", guide="mine")
     assert "this model has no head 40.0" in at.info[0].value and given(at, "candidates") is not None
 
@@ -162,12 +170,8 @@ def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch)
     assert "there is no page 'nowhere'" in at.warning[0].value and given(at, "chips") is not None
 
 
-def test_an_answer_about_another_text_is_no_error(tmp_path, monkeypatch):
-    (tmp_path / "mine.md").write_text(
-        "---\ntitle: Mine\n---\n## One\n\n```step\npage: loss\n"
-        'ask: {kind: token, question: "Which?", key: dearest}\n```\n'
-    )
-    monkeypatch.setenv(SETTING, str(tmp_path))
+def test_an_answer_about_another_text_is_no_error(own_guide):
+    own_guide("loss", "dearest")
     at = run_page("loss", text="one two three four five", guide="mine")
     at.session_state[guide.ANSWERS] = {("mine", 0): 4}
     at.run()
