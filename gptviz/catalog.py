@@ -1,6 +1,7 @@
 """The models that have a name: what each is, how large, and whether it is on this machine."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from gptviz.checkpoints.folder import read_config
@@ -35,14 +36,15 @@ class Entry:
         )
 
 
-def catalog() -> list[Entry]:
+@cache
+def catalog() -> tuple[Entry, ...]:
     """Every model with a name, those that are always here first."""
     mini = read_config(ASSETS / "mini")
     here = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
-    return [
+    return (
         *(Entry(name, here.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
         *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
-    ]
+    )
 
 
 def gigabytes(count: int) -> str:

@@ -30,6 +30,7 @@ replaced).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -112,14 +113,18 @@ class Trial:
         """The column that says what it costs to look elsewhere: where repeats help, or on all passages."""
         return "repeated_rise" if self.label in ON_REPEATS else "rise"
 
-    @property
+    @cached_property
     def own(self) -> pd.DataFrame:
         """The rows of the head on trial, by their change."""
         return self.table[self.table["on_trial"]].set_index("change")
 
     def others(self, baseline: str) -> pd.DataFrame:
         """The rows of the other heads by a baseline."""
-        return self.table[~self.table["on_trial"] & (self.table["change"] == baseline)]
+        return self._others.get(baseline, self.table[:0])
+
+    @cached_property
+    def _others(self) -> dict[str, pd.DataFrame]:
+        return dict(iter(self.table[~self.table["on_trial"]].groupby("change")))
 
 
 def trial(

@@ -1,5 +1,6 @@
 """Heads on trial: their labels as a sheet, all of them as points, one head's shares, and what it is worth."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -105,35 +106,37 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     is left out. A point's customdata is [block, head, what a hover says]; `axes` are the measures' titles.
     """
     theme, colors = palette(mode), role_colors(mode)
-    seen = heads[np.isfinite(heads[["x", "y"]]).all(axis=1)].reset_index(drop=True)
-    own = ((seen["block"] == chosen[0]) & (seen["head"] == chosen[1])).to_numpy()
-    sides = _names(seen[["x", "y"]].to_numpy(), own)
+    seen = [head for head in heads.itertuples() if math.isfinite(head.x) and math.isfinite(head.y)]
+    places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)
+    own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
+    sides = _names(places, own)
     traces = []
     for role in ROLES.values():
-        some = seen[seen["role"] == role.name]
-        if some.empty:
+        some = [i for i, head in enumerate(seen) if head.role == role.name]
+        if not some:
             continue
-        says = [[p.block, p.head, _says(p, role.label, axes)] for p in some.itertuples()]
-        hollow = {"symbol": np.where(some["withdrawn"], "circle-open", "circle")}
-        edge = {"line": {"width": np.where(some["withdrawn"], 2, 0), "color": colors[role.name]}}
+        says = [[seen[i].block, seen[i].head, _says(seen[i], role.label, axes)] for i in some]
+        withdrawn = np.array([seen[i].withdrawn for i in some])
+        hollow = {"symbol": np.where(withdrawn, "circle-open", "circle")}
+        edge = {"line": {"width": np.where(withdrawn, 2, 0), "color": colors[role.name]}}
         marker = {"size": 12, "color": colors[role.name]} | hollow | edge
-        names = {
-            "text": [_name(p, sides.get(p.Index), own[p.Index]) for p in some.itertuples()],
-            "textposition": [sides.get(i, "middle right") for i in some.index],
+        names: dict[str, Any] = {
+            "text": [_name(seen[i], sides.get(i), own[i]) for i in some],
+            "textposition": [sides.get(i, "middle right") for i in some],
             "textfont": {"size": 12},
         }
         more = names | {"mode": "markers+text", "hovertemplate": HEAD}
-        traces.append(_dots(role.label, some["x"], some["y"], says, marker, **more))
+        traces.append(_dots(role.label, places[some, 0], places[some, 1], says, marker, **more))
     ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": line(theme.ink, 2.5)}
     unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
-    traces.append(_dots("", seen["x"][own], seen["y"][own], [], ring, **unseen))
+    traces.append(_dots("", places[own, 0], places[own, 1], [], ring, **unseen))
     still = {"itemclick": False, "itemdoubleclick": False, "font": {"size": 12}}
     layout: dict[str, Any] = {
-        "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range(seen["x"]),
-        "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range(seen["y"]),
+        "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range(places[:, 0]),
+        "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range(places[:, 1]),
         "legend": LEGEND | {"x": 0, "xanchor": "left"} | still,
     }
-    if seen.empty:
+    if not seen:
         layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
     return figure(traces, POINTED | layout, mode, height=390, t=52, r=36)
 
@@ -153,7 +156,7 @@ def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
     return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
 
 
-def _range(values: Sequence[float]) -> dict[str, Any]:
+def _range(values: Sequence[float] | NDArray[np.float64]) -> dict[str, Any]:
     """As far as the values go, with room for a point and its name."""
     if not len(values):
         return {}

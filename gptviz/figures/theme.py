@@ -207,8 +207,13 @@ def _larger(value: Any, factor: float, of: str = "") -> Any:
     }
 
 
+_PLAIN = {str, int, float, bool, type(None)}
+
+
 def packed(value: Any) -> Any:
     """The same as plain JSON; an array of numbers as the {"dtype", "bdata", "shape"} that Plotly reads."""
+    if type(value) in _PLAIN:  # nearly all, and asked first
+        return value
     if isinstance(value, dict):
         return {key: packed(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -27,7 +27,7 @@ from gptviz.engine.trace import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs
-from gptviz.ui.measuring.heads import known_trial
+from gptviz.ui.measuring.heads import known_trials_of
 from gptviz.ui.runs import per_run
 
 # what tables call a role where the screen has a plainer word
@@ -177,6 +177,6 @@ def _scores(lm: LanguageModel, run: Run) -> Reduction:
 
 def withdrawn(run: Run) -> set[tuple[int, int]]:
     """The heads (block and head) whose label on this text is known to have been withdrawn in its trial."""
-    claims = [(role.block, role.head, role.kind) for row in measured(run).roles for role in row]
-    tried = {claim: known_trial(run.plain, *claim) for claim in claims if claim[2] in TESTABLE}
-    return {claim[:2] for claim, trial in tried.items() if trial is not None and trial.verdict == "withdrawn"}
+    roles = [role for row in measured(run).roles for role in row if role.kind in TESTABLE]
+    tried = known_trials_of(run.plain, [(role.block, role.head, role.kind) for role in roles])
+    return {head for head, trial in tried.items() if trial.verdict == "withdrawn"}

@@ -4,7 +4,7 @@ Of the bundled model it ships with it, and is there at once.
 """
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -54,10 +54,16 @@ def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
     return jobs().get(key, work, _at_once(run)[1].get((block, head, label)))
 
 
-def known_trial(run: Run, block: int, head: int, label: str) -> Trial | None:
-    """The trial of this label, if it has been held and is remembered, or ships; nothing is worked out."""
-    job = jobs().find(_key("trial", run, block, head, label))
-    return _at_once(run)[1].get((block, head, label)) if job is None else job.result
+def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:
+    """The trials of these labels that were held and are remembered, or ship: by block and head."""
+    ships, remembered = _at_once(run)[1], jobs()
+    found = {}
+    for claim in claims:
+        job = remembered.find(_key("trial", run, *claim))
+        held = ships.get(claim) if job is None else job.result
+        if held is not None:
+            found[claim[:2]] = held
+    return found
 
 
 Known = tuple[General | None, Mapping[Claim, Trial]]

@@ -18,9 +18,10 @@ from gptviz.analysis.loss import (
     uniform_loss,
 )
 from gptviz.analysis.losses import losses
-from gptviz.analysis.next_token import candidates, surprises
+from gptviz.analysis.next_token import surprises
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
+from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import loss_text, probability_text, surprise_color
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.token_axis import token_ticks
@@ -29,6 +30,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, term, unlike_printed
 
@@ -162,10 +164,8 @@ def one_position() -> None:
 def largest_logits(position: int, cost: float) -> str:
     """The largest logits after a position and its target's, through the softmax, as HTML."""
     target = scene.tokens[position + 1].id
-    was = None
-    if scene.other is not None:
-        was = scene.unchanged.trace.logits(position).double().softmax(-1)
-    found = candidates(scene.trace.logits(position), ROWS, also=[target])
+    was = None if scene.other is None else logits_at(scene.other, position).double().softmax(-1)
+    found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
     rows, rest = [], 1.0
     for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
         said = Both(probability_text(float(p)), None if was is None else probability_text(float(was[id])))

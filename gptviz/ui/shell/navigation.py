@@ -6,6 +6,8 @@ calls through `run()`, and `page()` as well when nobody did: see `ensure_navigat
 """
 
 from contextlib import nullcontext
+from copy import copy
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,11 +123,11 @@ def run() -> None:
 def navigate() -> st.Page:
     """Build the navigation and return the page that the address asks for, ready to run."""
     first = next(iter(PAGES))
-    pages = {name: _page(name, url_path=name) for name in PAGES}
-    pages[first] = _page(first, url_path="start", default=True)
+    pages = {name: copy(_page(name, name)) for name in PAGES}
+    pages[first] = copy(_page(first, "start", default=True))
     # other addresses: the first page is at "/" and at its own name
-    others = {old: _page(new, url_path=old) for old, (new, *_) in MOVED.items()}
-    others[first] = _page(first, url_path=first)
+    others = {old: copy(_page(new, old)) for old, (new, *_) in MOVED.items()}
+    others[first] = copy(_page(first, first))
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
     page: st.Page = st.navigation([*pages.values(), *others.values()], position="hidden")
     old = next((old for old, other in others.items() if other is page), "")
@@ -198,7 +200,7 @@ def neighbours(name: str) -> tuple[str, str]:
 
 def page_target(name: str) -> st.Page:
     """The st.Page called `name`, for st.page_link and st.switch_page."""
-    page: st.Page = st.session_state[_TARGETS][name]  # made once a run: each looks its file up on the disk
+    page: st.Page = st.session_state[_TARGETS][name]
     return page
 
 
@@ -213,5 +215,7 @@ def name_of(title: str) -> str:
     return next(name for name, door in PAGES.items() if door.title == title)
 
 
-def _page(name: str, **options: Any) -> st.Page:
-    return st.Page(page_file(name), title=PAGES[name].title, **options)
+@cache
+def _page(name: str, address: str, default: bool = False) -> st.Page:
+    """The page of this name at an address, to be copied: making one looks its file up on the disk."""
+    return st.Page(page_file(name), title=PAGES[name].title, url_path=address, default=default)

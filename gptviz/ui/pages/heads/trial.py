@@ -57,8 +57,7 @@ def claims(labels: Labels) -> list[Claim]:
 
 def known(run: Run, labels: Labels) -> dict[tuple[int, int], Trial]:
     """The trials of these labels that were held, by block and head; nothing is worked out."""
-    found = {claim[:2]: measuring.known_trial(run, *claim) for claim in claims(labels)}
-    return {head: trial for head, trial in found.items() if trial is not None}
+    return measuring.known_trials_of(run, claims(labels))
 
 
 def draw(
