@@ -12,6 +12,7 @@ import tempfile
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 import gptviz
 from gptviz.engine.config import GPTConfig
@@ -73,6 +74,20 @@ def random_lm(seed: int = 0, **changes: object) -> LanguageModel:
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.3)
     return LanguageModel(model.eval(), tokenizer, config, "random")
+
+
+@st.composite
+def models(draw, **sizes: object) -> LanguageModel:
+    """Random models of every kind: tied or not, with and without each bias, few blocks, any width."""
+    heads = draw(st.sampled_from([1, 2, 4]))
+    shape = {"vocab_size": 200, "n_heads": heads, "n_layers": draw(st.integers(1, 3))}
+    shape["emb_dim"] = heads * draw(st.integers(4, 9))
+    flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
+    activation = draw(st.sampled_from(["gelu_tanh", "gelu"]))
+    return random_lm(draw(st.integers(0, 10**6)), activation=activation, **shape | flags | sizes)
+
+
+TEXTS = st.lists(st.integers(0, 199), min_size=1, max_size=9)  # ids for them
 
 
 @pytest.fixture(scope="session")

@@ -12,19 +12,19 @@ from tests.conftest import random_lm
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
 
-def test_numbers_come_back_to_the_bit() -> None:
+def test_numbers_come_back_to_the_bit():
     value = {"a": [0.1, 1 / 3, float("inf")], "·": "ü"}
     assert disk_cache.read("x") is None
     assert disk_cache.write("x", value) and disk_cache.read("x") == value
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff\xfe", None])
-def test_a_broken_file_counts_as_none_and_is_replaced(place: Path, damage: bytes | None) -> None:
+def test_a_broken_file_counts_as_none_and_is_replaced(place, damage):
     disk_cache.write("x", list(range(50)))
     file = place / "x.json"
     content = file.read_bytes()
@@ -36,13 +36,13 @@ def test_a_broken_file_counts_as_none_and_is_replaced(place: Path, damage: bytes
     assert disk_cache.read("x") == 1
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path / "file"))
     assert disk_cache.write("x", 1) is False and disk_cache.read("x") is None
 
 
-def test_what_was_not_asked_for_the_longest_goes_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_asked_for_the_longest_goes_first(place, monkeypatch):
     for age, name in enumerate(("new", "older", "oldest")):
         disk_cache.write(name, "x" * 1000)
         os.utime(place / f"{name}.json", (10**9 - age * 100,) * 2)
@@ -52,7 +52,7 @@ def test_what_was_not_asked_for_the_longest_goes_first(place: Path, monkeypatch:
     assert {path.stem for path in place.iterdir()} == {"new", "oldest", "last"}
 
 
-def test_many_writers_leave_one_whole_file(place: Path) -> None:
+def test_many_writers_leave_one_whole_file(place):
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(lambda i: disk_cache.write("x", [i] * 5000), range(40)))
     found = disk_cache.read("x")
@@ -60,7 +60,7 @@ def test_many_writers_leave_one_whole_file(place: Path) -> None:
     assert [path.name for path in place.iterdir()] == ["x.json"]
 
 
-def test_the_hash_is_of_every_weight_and_of_nothing_else() -> None:
+def test_the_hash_is_of_every_weight_and_of_nothing_else():
     one, same, other = random_lm(1).model, random_lm(1).model, random_lm(2).model
     assert disk_cache.weights_hash(one) == disk_cache.weights_hash(same) != disk_cache.weights_hash(other)
     with torch.no_grad():
@@ -73,9 +73,7 @@ def test_the_hash_is_of_every_weight_and_of_nothing_else() -> None:
     ("platform", "variable", "expected"),
     [("linux", "XDG_CACHE_HOME", "gptviz"), ("win32", "LOCALAPPDATA", "gptviz")],
 )
-def test_the_folder_is_the_systems(
-    platform: str, variable: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_is_the_systems(platform, variable, expected, tmp_path, monkeypatch):
     monkeypatch.delenv(disk_cache.SETTING)
     monkeypatch.setattr(disk_cache.sys, "platform", platform)
     monkeypatch.setenv(variable, str(tmp_path))

@@ -5,6 +5,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from gptviz.engine.config import GPTConfig
+from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import (
     GELU,
     GPT_CONFIG_124M,
@@ -15,30 +16,13 @@ from gptviz.model import (
     TransformerBlock,
 )
 
-# "Your journey starts with one step", the book's chapter 3
-INPUTS = torch.tensor(
-    [
-        [0.43, 0.15, 0.89],
-        [0.55, 0.87, 0.66],
-        [0.57, 0.85, 0.64],
-        [0.22, 0.58, 0.33],
-        [0.77, 0.25, 0.10],
-        [0.05, 0.80, 0.55],
-    ]
-)
-SMALL = {
-    "vocab_size": 97,
-    "context_length": 24,
-    "emb_dim": 32,
-    "n_heads": 4,
-    "n_layers": 3,
-    "drop_rate": 0.0,
-    "qkv_bias": True,
-}
+_, INPUTS = (torch.tensor(sentence.vectors) for sentence in SENTENCES.values())  # the book's chapter 3
+SMALL = {"vocab_size": 97, "context_length": 24, "emb_dim": 32, "n_heads": 4, "n_layers": 3}
+SMALL |= {"drop_rate": 0.0, "qkv_bias": True}
 
 
 @pytest.fixture(scope="module")
-def book_model() -> GPTModel:
+def book_model():
     torch.manual_seed(123)
     return GPTModel(GPT_CONFIG_124M).eval()
 
@@ -48,15 +32,9 @@ def test_attention_gives_the_numbers_of_chapter_3():
     batch = torch.stack((INPUTS, INPUTS), dim=0)
     attention = MultiHeadAttention(d_in=3, d_out=2, context_length=6, dropout=0.0, num_heads=2)
     printed = torch.tensor(
-        [
-            [0.3190, 0.4858],
-            [0.2943, 0.3897],
-            [0.2856, 0.3593],
-            [0.2693, 0.3873],
-            [0.2639, 0.3928],
-            [0.2575, 0.4028],
-        ]
-    )
+        [[0.3190, 0.4858], [0.2943, 0.3897], [0.2856, 0.3593],
+         [0.2693, 0.3873], [0.2639, 0.3928], [0.2575, 0.4028]]
+    )  # fmt: skip
     assert torch.allclose(attention(batch), torch.stack((printed, printed)), atol=5e-5)
 
 
@@ -73,10 +51,7 @@ def test_parameters_are_those_of_the_seeds(book_model):
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [
-        ({"tie_embeddings": True}, 124_412_160),
-        ({"tie_embeddings": False, "qkv_bias": True}, 163_037_184),
-    ],
+    [({"tie_embeddings": True}, 124_412_160), ({"tie_embeddings": False, "qkv_bias": True}, 163_037_184)],
 )
 def test_parameters_of_the_variants(changes, expected):
     with torch.device("meta"):
@@ -194,7 +169,7 @@ def test_heads_must_divide_the_width():
         GPTModel(SMALL | {"activation": "relu"})
 
 
-def to_hugging_face(model: GPTModel, cfg: dict) -> GPT2LMHeadModel:
+def to_hugging_face(model, cfg):
     """transformers' GPT-2 with our weights, copied name by name (its Conv1D stores them transposed)."""
     theirs = GPT2LMHeadModel(
         GPT2Config(

@@ -9,7 +9,7 @@ from setuptools import Distribution
 ROOT = Path(__file__).parent.parent
 
 
-def installed() -> set[str]:
+def installed():
     """The files that setuptools takes into a wheel, as pyproject.toml says it; the current folder is ours."""
     package = Distribution({"script_name": "setup.py"})
     package.parse_config_files()
@@ -21,7 +21,7 @@ def installed() -> set[str]:
     return {str((ROOT / path).resolve().relative_to(ROOT)) for path in modules + data}
 
 
-def ours() -> set[str]:
+def ours():
     """The files of the package: those that git has or would take; without git all that are there."""
     try:
         command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "gptviz"]

@@ -244,13 +244,7 @@ def position_of(trace: Trace, position: int) -> int:
 
 
 def _rest(
-    trace: Trace,
-    model: GPTModel,
-    token: OneToken,
-    against: Against,
-    at: int,
-    read: Reader,
-    written: float,
+    trace: Trace, model: GPTModel, token: OneToken, against: Against, at: int, read: Reader, written: float
 ) -> Iterator[tuple[str, float]]:
     """What no part wrote: an edit of the stream, and the rounding of a model in bfloat16."""
     edited = {edit.site for edit in trace.edits}

@@ -40,11 +40,7 @@ Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
 
 
 def beam_search(
-    lm: Reader,
-    text: str | Sequence[int],
-    beams: int,
-    max_new_tokens: int,
-    dropped: int | None = None,
+    lm: Reader, text: str | Sequence[int], beams: int, max_new_tokens: int, dropped: int | None = None
 ) -> list[Round]:
     """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
 

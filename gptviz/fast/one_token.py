@@ -17,14 +17,7 @@ from torch.nn.modules import module as torch_modules
 
 from gptviz.fast import kernels
 from gptviz.fast.attention import is_causal
-from gptviz.model import (
-    GELU,
-    FeedForward,
-    GPTModel,
-    LayerNorm,
-    MultiHeadAttention,
-    TransformerBlock,
-)
+from gptviz.model import GELU, FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 
 Append = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 Visit = Callable[[torch.Tensor], torch.Tensor | None]

@@ -1,15 +1,13 @@
 """Knock-out: a block's parts muted in one batch are what edits do one by one, and what missing weights do."""
 
 import copy
-import sys
 
 import numpy as np
 import pytest
 import torch
 
-import gptviz
 from gptviz import Edit
-from gptviz.analysis import knock_out
+from gptviz.analysis import ablation, knock_out
 from gptviz.analysis.ablation import parts_of
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
@@ -30,10 +28,14 @@ def one_by_one(lm, text, token, against, baseline, position=-1, edits=()):
 
 @pytest.mark.parametrize("baseline", ["zero", "mean", "sample"])
 @pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
-def test_a_batch_is_one_edit_after_the_other(changes, baseline):
+def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
     lm = random_lm(6, **changes)
-    for target, position in ((7, -1), ((8000, "mean"), 2), ((8000, 12), 3), ((12, 7), 0)):
-        table = knock_out(lm, IDS, target, baseline, position)
+    for target, position, size in ((7, -1, 99), ((8000, "mean"), 2, 1), ((8000, 12), 3, 2), ((12, 7), 0, 99)):
+        monkeypatch.setattr(ablation, "BATCH_NUMBERS", size * 4 * 32 * len(IDS))
+        table = knock_out(
+            lm, IDS, target, baseline, position, lambda *step, to=(steps := []): to.append(step)
+        )
+        assert steps[-1] == (len(table), len(table)) and steps == sorted(set(steps))
         token, against = target if isinstance(target, tuple) else (target, None)
         against = None if against == "mean" else against
         logits, probabilities = one_by_one(lm, IDS, token, against, baseline, position)
@@ -87,18 +89,6 @@ def test_a_muted_part_is_a_model_without_its_weights():
         assert row.probability == pytest.approx(logits.softmax(0)[99].item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("numbers", [1, 4 * 32 * len(IDS) * 2])
-def test_small_batches_give_the_same(monkeypatch, numbers):
-    lm = random_lm(6)
-    whole = knock_out(lm, IDS, 99)
-    steps = []
-    monkeypatch.setattr(sys.modules[knock_out.__module__], "BATCH_NUMBERS", numbers)
-    parts = knock_out(lm, IDS, 99, progress=lambda done, of: steps.append((done, of)))
-    assert np.allclose(parts["logit"], whole["logit"], atol=1e-5)
-    size = max(1, numbers // (4 * 32 * len(IDS)))
-    assert steps == [(done, 12) for done in range(size, 13, size)]
-
-
 def test_the_pass_begins_where_the_change_does():
     lm, blocks = random_lm(6, n_layers=3), []
     handles = [
@@ -133,35 +123,6 @@ def test_an_edited_run_has_every_part_muted_on_top():
     table = knock_out(lm.edited(*edits), IDS, 99)
     assert table["effect"][1] == pytest.approx(0, abs=1e-5)  # muted already
     assert np.abs(table["logit"] - knock_out(lm, IDS, 99)["logit"]).max() > 1e-2
-
-
-def test_it_can_be_stopped_and_leaves_nothing_behind():
-    lm = random_lm(6)
-    before = lm.trace(IDS, keep=[]).logits()
-
-    class Stop(Exception):
-        pass
-
-    def stop(done, of):
-        raise Stop
-
-    with pytest.raises(Stop):
-        knock_out(lm, IDS, 99, progress=stop)
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
-    assert torch.equal(lm.trace(IDS, keep=[]).logits(), before)
-
-
-def test_bfloat16():
-    lm = gptviz.load("mini", dtype="bfloat16")
-    table = knock_out(lm, "Seven green parrots sang", 2958, "mean")
-    logits, _ = one_by_one(lm, "Seven green parrots sang", 2958, None, "mean")
-    assert np.allclose(table["logit"], logits, atol=0.15)
-
-
-def test_a_token_may_be_named_by_its_text(mini):
-    text, mill = "Seven green parrots sang", mini.encode(" mill")[0]
-    assert knock_out(mini, text, " mill").equals(knock_out(mini, text, mill))
-    assert knock_out(mini, text, (" mill", 7)).equals(knock_out(mini, text, (mill, 7)))
 
 
 @pytest.mark.parametrize(

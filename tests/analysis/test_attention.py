@@ -1,27 +1,25 @@
 """The steps of a head against what the model itself computed, and against sums written out by hand."""
 
+import itertools
 import math
 
 import pytest
 import torch
 
+import gptviz
 from gptviz.analysis import attention
-from gptviz.engine.config import GPTConfig
-from gptviz.engine.language_model import LanguageModel
-from gptviz.model import GPTModel
-from gptviz.tokenizer import get_encoding
 
 TEXT = "The cat sat on the mat. The cat sat"
 
 
 @pytest.fixture(scope="module")
-def trace(lm: LanguageModel):
+def trace(lm):
     return lm.trace(TEXT)
 
 
 @pytest.mark.parametrize("block", [0, 1])
 @pytest.mark.parametrize("head", [0, 3])
-def test_the_steps_lead_from_one_to_the_next(lm, trace, block: int, head: int) -> None:
+def test_the_steps_lead_from_one_to_the_next(lm, trace, block, head):
     """What stands between the pass's own queries and keys, weights and output is the formula."""
     steps = attention.steps(lm, trace, block, head)
     assert steps.divisor == math.sqrt(8)
@@ -36,7 +34,7 @@ def test_the_steps_lead_from_one_to_the_next(lm, trace, block: int, head: int) -
     torch.testing.assert_close(steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0)
 
 
-def test_a_cell_adds_up(lm, trace) -> None:
+def test_a_cell_adds_up(lm, trace):
     for query, key in ((5, 0), (5, 3), (5, 5), (0, 0)):
         cell = attention.cell(lm, trace, 0, 1, query, key)
         assert math.fsum(cell.products.tolist()) == pytest.approx(cell.score, abs=1e-12)
@@ -48,19 +46,19 @@ def test_a_cell_adds_up(lm, trace) -> None:
         assert cell.weight == pytest.approx(trace["attn", 0][1, query, key].item(), abs=1e-5)
 
 
-def test_a_cell_behind_the_mask_has_a_score_and_no_weight(lm, trace) -> None:
+def test_a_cell_behind_the_mask_has_a_score_and_no_weight(lm, trace):
     cell = attention.cell(lm, trace, 0, 0, query=2, key=4)
     assert cell.weight is None
     assert cell.score == pytest.approx(attention.steps(lm, trace, 0, 0).scores[2, 4].item(), abs=1e-4)
 
 
-def test_the_softmax_survives_scores_that_would_overflow() -> None:
+def test_the_softmax_survives_scores_that_would_overflow():
     row = attention.softmax_row(torch.tensor([2000.0, 1999.0], dtype=torch.float64))
     assert row.weights.tolist() == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
 
 
 @pytest.mark.parametrize("head", [0, None])
-def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head: int | None) -> None:
+def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head):
     weights = attention.weights(lm, trace, 0, head)
     rest = attention.weights(lm, trace, 0, head, True)
     assert rest[:, 0].isnan().all() and rest[0].isnan().all()
@@ -71,18 +69,18 @@ def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head: int | No
     assert not trace["attn", 0].isnan().any(), "the trace itself must stay as it was"
 
 
-def test_a_row_that_gave_the_first_token_everything_has_nothing_left() -> None:
+def test_a_row_that_gave_the_first_token_everything_has_nothing_left():
     rest = attention.without_first(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     assert rest.isnan().all()
 
 
-def test_the_mean_of_a_block_is_a_distribution_again(lm, trace) -> None:
+def test_the_mean_of_a_block_is_a_distribution_again(lm, trace):
     mean = attention.weights(lm, trace, 1)
     torch.testing.assert_close(mean.sum(dim=-1), torch.ones(len(mean)))
     assert mean[4, 2].item() == pytest.approx(sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4)
 
 
-def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm: LanguageModel, trace) -> None:
+def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm, trace):
     """Adding the heads up one by one gives attn_out, so the norms are of the right vectors."""
     proj = lm.model.trf_blocks[1].att.out_proj
     parts = []
@@ -95,7 +93,7 @@ def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm: LanguageModel
     torch.testing.assert_close(writes[1], torch.stack(parts).norm(dim=-1).mean(dim=-1), rtol=1e-5, atol=0)
 
 
-def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace) -> None:
+def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace):
     shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(2)])  # (n_layers, H)
     found = attention.first_token(shares, trace["v", 1][2], 1, 2)
     cells = [
@@ -114,29 +112,22 @@ def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace) -> Non
     ("mean", "own", "asks"),
     [(0.6, 0.9, (True, True)), (0.014, 0.014, (False, False)), (0.1, 0.9, (False, True))],
 )
-def test_a_sink_is_one_only_where_its_numbers_say_so(
-    mean: float, own: float, asks: tuple[bool, bool]
-) -> None:
+def test_a_sink_is_one_only_where_its_numbers_say_so(mean, own, asks):
     first = attention.FirstToken(211, mean, 0.022, 0, 144, own, 1.0, 2.0)
     assert (first.draws_all, first.draws_own) == asks
     assert not attention.FirstToken(2, mean, 0.5, 0, 144, own, 1.0, 2.0).draws_all
 
 
-def test_an_untrained_model_has_no_sink() -> None:
+def test_an_untrained_model_has_no_sink():
     """Its heads look at all tokens alike, so there is nothing to ask about the first one."""
-    config = GPTConfig(vocab_size=8192, context_length=64, emb_dim=64, n_heads=4, n_layers=3)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = GPTModel(config).eval()
-    trace = LanguageModel(model, get_encoding("mini"), config, "untrained").trace(TEXT)
-    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(3)])
-    for block in range(3):
-        for head in range(4):
-            found = attention.first_token(shares, trace["v", block][head], block, head)
-            assert found is not None and not found.draws_all and not found.draws_own
+    trace = gptviz.load("mini-untrained").trace(TEXT)
+    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(6)])
+    for block, head in itertools.product(range(6), range(8)):
+        found = attention.first_token(shares, trace["v", block][head], block, head)
+        assert found is not None and not found.draws_all and not found.draws_own
 
 
-def test_what_does_not_exist_is_refused_by_name(lm, trace) -> None:
+def test_what_does_not_exist_is_refused_by_name(lm, trace):
     with pytest.raises(ValueError, match="there is no head 4; a block of random has heads 0 to 3"):
         attention.steps(lm, trace, 0, 4)
     with pytest.raises(ValueError, match="block from 0 to 1"):
@@ -145,7 +136,7 @@ def test_what_does_not_exist_is_refused_by_name(lm, trace) -> None:
         attention.cell(lm, trace, 0, 0, 0, 99)
 
 
-def test_one_token(lm: LanguageModel) -> None:
+def test_one_token(lm):
     trace = lm.trace(lm.encode("The")[:1])
     steps = attention.steps(lm, trace, 0, 0)
     assert steps.weights.tolist() == [[1.0]]

@@ -6,30 +6,29 @@ import torch
 
 from gptviz.analysis import copying
 from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, sampled
-from gptviz.engine.language_model import LanguageModel
 from tests.conftest import random_lm
 
 
-def tiny(**changes: object) -> LanguageModel:
+def tiny(**changes):
     return random_lm(3, **{"vocab_size": 90, "emb_dim": 12, "n_heads": 3, "n_layers": 2, **changes})
 
 
-def norm(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def norm(x, scale):
     """The linear part of a LayerNorm: rows without their mean, scaled."""
     return (x - x.mean(axis=1, keepdims=True)) * scale
 
 
-def numbers(parameter: torch.Tensor) -> np.ndarray:
+def numbers(parameter):
     return parameter.detach().double().numpy()
 
 
-def sign(table: np.ndarray) -> float:
+def sign(table):
     values = np.linalg.eigvals(table)
     return float(values.real.sum() / np.abs(values).sum())
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_eigenvalues_are_those_of_the_whole_tables(tied: bool) -> None:
+def test_eigenvalues_are_those_of_the_whole_tables(tied):
     lm = tiny(tie_embeddings=tied)
     found = copying_scores(lm).set_index(["block", "head"])
     assert len(found) == 6 and found[["ov_copying", "qk_matching"]].abs().le(1).all(axis=None)
@@ -47,7 +46,7 @@ def test_eigenvalues_are_those_of_the_whole_tables(tied: bool) -> None:
             assert found.loc[(b, h), "qk_matching"] == pytest.approx(sign(qk), abs=1e-6)
 
 
-def test_a_head_that_hands_on_what_it_reads_copies_and_its_reverse_does_not() -> None:
+def test_a_head_that_hands_on_what_it_reads_copies_and_its_reverse_does_not():
     lm = tiny(n_heads=1, tie_embeddings=True, qkv_bias=False)  # the head has all of the stream
     with torch.no_grad():
         for block, sign_of in zip(lm.model.trf_blocks, (1.0, -1.0), strict=True):
@@ -62,7 +61,7 @@ def test_a_head_that_hands_on_what_it_reads_copies_and_its_reverse_does_not() ->
     assert found["qk_matching"].tolist() == pytest.approx([1, -1])
 
 
-def test_top5_is_what_single_tokens_do() -> None:
+def test_top5_is_what_single_tokens_do():
     lm = tiny()
     found = copying_scores(lm).set_index(["block", "head"])["copies_top5"]
     ids = sampled(lm)
@@ -82,17 +81,17 @@ def test_top5_is_what_single_tokens_do() -> None:
     assert found.to_dict() == pytest.approx({place: hit / len(ids) for place, hit in hits.items()})
 
 
-def test_edits_change_no_weights_and_are_not_passed_over() -> None:
+def test_edits_change_no_weights_and_are_not_passed_over():
     plain, edited = copying_scores(tiny()), copying_scores(tiny().edited("z.0=zero"))
     for name in ("ov_copying", "qk_matching"):
         assert edited[name].equals(plain[name])
     assert edited["copies_top5"].isna().all() and plain["copies_top5"].notna().all()
 
 
-def test_large_vocabularies_are_sampled_and_the_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_vocabularies_are_sampled_and_the_work_is_told(monkeypatch):
     lm = tiny()
     monkeypatch.setattr(copying, "MOST_WORK", 0)
     assert len(sampled(lm)) == copying.FEWEST
-    told: list[tuple[int, int]] = []
+    told = []
     copying_scores(lm, lambda done, of: told.append((done, of)))
     assert told[-1][0] == told[-1][1] == len(told)

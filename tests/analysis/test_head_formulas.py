@@ -8,26 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.head_formulas import (
-    NEAR,
-    SHARES,
-    after_same,
-    just_before,
-    rests,
-    role_keys,
-    same_before,
-    shares,
-)
+from gptviz.analysis.head_formulas import NEAR, SHARES, rests, role_keys, same_before, shares
 
 
-def weights(n_tokens: int, seed: int) -> torch.Tensor:
+def weights(n_tokens, seed):
     """(T, T) float64: rows that sum to 1 and look at nothing to come."""
     rng = np.random.default_rng(seed)
     found = np.tril(rng.random((n_tokens, n_tokens)) ** 4 + 1e-3)
     return torch.from_numpy(found / found.sum(axis=1, keepdims=True))
 
 
-def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -> tuple[float, float]:
+def by_loops(name, attn, ids, marks):
     """A role's score, and what its queries leave on token 0, one cell after the other."""
     of_queries, left = [], []
     for q in range(1, len(ids)):
@@ -58,7 +49,7 @@ def by_loops(name: str, attn: torch.Tensor, ids: list[int], marks: list[bool]) -
     seed=st.integers(0, 99),
     marked=st.integers(0, 2**14 - 1),
 )
-def test_scores_are_means_over_written_out_cells(ids: list[int], seed: int, marked: int) -> None:
+def test_scores_are_means_over_written_out_cells(ids, seed, marked):
     marks = [bool(marked >> i & 1) for i in range(len(ids))]
     attn = weights(len(ids), seed)
     keys = role_keys(ids, marks)
@@ -68,7 +59,7 @@ def test_scores_are_means_over_written_out_cells(ids: list[int], seed: int, mark
         assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
-def test_a_head_that_does_one_thing_has_the_whole_share() -> None:
+def test_a_head_that_does_one_thing_has_the_whole_share():
     ids, attn = [7, 1, 2, 3, 9, 1, 2, 3], torch.zeros(8, 8)
     attn[range(8), [0, 0, 0, 0, 0, 2, 3, 4]] = 1  # from the second 1 2 3 to what followed the first
     found = dict(zip(SHARES, shares(attn, role_keys(ids, [False] * 8)).tolist(), strict=True))
@@ -76,35 +67,12 @@ def test_a_head_that_does_one_thing_has_the_whole_share() -> None:
     assert math.isnan(found["marks"])  # no punctuation: nothing to measure, not 0
 
 
-def test_a_head_looks_alike_at_all_keys_of_a_set() -> None:
+def test_a_head_looks_alike_at_all_keys_of_a_set():
     attn = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
     found = shares(attn, same_before([4, 4, 4, 5])[..., None])
     assert found.item() == pytest.approx((0.5 + 0.5) / 2)  # query 1 at 0; query 2 at 0 and 1
 
 
-def test_keys_of_another_text_are_refused() -> None:
+def test_keys_of_another_text_are_refused():
     with pytest.raises(ValueError, match=r"\(3, 3, 7\); weights of 4 tokens"):
         shares(torch.ones(4, 4), role_keys([1, 2, 3], [False] * 3))
-
-
-@pytest.mark.parametrize(
-    ("kind", "keys"),
-    [("previous_token_head", None), ("duplicate_token_head", same_before), ("induction_head", after_same)],
-)
-def test_transformer_lens_counts_the_same_cells(kind: str, keys: object) -> None:
-    lens = pytest.importorskip("transformer_lens.head_detector")
-    ids = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
-    pattern = {
-        "previous_token_head": lens.get_previous_token_head_detection_pattern,
-        "duplicate_token_head": lens.get_duplicate_token_head_detection_pattern,
-        "induction_head": lens.get_induction_head_detection_pattern,
-    }[kind](torch.tensor([ids]))
-    ours = just_before(len(ids)) if keys is None else keys(ids)  # type: ignore[operator]
-    assert torch.equal(ours, pattern.bool())
-    attn = weights(len(ids), 5).float()
-    theirs = lens.compute_head_attention_similarity_score(
-        attn, pattern, exclude_bos=False, exclude_current_token=False, error_measure="mul"
-    )
-    # it divides by all queries, we by those that have such a key
-    with_key = int(ours.any(dim=1).sum())
-    assert shares(attn, ours[..., None]).item() * with_key / len(ids) == pytest.approx(theirs, abs=1e-6)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from gptviz import Edit, disk_cache
 from gptviz.analysis import head_general, random_repeats
-from gptviz.analysis.head_general import General, general, known_general
+from gptviz.analysis.head_general import general, known_general
 from gptviz.analysis.head_measures import MEASURES
-from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sample import Window
 from gptviz.loading import load
 from tests.conftest import random_lm
@@ -22,11 +21,11 @@ INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}
 
 
 @pytest.fixture(scope="module")
-def found(mini: LanguageModel) -> General:
+def found(mini):
     return general(mini, disk=False)
 
 
-def test_the_bundled_model_has_its_known_heads(found: General) -> None:
+def test_the_bundled_model_has_its_known_heads(found):
     roles = {(row.block, row.head): row.role for row in found.table.itertuples()}
     assert {place for place, role in roles.items() if role == "induction"} == INDUCTION
     assert roles[4, 3] == "previous" and found.row(4, 3)["share"] > 0.9
@@ -34,7 +33,7 @@ def test_the_bundled_model_has_its_known_heads(found: General) -> None:
     assert set(zip(best["block"], best["head"], strict=True)) == INDUCTION
 
 
-def test_what_ships_with_the_bundled_model_is_what_is_measured(mini: LanguageModel, found: General) -> None:
+def test_what_ships_with_the_bundled_model_is_what_is_measured(mini, found):
     ships = known_general(mini)
     assert ships is not None and ships.key == found.key
     pd.testing.assert_frame_equal(ships.table, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
@@ -42,7 +41,7 @@ def test_what_ships_with_the_bundled_model_is_what_is_measured(mini: LanguageMod
     assert known_general(load("mini-untrained")) is None and known_general(mini.edited("z.0.0=zero")) is None
 
 
-def test_every_measure_is_a_column_within_its_scale(found: General) -> None:
+def test_every_measure_is_a_column_within_its_scale(found):
     assert len(found.table) == 48 and found.sequences == 16 and found.windows > 30
     for name, measure in MEASURES.items():
         values = found.table[name]
@@ -51,9 +50,7 @@ def test_every_measure_is_a_column_within_its_scale(found: General) -> None:
         assert measure.high is None or values.max() <= measure.high + 1e-5
 
 
-def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(tmp_path, monkeypatch):
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
     lm = random_lm(5, context_length=16)
     first = general(lm)
@@ -65,7 +62,7 @@ def test_it_is_kept_on_disk_and_one_changed_weight_makes_another(
     assert general(lm).key != first.key
 
 
-def test_a_small_models_numbers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_models_numbers_by_hand(monkeypatch):
     lm = random_lm(6, context_length=12, n_heads=2)
     sample = [Window("", (5, 6, 7, 5, 6, 8)), Window("", (9, 5, 5))]
     random = [(3, 4, 5, 6, 4, 5, 6, 8), (1, 2, 3, 1, 2, 3)]
@@ -98,14 +95,12 @@ def test_a_small_models_numbers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
             assert row["write"] == pytest.approx(np.mean([(w @ one).norm().item() for one in z]), rel=1e-4)
 
 
-def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can(monkeypatch):
     """Made-up heads: both leave all of the sample on token 0; on random tokens one finds what came next."""
     monkeypatch.setattr(head_general, "sample_windows", lambda _: [Window("", (5, 6, 7, 8, 9, 1))])
     monkeypatch.setattr(head_general, "random_repeats", lambda _: [(3, 4, 5, 6, 4, 5, 6, 8)])
 
-    def pattern(attn: torch.Tensor, found: float) -> torch.Tensor:
+    def pattern(attn, found):
         made = torch.zeros_like(attn)
         made[..., 0] = 1
         if attn.shape[-1] == 8:  # the random tokens; 4 5 6 stand at 1 and at 4
@@ -122,11 +117,11 @@ def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can
     assert rests["role"] == "first" and rests["share"] == 1 and rests["induction"] == pytest.approx(0.4)
 
 
-def test_progress_comes_between_passes_and_may_stop_it() -> None:
+def test_progress_comes_between_passes_and_may_stop_it():
     lm = random_lm(7, context_length=16)
-    told: list[tuple[int, int]] = []
+    told = []
 
-    def stop(done: int, of: int) -> None:
+    def stop(done, of):
         told.append((done, of))
         if done == 3:
             raise KeyboardInterrupt
@@ -136,9 +131,7 @@ def test_progress_comes_between_passes_and_may_stop_it() -> None:
     assert [done for done, _ in told] == [0, 1, 2, 3] and len({of for _, of in told}) == 1
 
 
-def test_a_model_without_the_samples_characters_or_with_a_tiny_context_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_without_the_samples_characters_or_with_a_tiny_context_says_so(monkeypatch):
     lm = random_lm(8, context_length=4)
     monkeypatch.setattr(head_general, "sample_windows", lambda _: [])
     found = general(lm, disk=False)
@@ -149,7 +142,7 @@ def test_a_model_without_the_samples_characters_or_with_a_tiny_context_says_so(
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 999), context=st.integers(1, 64))
-def test_random_passages_come_back_once_at_random_distances(seed: int, context: int) -> None:
+def test_random_passages_come_back_once_at_random_distances(seed, context):
     lm = random_lm(context_length=context)
     texts = random_repeats.random_repeats(lm, 4, seed)
     assert len(texts) == (0 if context < random_repeats.SHORTEST else 4)
@@ -161,7 +154,7 @@ def test_random_passages_come_back_once_at_random_distances(seed: int, context: 
         assert 2 <= len(again) <= context // 3 + 1
 
 
-def test_offsets_differ_between_sequences(lm: LanguageModel) -> None:
+def test_offsets_differ_between_sequences(lm):
     texts = random_repeats.random_repeats(lm)
     backs = [next(q - ids.index(i) for q, i in enumerate(ids) if i in ids[:q]) for ids in texts]
     assert len(texts) == 16 and len(set(backs)) > 8

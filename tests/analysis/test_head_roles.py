@@ -8,67 +8,46 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import SHARES, induction_score, previous_token_score
-from gptviz.analysis.head_roles import (
-    REST,
-    HeadRole,
-    lifts_of,
-    most_telling,
-    role_table,
-    roles,
-    roles_of,
-)
+from gptviz.analysis.head_roles import REST, lifts_of, role_table, roles, roles_of
 from gptviz.analysis.head_scores import RESTS, HeadScores, Targets, block_scores, is_mark, spans
-from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 
 
-def looking_at(keys: list[int]) -> torch.Tensor:
+def looking_at(keys):
     """(1, T, T): query q gives everything to keys[q]."""
     attn = torch.zeros(1, len(keys), len(keys))
     attn[0, range(len(keys)), keys] = 1
     return attn
 
 
-def even(n_tokens: int) -> torch.Tensor:
+def even(n_tokens):
     return (torch.ones(n_tokens, n_tokens).tril() / torch.arange(1.0, n_tokens + 1)[:, None])[None]
 
 
-def random_attention(n_tokens: int, heads: int = 3) -> torch.Tensor:
+def random_attention(n_tokens, heads=3):
     scores = torch.randn(heads, n_tokens, n_tokens) * 3
     future = torch.ones(n_tokens, n_tokens, dtype=torch.bool).triu(1)
     return torch.softmax(scores.masked_fill(future, -torch.inf), dim=-1)
 
 
-def tokens(ids: list[int]) -> list[Token]:
+def tokens(ids):
     return [Token(i, number, f" word{number}", f" word{number}".encode()) for i, number in enumerate(ids)]
 
 
-def spelled(raws: list[bytes]) -> list[Token]:
+def spelled(raws):
     """Tokens that are the same where their bytes are."""
     return [Token(i, raws.index(raw), raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)]
 
 
-def block_roles(attn: torch.Tensor, text: list[Token]) -> list[HeadRole]:
+def block_roles(attn, text):
     targets = Targets.of(text)
     return roles_of([block_scores(attn, targets.keys)], targets)[0]
 
 
-def test_previous_token_score_of_heads_that_are_known() -> None:
-    assert previous_token_score(looking_at([0, 0, 1, 2])[0]).item() == 1
-    assert previous_token_score(looking_at([0, 1, 2, 3])[0]).item() == 0
-    assert previous_token_score(np.asarray(even(3)))[0] == pytest.approx((1 / 2 + 1 / 3) / 2)
-
-
-def test_induction_score_of_heads_that_are_known() -> None:
-    copying = looking_at([0, 1, 2, 1, 2, 3])  # the passage has 3 tokens: 3 -> 1, 4 -> 2, 5 -> 3
-    assert induction_score(copying, period=3).tolist() == [1.0]
-    assert induction_score(looking_at([0, 0, 0, 0, 0, 0]), period=3).tolist() == [0.0]
-
-
 @settings(deadline=None)
 @given(period=st.integers(2, 9), seed=st.integers(0, 99))
-def test_scores_are_means_over_written_out_cells(period: int, seed: int) -> None:
+def test_scores_are_means_over_written_out_cells(period, seed):
     torch.manual_seed(seed)
     n_tokens = 2 * period
     attn = torch.stack([random_attention(n_tokens), random_attention(n_tokens)])  # (2, 3, T, T)
@@ -81,7 +60,7 @@ def test_scores_are_means_over_written_out_cells(period: int, seed: int) -> None
     assert induction[0, 1] == pytest.approx(sum(cells) / len(cells), abs=1e-6)
 
 
-def test_scores_refuse_what_they_cannot_measure() -> None:
+def test_scores_refuse_what_they_cannot_measure():
     with pytest.raises(ValueError, match="at least 2 tokens"):
         previous_token_score(torch.ones(1, 1))
     with pytest.raises(ValueError, match="period is 4; for 4 tokens it must be from 2 to 3"):
@@ -108,9 +87,7 @@ REPEATED = [5, 6, 7, 8, 5, 6, 7, 8]
         ([0, 0, 1, 2, 3, 4, 5, 6], REPEATED, "previous", range(1, 8)),
     ],
 )
-def test_a_head_that_does_one_thing_is_named_for_it(
-    keys: list[int], ids: list[int], expected: str, rows: range
-) -> None:
+def test_a_head_that_does_one_thing_is_named_for_it(keys, ids, expected, rows):
     role = block_roles(looking_at(keys), tokens(ids))[0]
     assert (role.kind, role.block, role.head) == (expected, 0, 0)
     assert role.rows[expected] == tuple(rows)
@@ -120,14 +97,14 @@ def test_a_head_that_does_one_thing_is_named_for_it(
         assert role.share == 1
 
 
-def test_an_even_head_is_even() -> None:
+def test_an_even_head_is_even():
     role = block_roles(even(8), tokens(DIFFERENT))[0]
     assert role.kind == "even" and role.share is None and role.rows["even"] == tuple(range(1, 8))
     assert role.shares["first"] == pytest.approx(sum(1 / n for n in range(2, 9)) / 7)
     assert role.spread == pytest.approx(np.exp(np.mean(np.log(np.arange(2, 9)))))
 
 
-def test_a_head_between_roles_is_mixed() -> None:
+def test_a_head_between_roles_is_mixed():
     attn = (
         looking_at([0, 0, 1, 2, 3, 4, 5, 6]) + looking_at(list(range(8))) + looking_at([0] * 8) + even(8)
     ) / 4
@@ -141,7 +118,7 @@ def test_a_head_between_roles_is_mixed() -> None:
 # ---- the sink first ----
 
 
-def blended(attn: torch.Tensor, sink: float) -> torch.Tensor:
+def blended(attn, sink):
     """The same head, which leaves so much of every row on token 0."""
     return (1 - sink) * attn + sink * looking_at([0] * attn.shape[-1])
 
@@ -155,7 +132,7 @@ def blended(attn: torch.Tensor, sink: float) -> torch.Tensor:
         ([0, 0, 0, 0, 1, 2, 3, 4], REPEATED, "induction"),
     ],
 )
-def test_what_is_left_on_token_0_is_taken_off_first(keys: list[int], ids: list[int], kind: str) -> None:
+def test_what_is_left_on_token_0_is_taken_off_first(keys, ids, kind):
     """Weighed against resting, a head with 0.4 of each row there would rest, or have no habit."""
     some = block_roles(blended(looking_at(keys), 0.4), tokens(ids))[0]
     assert some.kind == kind and some.share_of_rest == pytest.approx(1)
@@ -164,7 +141,7 @@ def test_what_is_left_on_token_0_is_taken_off_first(keys: list[int], ids: list[i
     assert most.kind == "first" and most.share == pytest.approx(most.shares["first"]) and most.rest == 0
 
 
-def test_a_head_that_rests_on_most_tokens_is_named_for_what_it_does_where_it_can() -> None:
+def test_a_head_that_rests_on_most_tokens_is_named_for_what_it_does_where_it_can():
     ids = [*range(20, 29), 5, 6, 7, 5, 6, 7]  # the last three come a second time, after twelve others
     works = looking_at([0] * 12 + [10, 11, 12])
     role = block_roles(works, tokens(ids))[0]
@@ -175,7 +152,7 @@ def test_a_head_that_rests_on_most_tokens_is_named_for_what_it_does_where_it_can
     assert rests.kind == "first" and rests.shares["induction"] == pytest.approx(0.4)
 
 
-def test_rows_are_not_scaled_up_one_by_one() -> None:
+def test_rows_are_not_scaled_up_one_by_one():
     """Four rows rest but for a hundredth, on themselves; three look at the token before and nowhere else."""
     attn = blended(looking_at(list(range(8))), 0.99)
     attn[:, 5:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 5:]
@@ -188,18 +165,11 @@ def test_rows_are_not_scaled_up_one_by_one() -> None:
     assert role.share_of_rest == pytest.approx(4.99 / (7 - 1.98))
 
 
-def test_an_even_head_does_not_rest_however_short_the_text() -> None:
-    for n_tokens in (2, 3, 4):
-        assert block_roles(even(n_tokens), tokens(list(range(n_tokens))))[0].kind == "even"
-
-
 @settings(deadline=None, max_examples=25)
 @given(
     ids=st.lists(st.integers(0, 4), min_size=4, max_size=14), seed=st.integers(0, 99), sink=st.floats(0, 0.4)
 )
-def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(
-    ids: list[int], seed: int, sink: float
-) -> None:
+def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(ids, seed, sink):
     torch.manual_seed(seed)
     attn, targets = random_attention(len(ids)).double(), Targets.of(tokens(ids))
     before, after = (block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink)))
@@ -213,7 +183,7 @@ def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(
             assert lifts[0] == pytest.approx(lifts[1], abs=1e-5)
 
 
-def test_the_bundled_models_heads_with_much_of_their_attention_on_token_0(mini: LanguageModel) -> None:
+def test_the_bundled_models_heads_with_much_of_their_attention_on_token_0(mini):
     trace = mini.trace('"Where are you going?" said the boy. "Where are you going')
     found = roles(trace)
     most = found[5][0]  # an induction head, at rest wherever nothing repeats
@@ -224,7 +194,7 @@ def test_the_bundled_models_heads_with_much_of_their_attention_on_token_0(mini: 
     assert found[4][3].kind == "previous"
 
 
-def test_punctuation_is_what_has_no_letter_and_no_digit() -> None:
+def test_punctuation_is_what_has_no_letter_and_no_digit():
     attn = looking_at([0, 0, 0, 1, 1, 1, 1, 6])
     text = spelled([raw.encode() for raw in ("A", ", ", "then", " b2", " c", ",", ".", " é")])
     role = block_roles(attn, text)[0]
@@ -233,36 +203,27 @@ def test_punctuation_is_what_has_no_letter_and_no_digit() -> None:
     assert role.shares["marks"] == pytest.approx(4 / 5)
 
 
-@pytest.mark.parametrize("text", [",", " (", "。", "==", "—", ").", "¿"])
-def test_marks(text: str) -> None:
-    assert is_mark(text.encode())
-
-
-@pytest.mark.parametrize("raw", ["a", " 1", " ", "\n", "你", "🙂", "a.", "é"])
-def test_no_marks(raw: str) -> None:
-    assert not is_mark(raw.encode())
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [(text, True) for text in (",", " (", "。", "==", "—", ").", "¿")]
+    + [(text, False) for text in ("a", " 1", " ", "\n", "你", "🙂", "a.", "é")],
+)
+def test_marks(text, mark):
+    assert is_mark(text.encode()) == mark
     assert not is_mark("你".encode()[:2]), "a piece of a character is no punctuation"
 
 
-def test_pieces_of_characters_are_told_apart_by_their_ids(mini: LanguageModel) -> None:
+def test_pieces_of_characters_are_told_apart_by_their_ids(mini):
     """As texts all pieces look alike, `\ufffd`; a head that looks one back would then look at repeats."""
     text = "🙂🙃😉🦜"
     trace = mini.trace(text)
     ids = [token.id for token in trace.tokens]
     assert len({token.text for token in trace.tokens}) < len(set(ids)), "the text must have such pieces"
-    for block, found in enumerate(roles(trace)):
-        for head, role in enumerate(found):
-            means = []
-            for q in range(len(ids)):
-                after = [p + 1 for p in range(q) if ids[p] == ids[q] and p + 1 not in (0, q - 1, q)]
-                if after:
-                    means.append((q, sum(trace["attn", block][head, q, k].item() for k in after)))
-            assert role.rows["induction"] == tuple(q for q, _ in means)
-            share = sum(mean for _, mean in means) / len(means)
-            assert role.shares["induction"] == pytest.approx(share, abs=1e-6)
+    again = {q for q, i in enumerate(ids) if any(ids[p] == i and p + 1 < q - 1 for p in range(q))}
+    assert set(roles(trace)[0][0].rows["induction"]) == again
 
 
-def test_every_share_is_the_mean_of_its_rows_in_the_printed_matrix(mini: LanguageModel) -> None:
+def test_every_share_is_the_mean_of_its_rows_in_the_printed_matrix(mini):
     """What a person recomputes from the matrix: of the previous token, the first and the token itself."""
     trace = mini.trace("Seven green parrots sang, and seven green parrots flew.")
     columns = {"previous": lambda q: q - 1, "first": lambda q: 0, "itself": lambda q: q}
@@ -283,7 +244,7 @@ def test_every_share_is_the_mean_of_its_rows_in_the_printed_matrix(mini: Languag
 
 @settings(deadline=None)
 @given(n_tokens=st.integers(5, 30), seed=st.integers(0, 50))
-def test_the_favourite_stands_out_most_from_an_even_head(n_tokens: int, seed: int) -> None:
+def test_the_favourite_stands_out_most_from_an_even_head(n_tokens, seed):
     torch.manual_seed(seed)
     attn, flat = random_attention(n_tokens)[2], even(n_tokens)[0]
     lifts = {}
@@ -295,27 +256,18 @@ def test_the_favourite_stands_out_most_from_an_even_head(n_tokens: int, seed: in
     assert lifts[role.favourite] == pytest.approx(max(lifts.values()), abs=1e-6)
 
 
-def test_without_repeats_there_is_no_induction_to_measure() -> None:
+def test_without_repeats_there_is_no_induction_to_measure():
     role = block_roles(even(8), tokens(DIFFERENT))[0]
     assert role.shares["induction"] is None and role.shares["copies"] is None
     assert role.rows["induction"] == role.rows["copies"] == ()
 
 
-def test_one_token_is_alone(lm: LanguageModel) -> None:
+def test_one_token_is_alone(lm):
     role = roles(lm.trace(lm.encode("The")[:1]))[1][2]
     assert (role.kind, role.share, role.rows["alone"]) == ("alone", 1.0, (0,))
 
 
-def test_every_head_of_a_trace_has_a_role(lm: LanguageModel) -> None:
-    found = roles(lm.trace("One two three four five"))
-    assert [[(r.block, r.head) for r in row] for row in found] == [
-        [(b, h) for h in range(4)] for b in range(2)
-    ]
-    best = most_telling(found)
-    assert best is found[best.block][best.head]
-
-
-def test_the_table_says_every_number_of_every_head(lm: LanguageModel) -> None:
+def test_the_table_says_every_number_of_every_head(lm):
     trace = lm.trace("One two three one two three four five")
     found, writes = roles(trace), mean_writes(trace, lm.model)
     table = role_table(found, writes)
@@ -334,7 +286,7 @@ def test_the_table_says_every_number_of_every_head(lm: LanguageModel) -> None:
             assert row["share_of_rest"] == pytest.approx(role.share / (1 - role.rest))
 
 
-def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm: LanguageModel) -> None:
+def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm):
     trace = lm.trace("One two, three one two, three.")
     measure = HeadScores.of(trace.tokens)
     assert measure == HeadScores.of(lm.trace("One two, three one two, three.", keep=()).tokens)
@@ -348,7 +300,7 @@ def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm: Language
     assert roles_of(reduced.reduced("scores"), measure.targets) == roles(trace)
 
 
-def test_a_long_text_is_measured_some_rows_at_a_time() -> None:
+def test_a_long_text_is_measured_some_rows_at_a_time():
     torch.manual_seed(0)
     attn, text = random_attention(300), tokens([i % 70 for i in range(300)])
     keys = Targets.of(text).keys
@@ -356,11 +308,11 @@ def test_a_long_text_is_measured_some_rows_at_a_time() -> None:
     torch.testing.assert_close(block_scores(attn, keys)[:, :5], torch.stack(shares, dim=-1))
 
 
-def test_spans() -> None:
+def test_spans():
     assert spans((1, 2, 3, 5, 7, 8)) == "1 to 3, 5, 7 to 8"
     assert spans((4,)) == "4" and spans(()) == ""
 
 
-def test_keys_of_another_text_are_refused(lm: LanguageModel) -> None:
+def test_keys_of_another_text_are_refused(lm):
     with pytest.raises(ValueError, match=r"\(3, 3, 7\).*weights of 4 tokens"):
         block_scores(even(4), Targets.of(tokens([1, 2, 3])).keys)

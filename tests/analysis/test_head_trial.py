@@ -10,12 +10,11 @@ from gptviz import Edit, disk_cache
 from gptviz.analysis import head_trial, trial_passes
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
-from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import load
 from tests.conftest import random_lm
 
 
-def named(lm: LanguageModel, **roles: str) -> General:
+def named(lm, **roles):
     """Heads in general of which a trial asks only their roles: b5h0="induction", and all others mixed."""
     heads = [(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)]
     role = [roles.get(f"b{b}h{h}", "mixed") for b, h in heads]
@@ -24,19 +23,19 @@ def named(lm: LanguageModel, **roles: str) -> General:
 
 
 @pytest.fixture(scope="module")
-def heads(mini: LanguageModel) -> General:
+def heads(mini):
     return named(mini, b4h3="previous", **{f"b5h{h}": "induction" for h in (0, 3, 4, 5, 7)})
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch):
     monkeypatch.setattr(head_trial, "PASSAGES", 5)
     monkeypatch.setattr(head_trial, "OTHERS", 2)
     monkeypatch.setattr(head_trial, "LENGTH", 40)
 
 
 @pytest.mark.usefixtures("few")
-def test_the_bundled_models_known_heads_keep_their_labels(mini: LanguageModel, heads: General) -> None:
+def test_the_bundled_models_known_heads_keep_their_labels(mini, heads):
     found = trial(mini, 5, 0, "induction", known=heads, disk=False)
     assert (found.verdict, set(found.reasons.values())) == ("holds", {"enough"})
     own = found.own
@@ -49,7 +48,7 @@ def test_the_bundled_models_known_heads_keep_their_labels(mini: LanguageModel, h
 
 
 @pytest.mark.usefixtures("few")
-def test_a_wrong_label_is_not_shown_or_withdrawn(mini: LanguageModel, heads: General) -> None:
+def test_a_wrong_label_is_not_shown_or_withdrawn(mini, heads):
     """No harm withdraws nothing: only a head that is missed can be missed for something else."""
     harmless = trial(mini, 5, 6, "induction", known=heads, disk=False)
     assert (harmless.verdict, set(harmless.reasons.values())) == ("not shown", {"not missed"})
@@ -63,7 +62,7 @@ def test_a_wrong_label_is_not_shown_or_withdrawn(mini: LanguageModel, heads: Gen
 
 
 @pytest.mark.usefixtures("few")
-def test_where_the_baselines_disagree_nothing_is_decided(mini: LanguageModel, heads: General) -> None:
+def test_where_the_baselines_disagree_nothing_is_decided(mini, heads):
     """Without block 0's head 1 mini breaks on any text by zero, by the mean mostly on repeats."""
     found = trial(mini, 0, 1, "copies", known=heads, disk=False)
     assert found.verdict == "not decided"
@@ -73,28 +72,17 @@ def test_where_the_baselines_disagree_nothing_is_decided(mini: LanguageModel, he
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("label", ["induction", "previous", "first"])
-def test_random_weights_keep_no_label(label: str) -> None:
-    lm = random_lm(9, context_length=64, n_layers=2)
-    with torch.no_grad():  # attention that makes no difference: nothing can be missed
-        for block in lm.model.trf_blocks:
-            block.att.out_proj.weight.mul_(1e-4)
-    found = trial(lm, 1, 2, label, known=named(lm))
-    assert found.verdict == "not shown"
-
-
-@pytest.mark.usefixtures("few")
-def test_an_untrained_model_keeps_no_label() -> None:
+def test_an_untrained_model_keeps_no_label():
     lm = load("mini-untrained")
     known = named(lm)
     found = [trial(lm, 5, 3, label, known=known, disk=False) for label in head_trial.TESTABLE]
     assert "holds" not in {tried.verdict for tried in found}
 
 
-def nearby(text: tuple[int, ...], head: int, everywhere: bool = False) -> Edit:
+def nearby(text, head, everywhere=False):
     """The head looks evenly at the four tokens before, but not at token 0; tokens 0 and 1 have none."""
 
-    def looking(attn: torch.Tensor) -> torch.Tensor:
+    def looking(attn):
         made = attn.clone()
         for q in range(2, len(text)):
             keys = list(range(q + 1)) if everywhere else [k for k in range(q - 4, q) if k > 0]
@@ -108,9 +96,7 @@ def nearby(text: tuple[int, ...], head: int, everywhere: bool = False) -> Edit:
 @pytest.mark.parametrize(
     "standing", [(), ("z.1.2=mean", "attn.1.2=previous", "resid_pre.1@3=zero", "q.1.0=mean")]
 )
-def test_every_number_of_a_trial_by_whole_passes(
-    lm: LanguageModel, standing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
     """Passes that begin at the block, in batches of two, against whole ones with `lm.trace`'s edits."""
     monkeypatch.setattr(trial_passes, "BATCH_NUMBERS", 2 * 4 * lm.config.emb_dim * 64)
     lm = lm.edited(*standing)
@@ -125,7 +111,7 @@ def test_every_number_of_a_trial_by_whole_passes(
         (2, "label"),
     ]
 
-    def loss(text: tuple[int, ...], *edits: Edit) -> float:
+    def loss(text, *edits):
         logits = lm.trace(text, keep=["final"], edits=edits)["final"] @ lm.model.out_head.weight.detach().T
         return F.cross_entropy(logits[n:-1], torch.tensor(text[n + 1 :])).item()
 
@@ -133,7 +119,7 @@ def test_every_number_of_a_trial_by_whole_passes(
     assert [found.repeated, found.unrepeated] == pytest.approx(own.mean(axis=0), abs=1e-5)
     for row in found.table.itertuples():
 
-        def edit(text: tuple[int, ...], head: int = row.head, change: str = row.change) -> Edit:
+        def edit(text, head=row.head, change=row.change):
             if change in ("zero", "sample"):
                 return Edit("z", 1, change, [head])
             return nearby(text, head, everywhere=change == "even")
@@ -149,9 +135,7 @@ def test_every_number_of_a_trial_by_whole_passes(
 @pytest.mark.parametrize(
     ("block", "head", "label"), [(5, 0, "induction"), (4, 3, "previous"), (5, 6, "marks")]
 )
-def test_the_bundled_models_trials_ship_with_it(
-    mini: LanguageModel, block: int, head: int, label: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundled_models_trials_ship_with_it(mini, block, head, label, tmp_path, monkeypatch):
     """What ships is what is measured; another model, or a changed one, gets none of it."""
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
     found = head_trial.known_trials(mini)
@@ -175,7 +159,7 @@ def test_the_bundled_models_trials_ship_with_it(
     pd.testing.assert_frame_equal(ships.table, measured.table, check_dtype=False, rtol=0, atol=1e-5)
 
 
-def test_passages_differ_only_in_what_stood_before(mini: LanguageModel) -> None:
+def test_passages_differ_only_in_what_stood_before(mini):
     pairs = passages_of(mini)
     assert len(pairs) == head_trial.PASSAGES and len(set(pairs)) == len(pairs)
     for repeated, unrepeated in pairs:
@@ -185,7 +169,7 @@ def test_passages_differ_only_in_what_stood_before(mini: LanguageModel) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_trial_is_kept_stopped_and_refused(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_is_kept_stopped_and_refused(tmp_path, monkeypatch):
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
     lm = random_lm(4, context_length=32, n_heads=2)
     first = trial(lm, 0, 1, "itself", known=named(lm))
@@ -194,12 +178,12 @@ def test_a_trial_is_kept_stopped_and_refused(tmp_path: object, monkeypatch: pyte
         first.reasons,
         first.repeated,
     )
-    told: list[tuple[int, int]] = []
+    told = []
     trial(lm, 1, 1, "copies", lambda done, of: told.append((done, of)), named(lm))
     done = [done for done, _ in told]
     assert done == sorted(set(done)) and done[-1] == told[0][1] == 5 * 2 * (1 + 2 * 2 + 2)  # of 2 heads
 
-    def stop(done: int, _of: int) -> None:
+    def stop(done, _of):
         if done >= 2:
             raise KeyboardInterrupt
 

@@ -14,16 +14,9 @@ from gptviz.analysis.feed_forward import readings
 from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, reader, sites
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.conftest import above, random_lm
+from tests.conftest import KINDS_OF_MODELS, TEXTS, above, models, random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
-
-MODELS = {
-    "book": {},
-    "tied": {"tie_embeddings": True},
-    "nanoGPT": {"qkv_bias": False, "linear_bias": False, "norm_bias": False, "activation": "gelu"},
-    "one head": {"n_heads": 1, "n_layers": 1},
-}
 
 
 def plain_logits(lm, ids):
@@ -40,38 +33,11 @@ def close(got, wanted, scale=1.0):
     assert abs(got - wanted) < 1e-4 * max(1.0, scale), (got, wanted)
 
 
-@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
-def test_the_parts_sum_to_the_logit_minus_the_mean_or_another(changes):
-    lm = random_lm(3, **changes)
-    trace = lm.trace(IDS)
-    logits = plain_logits(random_lm(3, **changes), IDS)
-    for position in (0, 3, -1):
-        for token, against in ((7, None), (8000, 12), (12, 8000)):
-            table = attribution(trace, lm.model, token, against, position)
-            wanted = above(logits[position], token, against)
-            close(total(table), wanted.item(), table["contribution"].abs().max())
-            assert logit(trace, token, against, position) == pytest.approx(wanted.item(), rel=1e-4, abs=1e-3)
-
-
 @settings(max_examples=25)
-@given(
-    seed=st.integers(0, 10**6),
-    heads=st.sampled_from([1, 2, 4]),
-    layers=st.integers(1, 3),
-    tied=st.booleans(),
-    biases=st.tuples(st.booleans(), st.booleans(), st.booleans()),
-    ids=st.lists(st.integers(0, 199), min_size=1, max_size=9),
-    tokens=st.tuples(st.integers(0, 199), st.none() | st.integers(0, 199)),
-    data=st.data(),
-)
-def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(
-    seed, heads, layers, tied, biases, ids, tokens, data
-):
-    qkv, linear, norm = biases
-    lm = random_lm(
-        seed, n_heads=heads, n_layers=layers, tie_embeddings=tied, qkv_bias=qkv, linear_bias=linear,
-        norm_bias=norm, vocab_size=200, emb_dim=16,
-    )  # fmt: skip
+@given(models(), TEXTS, st.tuples(st.integers(0, 199), st.none() | st.integers(0, 199)), st.data())
+def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, tokens, data):
+    layers, heads = lm.config.n_layers, lm.config.n_heads
+    linear, norm = lm.config.linear_bias, lm.config.norm_bias
     position = data.draw(st.integers(-len(ids), len(ids) - 1))
     trace = lm.trace(ids, keep=[*sites(lm.config), "q", "k", "v"])
     table = attribution(trace, lm.model, *tokens, position)
@@ -87,6 +53,8 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(
     counts = table["part"].value_counts()
     assert counts.get("attention bias", 0) == layers * linear and counts.get("final shift", 0) == norm
     assert counts["feed-forward"] == layers and "edit" not in counts and "rounding" not in counts
+    wanted = above(plain_logits(lm, ids)[position], *tokens).item()  # which makes the model float64
+    assert logit(trace, *tokens, position) == pytest.approx(wanted, rel=1e-4, abs=1e-3)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -116,7 +84,7 @@ def test_what_raises_all_logits_alike_supports_none(tied):
 
 
 @pytest.mark.parametrize("against", [None, 77], ids=["mean", "another"])
-@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
 def test_each_part_is_its_gradient_times_itself(changes, against):
     """What is explained, the LayerNorm frozen, as the module computes it, and differentiated by torch."""
     lm, position, token = random_lm(5, **changes), 4, 123

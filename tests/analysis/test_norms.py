@@ -35,7 +35,7 @@ def trace(lm):
     return lm.trace("a cat sat on the mat", keep=KEEP)
 
 
-def as_norm(module: LayerNorm) -> Norm:
+def as_norm(module):
     shift = None if module.shift is None else module.shift.detach()
     return Norm("it", None, ("resid_post", 0), module.eps, module.scale.detach(), shift)
 
@@ -60,12 +60,6 @@ def test_the_last_stage_is_the_modules_own_output_and_the_books(lm, trace):
             assert np.allclose(steps.after, books[position], atol=2e-5)
             bare = F.layer_norm(torch.from_numpy(x[position]).double(), x.shape[1:], eps=norm.eps).numpy()
             assert np.allclose(steps.normalised, bare, atol=1e-10)
-
-
-def test_the_final_norms_output_is_what_the_model_passed_on(lm, trace):
-    norm = find_norm(lm.model, "final")
-    for position, x in enumerate(norm_input(trace, norm)):
-        assert np.allclose(norm_steps(norm, x).after, trace["final"][position].numpy(), atol=2e-5)
 
 
 def test_the_steps_agree_with_the_traces_own_table(lm, trace):
@@ -162,7 +156,7 @@ WORKED_OUT = {
 }
 
 
-def numbers_in(text: str) -> list[float]:
+def numbers_in(text):
     plain = re.sub(r" × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: "e" + found[1].translate(LOWERED), text)
     return [float(number.replace("−", "-")) for number in re.findall(r"−?\d+(?:\.\d+)?(?:e-?\d+)?", plain)]
 

@@ -13,7 +13,7 @@ from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, paths
 from gptviz.analysis.readings import by_key, by_query, by_value, head_reading, parts, word_reading
-from tests.conftest import above, random_lm
+from tests.conftest import TEXTS, above, models, random_lm
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
 PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
@@ -38,25 +38,14 @@ def composition(trace, model, block, head, token, against=None, position=-1):
 
 
 @settings(max_examples=20)
-@given(
-    seed=st.integers(0, 10**6),
-    heads=st.sampled_from([1, 2, 4]),
-    layers=st.integers(1, 3),
-    tied=st.booleans(),
-    biases=st.booleans(),
-    ids=st.lists(st.integers(0, 199), min_size=1, max_size=8),
-    against=st.none() | st.integers(0, 199),
-    data=st.data(),
-)
-def test_the_values_of_a_head_sum_to_its_source_tokens(seed, heads, layers, tied, biases, ids, against, data):
-    changes = {"n_heads": heads, "n_layers": layers, "tie_embeddings": tied, "vocab_size": 200}
-    lm = random_lm(seed, emb_dim=16, **changes, **({} if biases else PLAIN))
+@given(models(), TEXTS, st.none() | st.integers(0, 199), st.data())
+def test_the_values_of_a_head_sum_to_its_source_tokens(lm, ids, against, data):
     position = data.draw(st.integers(0, len(ids) - 1))
     trace = lm.trace(ids)
     sources = source_tokens(trace, lm.model, 7, against, position)  # (L, H, T)
     word = word_reading(trace, lm.model, 7, against, position)
-    for b in range(layers):
-        for h in range(heads):
+    for b in range(lm.config.n_layers):
+        for h in range(lm.config.n_heads):
             reading = by_value(trace, lm.model, word, b, h, position)
             names, found = parts(trace, lm.model, reading)  # (P, n)
             scale = found.abs().sum()

@@ -7,7 +7,6 @@ import json
 import pickle
 import zipfile
 from functools import partial
-from pathlib import Path
 
 import torch
 
@@ -16,43 +15,43 @@ from tests.checkpoints import makers
 ENDLESS = 60  # levels of tuples of two: 2^60 ways down, for 5 bytes a level
 
 
-def nested(levels: int = ENDLESS) -> bytes:
+def nested(levels=ENDLESS):
     """The opcodes of a tuple that holds one tuple twice, which holds one tuple twice, and so on."""
     return b")q\x00" + levels * b"h\x00\x86q\x00"
 
 
-def text(value: str) -> bytes:
+def text(value):
     return b"X" + len(value).to_bytes(4, "little") + value.encode()
 
 
-def dict_of(*items: tuple[bytes, bytes]) -> bytes:
+def dict_of(*items):
     return b"}" + b"".join(key + value + b"s" for key, value in items)
 
 
-def save_pickle(path: Path, opcodes: bytes) -> None:
+def save_pickle(path, opcodes):
     """A file as `torch.save` writes it, without tensors."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02" + opcodes + b".")
         archive.writestr("archive/version", "3\n")
 
 
-def key(folder: Path, levels: int = ENDLESS) -> None:
+def key(folder, levels=ENDLESS):
     save_pickle(folder / "model.pth", dict_of((nested(levels), text("weights"))))
 
 
-def arguments(folder: Path) -> None:
+def arguments(folder):
     every = ("n_layer", "n_head", "n_embd", "block_size", "bias", "vocab_size")
     held = dict_of(*((text(name), nested()) for name in every))
     save_pickle(folder / "ckpt.pt", dict_of((text("model"), b"}"), (text("model_args"), held)))
 
 
-def meta(folder: Path, *items: tuple[bytes, bytes]) -> None:
+def meta(folder, *items):
     torch.save(makers.nanogpt_checkpoint(makers.hf_model()), folder / "ckpt.pt")
     opcodes = dict_of((text("stoi"), dict_of(*(items or [(text("a"), nested())]))), (text("itos"), b"}"))
     (folder / "meta.pkl").write_bytes(b"\x80\x02" + opcodes + b".")
 
 
-def bomb(folder: Path) -> None:
+def bomb(folder):
     with zipfile.ZipFile(folder / "model.pth", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("archive/data.pkl", pickle.dumps({}, 2))
         with archive.open("archive/data/0", "w", force_zip64=True) as zeros:
@@ -60,15 +59,14 @@ def bomb(folder: Path) -> None:
                 zeros.write(bytes(2**20))
 
 
-def wide(folder: Path) -> None:
+def wide(folder):
     one = torch.zeros(1)
     torch.save(
-        {"tok_emb.weight": one.expand(7, 2**33), "pos_emb.weight": one.expand(7, 2**33)},
-        folder / "model.pth",
+        {"tok_emb.weight": one.expand(7, 2**33), "pos_emb.weight": one.expand(7, 2**33)}, folder / "model.pth"
     )
 
 
-def one_number(folder: Path) -> None:
+def one_number(folder):
     """A model of 600 million parameters, all of which are the same number."""
     state = makers.book_state(makers.hf_model(n_layer=1, vocab_size=50257), masks=False)
     shapes = {"tok_emb.weight": (50257, 4096), "out_head.weight": (50257, 4096)}
@@ -78,7 +76,7 @@ def one_number(folder: Path) -> None:
     torch.save({"model_state_dict": state}, folder / "model.pth")
 
 
-def deep(folder: Path) -> None:
+def deep(folder):
     one, state = torch.zeros(1), {}
     for name, shape in makers.book_state(makers.hf_model(n_layer=1), masks=False).items():
         sizes = (50257, 16) if shape.shape == (61, 16) else shape.shape
@@ -87,7 +85,7 @@ def deep(folder: Path) -> None:
     torch.save(state, folder / "model.pth")
 
 
-def tokenizer(folder: Path, **changes: object) -> None:
+def tokenizer(folder, **changes):
     """A model of transformers whose tokenizer.json has `changes` in its "model", or other added tokens."""
     makers.save_hf(makers.hf_model(), folder)
     vocab = {chr(33 + id): id for id in range(60)}
@@ -99,7 +97,7 @@ def tokenizer(folder: Path, **changes: object) -> None:
     (folder / "tokenizer.json").write_text(json.dumps(whole))
 
 
-def added(content: str) -> list[dict[str, object]]:
+def added(content):
     return [{"content": content, "id": 60, "special": True}]
 
 

@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 COMMIT = "c" * 40
 LARGE = (".safetensors", ".bin")
@@ -15,7 +14,7 @@ LARGE = (".safetensors", ".bin")
 class Hub:
     """Serves a folder as the repository `owner/name`. Set the attributes to make it misbehave."""
 
-    def __init__(self, folder: Path, repository: str = "someone/tiny"):
+    def __init__(self, folder, repository="someone/tiny"):
         self.repository = repository
         self.files = {file.name: file.read_bytes() for file in folder.iterdir()}
         self.requests: list[tuple[str, str, str | None]] = []  # method, path, range
@@ -48,14 +47,14 @@ class Hub:
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         self.server.shutdown()
         self.server.server_close()
 
-    def gets(self, part: str) -> list[tuple[str, str, str | None]]:
+    def gets(self, part):
         return [request for request in self.requests if request[0] == "GET" and part in request[1]]
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def answer(self, handler):
         self.requests.append((handler.command, handler.path, handler.headers.get("Range")))
         if "Authorization" in handler.headers:
             self.passwords.append((handler.path, handler.headers["Authorization"]))
@@ -82,16 +81,16 @@ class Hub:
         git = hashlib.sha1(f"blob {len(data)}\0".encode() + data).hexdigest()
         return self.send(handler, name, headers | {"ETag": f'"{git}"'})
 
-    def refuse(self, handler: BaseHTTPRequestHandler, status: int, error: str) -> None:
+    def refuse(self, handler, status, error):
         self.head(handler, status, {"X-Error-Code": error, "Content-Length": "0"})
 
-    def head(self, handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str]) -> None:
+    def head(self, handler, status, headers):
         handler.send_response(status)
         for name, value in headers.items():
             handler.send_header(name, value)
         handler.end_headers()
 
-    def send(self, handler: BaseHTTPRequestHandler, name: str, headers: dict[str, str]) -> None:
+    def send(self, handler, name, headers):
         whole = self.files[name]
         start, status = 0, 200
         asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
@@ -117,5 +116,5 @@ class Hub:
             handler.wfile.write(data[piece : piece + 8192])
 
 
-def index_of(hub: Hub) -> dict[str, object]:
+def index_of(hub):
     return json.loads(hub.files["model.safetensors.index.json"])

@@ -6,7 +6,6 @@ The names and transposes here are the test's own: the book's `load_weights_into_
 
 import json
 import pickle
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
@@ -14,17 +13,11 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 SIZES = {"vocab_size": 61, "n_positions": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
 # the same in the words of our own config.json
-OUR_SIZES = {
-    "vocab_size": 61,
-    "context_length": 24,
-    "emb_dim": 16,
-    "n_heads": 4,
-    "n_layers": 2,
-    "qkv_bias": True,
-}
+OUR_SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
+OUR_SIZES |= {"qkv_bias": True}
 
 
-def hf_model(seed: int = 0, **changes: object) -> GPT2LMHeadModel:
+def hf_model(seed=0, **changes):
     """A random GPT-2, large enough in its weights that attention is far from uniform."""
     config = GPT2Config(**(SIZES | changes), attn_implementation="eager", bos_token_id=0, eos_token_id=0)
     model = GPT2LMHeadModel(config).eval()
@@ -35,12 +28,12 @@ def hf_model(seed: int = 0, **changes: object) -> GPT2LMHeadModel:
     return model
 
 
-def save_hf(model: GPT2LMHeadModel, folder: Path, **options: object) -> Path:
+def save_hf(model, folder, **options):
     model.save_pretrained(folder, **options)
     return folder
 
 
-def save_hf_old(model: GPT2LMHeadModel, folder: Path, shards: int = 0, zipped: bool = True) -> Path:
+def save_hf_old(model, folder, shards=0, zipped=True):
     """As before safetensors: pytorch_model.bin without the prefix `transformer.`, with the masks."""
     folder.mkdir()
     model.config.save_pretrained(folder)
@@ -65,7 +58,7 @@ def save_hf_old(model: GPT2LMHeadModel, folder: Path, shards: int = 0, zipped: b
     return folder
 
 
-def book_state(model: GPT2LMHeadModel, masks: bool = True, tied: bool = False) -> dict[str, torch.Tensor]:
+def book_state(model, masks=True, tied=False):
     """What the book's GPTModel would save after `load_weights_into_gpt`."""
     theirs = model.transformer.state_dict()
     state = {
@@ -99,22 +92,20 @@ def book_state(model: GPT2LMHeadModel, masks: bool = True, tied: bool = False) -
     return state
 
 
-def without_qkv_bias(model: GPT2LMHeadModel) -> GPT2LMHeadModel:
+def without_qkv_bias(model):
     for block in model.transformer.h:
         block.attn.c_attn.bias.data.zero_()
     return model
 
 
-def without_bias(model: GPT2LMHeadModel) -> GPT2LMHeadModel:
+def without_bias(model):
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             parameter.data.zero_()
     return model
 
 
-def nanogpt_checkpoint(
-    model: GPT2LMHeadModel, bias: bool = True, compiled: bool = False, masks: bool = False
-) -> dict[str, object]:
+def nanogpt_checkpoint(model, bias=True, compiled=False, masks=False):
     """What nanoGPT's train.py would save: `torch.save(checkpoint, 'ckpt.pt')`."""
     state = {}
     turned = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
@@ -146,7 +137,7 @@ def nanogpt_checkpoint(
     }
 
 
-def character_meta(count: int) -> dict[str, object]:
+def character_meta(count):
     characters = ["\n", " ", "é", "中", "🙂", *map(chr, range(33, 33 + count - 5))]
     return {
         "vocab_size": count,
@@ -155,12 +146,12 @@ def character_meta(count: int) -> dict[str, object]:
     }
 
 
-def save_meta(path: Path, meta: object) -> Path:
+def save_meta(path, meta):
     path.write_bytes(pickle.dumps(meta))
     return path
 
 
-def save_ours(folder: Path, config: dict[str, object], state: dict[str, torch.Tensor]) -> Path:
+def save_ours(folder, config, state):
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors")

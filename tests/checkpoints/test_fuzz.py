@@ -33,7 +33,7 @@ def seeds(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file() and "generation" not in path.name)
 
 
-def mutate(data: bytes, chance: random.Random) -> bytes:
+def mutate(data, chance):
     """A damaged copy: cut short, bytes changed, a stretch removed, repeated or zeroed; mostly near its ends,
     where headers and tables of contents are."""
     if not data:
@@ -58,7 +58,7 @@ def mutate(data: bytes, chance: random.Random) -> bytes:
     return data[:place] + bytes([flipped]) + data[place + 1 :]
 
 
-def exponents(data: bytes, chance: random.Random) -> bytes:
+def exponents(data, chance):
     """One to three bytes somewhere in the weights set high, as the upper byte of a float32 would be."""
     changed = bytearray(data)
     for _ in range(chance.choice([1, 1, 3])):
@@ -66,7 +66,7 @@ def exponents(data: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
-def rewritten(state: dict[str, torch.Tensor], chance: random.Random) -> dict[str, torch.Tensor]:
+def rewritten(state, chance):
     """A state dict whose file is whole, and whose weights are not: swapped, scaled, values of no sense."""
     names, state = sorted(state), dict(state)
     name, other = chance.sample(names, 2)
@@ -88,7 +88,7 @@ def rewritten(state: dict[str, torch.Tensor], chance: random.Random) -> dict[str
     return state
 
 
-def works(lm: gptviz.LanguageModel) -> None:
+def works(lm):
     """What a page needs of a model: finite numbers everywhere, and rows of attention that sum to 1."""
     trace = lm.trace([0, 1, 2, 60, 59, 2, 0, 33])
     for block in range(lm.config.n_layers):
@@ -100,7 +100,7 @@ def works(lm: gptviz.LanguageModel) -> None:
     assert np.isfinite(trace.norms().select_dtypes("number").fillna(0.0)).all(axis=None)
 
 
-def outcome(path, meta) -> str:
+def outcome(path, meta):
     """ "error" or "model"; anything else that happens is a failure of the test.
 
     The app's way, over another process's files, has the same outcome and the same model.

@@ -14,7 +14,7 @@ CLOSE = {"atol": 1e-4, "rtol": 0}
 IDS = [3, 1, 4, 1, 5, 9, 2, 6, 53, 58, 60, 0]
 
 
-def assert_same_model(path: Path, truth, dialect: str, n_heads: int | None = None) -> gptviz.LanguageModel:
+def assert_same_model(path, truth, dialect, n_heads=None):
     """The model at `path` computes what transformers' does, and the reader called `dialect` read it."""
     assert recognise(path, n_heads).dialect.name == dialect
     makers.save_meta(path.parent / "characters.pkl", makers.character_meta(truth.config.vocab_size))

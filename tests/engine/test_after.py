@@ -15,17 +15,13 @@ from tests.conftest import random_lm
 IDS = torch.randint(0, 8000, (48,), generator=torch.Generator().manual_seed(5)).tolist()
 
 
-def value(trace, key):
-    return trace[key[0]] if key[1] is None else trace[key]
-
-
 def assert_same(trace, whole, atol=1e-5):
     """All sites of one trace as in the other; the scale of a site is its largest number."""
     assert [token.id for token in trace.tokens] == [token.id for token in whole.tokens]
     assert trace.tokens == whole.tokens and trace.edits == whole.edits
     assert trace.sites() == whole.sites()
     for key in whole.sites():
-        one, two = value(trace, key), value(whole, key)
+        one, two = trace[key], whole[key]
         assert one.shape == two.shape and one.dtype == torch.float32
         assert (one - two).abs().max() <= atol * max(1, two.abs().max()), key
     assert torch.allclose(trace.logits(), whole.logits(), atol=10 * atol, rtol=10 * atol)
@@ -46,7 +42,7 @@ def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_sa
         grown = mini.trace(ids[:end], edits=edits, after=grown)
     whole = mini.trace(ids, edits=edits)
     for key in whole.sites():
-        one, two = value(grown, key), value(whole, key)
+        one, two = grown[key], whole[key]
         assert (one - two).abs().max() <= of_site * two.abs().max(), key
     for position in (40, -1):
         assert (grown.logits(position) - whole.logits(position)).abs().max() <= of_logits
@@ -91,7 +87,7 @@ def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
             trace = lm.trace(IDS[:end], edits=edits, after=earlier)
             for key in earlier.sites():
                 rows = trace.rows(*key, stop=len(earlier))
-                assert torch.equal(rows, value(earlier, key)), f"{key} is not the earlier trace's to the bit"
+                assert torch.equal(rows, earlier[key]), f"{key} is not the earlier trace's to the bit"
         assert_same(trace, lm.trace(IDS[:end], edits=edits), atol=0.1 if half else 1e-5)
 
 
@@ -107,7 +103,7 @@ def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
     monkeypatch.setattr(one_token, "visits_at", lambda *_: None)
     found.append(lm.trace(IDS[:27], edits=edits, after=before))
     for key in found[0].sites():
-        assert torch.equal(value(found[0], key), value(found[1], key)), key
+        assert torch.equal(found[0][key], found[1][key]), key
     assert torch.equal(found[0].logits(), found[1].logits())
 
 
@@ -159,7 +155,7 @@ def test_a_chain_of_single_tokens_shares_its_memory_and_counts_it_once(lm):
         assert_same(shorter, lm.trace(IDS[: len(shorter)]))
     assert max(len(chain[-1].pieces(key).parts) for key in whole.sites()) < 8, "few pieces of many tokens"
     for key in (("embed", None), ("attn", 1)):
-        assert chain[1].pieces(key).parts[0].data_ptr() == value(trace, key).data_ptr()
+        assert chain[1].pieces(key).parts[0].data_ptr() == trace[key].data_ptr()
     # beside its own numbers only the room for more keys and values, and no half of attention that is hidden
     lo = whole.nbytes - 2 * 4 * lm.config.n_heads * 39 * 39
     assert lo < chain[-1].nbytes < 1.25 * whole.nbytes
@@ -223,7 +219,7 @@ def test_rows_are_those_of_the_site(lm):
     trace = lm.trace(IDS[:12], after=lm.trace(IDS[:11], after=lm.trace(IDS[:5])))
     for start, stop in ((0, 12), (0, 5), (3, 8), (4, 12), (11, 12), (7, 7 + 1)):
         for key in all_keys(lm.config):
-            rows, site = trace.rows(*key, start, stop), value(trace, key)
+            rows, site = trace.rows(*key, start, stop), trace[key]
             expected = site[:, start:stop, :stop] if key[0] == "attn" else site[..., start:stop, :]
             assert torch.equal(rows, expected), (key, start, stop)
     assert torch.equal(trace.rows("attn", 1, -1), trace["attn", 1][:, -1:])

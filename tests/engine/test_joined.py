@@ -19,8 +19,7 @@ def test_joined_holds_what_both_hold(lm):
     other = lm.trace(TEXT, keep=[("q", 0), ("q", 1), "embed"], reduce=[Reduction("v", "v", total)])
     joined = one.joined(other)
     assert joined.sites() == [key for key in whole.sites() if key[0] in ("embed", "attn", "q")]
-    for name, block in joined.sites():
-        key = name if block is None else (name, block)
+    for key in joined.sites():
         assert torch.equal(joined[key], whole[key])
     assert joined.reduced("z") == [total(whole["z", b]) for b in range(2)]
     assert joined.reduced("v") == [total(whole["v", b]) for b in range(2)]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gptviz.engine import forward, past
 from gptviz.engine.past import Past, attend, past_bytes
 from gptviz.fast import kernels, one_token
-from tests.conftest import random_lm
+from tests.analysis.test_surgery import by_hand, entries_of
+from tests.conftest import models, random_lm
 from tests.test_model import to_hugging_face
 
 IDS = torch.randint(0, 8000, (1, 40), generator=torch.Generator().manual_seed(3))
@@ -25,26 +26,12 @@ def in_pieces(model, ids, sizes, before=None):
     return torch.cat(rows, dim=1), found
 
 
-@st.composite
-def models(draw):
-    flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
-    heads = draw(st.integers(1, 4))
-    sizes = {
-        "n_layers": draw(st.integers(1, 3)),
-        "n_heads": heads,
-        "emb_dim": heads * draw(st.integers(4, 9)),
-    }
-    return random_lm(draw(st.integers(0, 99)), vocab_size=50, **flags, **sizes).model
-
-
 @settings(max_examples=30)
 @given(models(), st.lists(st.integers(1, 12), min_size=1, max_size=5), st.integers(1, 3), st.data())
-def test_in_pieces_and_at_once_are_the_same(model, sizes, batch, data):
-    seed = data.draw(st.integers(0, 99))
-    ids = torch.randint(0, 50, (batch, sum(sizes)), generator=torch.Generator().manual_seed(seed))
-    half, on = data.draw(st.booleans()), data.draw(st.sampled_from(["on", "off"]))
-    if half:
-        model = model.bfloat16()
+def test_in_pieces_and_at_once_are_the_same(lm, sizes, batch, data):
+    seed, half = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    ids = torch.randint(0, 200, (batch, sum(sizes)), generator=torch.Generator().manual_seed(seed))
+    model, on = lm.model.bfloat16() if half else lm.model, data.draw(st.sampled_from(["on", "off"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(kernels.SETTING, on)
         whole = forward.hidden(model, ids)
@@ -132,30 +119,11 @@ def test_rows_of_a_batch_are_copied_and_repeated(lm):
     assert len(found) == 8 and found.batch == 2
 
 
-def by_hand(lm, ids, keys, values, position):
-    """The next token's logits from these keys and values of every block, a list of (H, n, D/H) each."""
-    model = lm.model
-    with torch.no_grad():
-        x = model.tok_emb.weight[ids[-1]] + model.pos_emb.weight[position]
-        for block, k, v in zip(model.trf_blocks, keys, values, strict=True):
-            y, att = block.norm1(x), block.att
-            q, own_k, own_v = (
-                layer(y).view(att.num_heads, 1, att.head_dim)
-                for layer in (att.W_query, att.W_key, att.W_value)
-            )
-            k, v = torch.cat([k, own_k], dim=1), torch.cat([v, own_v], dim=1)
-            weights = (q @ k.transpose(1, 2) / att.head_dim**0.5).softmax(-1)
-            x = x + att.out_proj((weights @ v).reshape(-1))
-            x = x + block.ff(block.norm2(x))
-        return model.out_head(model.final_norm(x))
-
-
 def test_surgery(lm):
     """Against attention written out over keys and values of a trace; freezing is tests/analysis's."""
     ids, order = IDS[0, :12].tolist(), list(range(11))
-    trace, found = lm.trace(ids[:-1]), Past(lm.model)
+    every, found = entries_of(lm.trace(ids)), Past(lm.model)
     forward.hidden(lm.model, torch.tensor([ids[:-1]]), past=found)
-    k, v = ([trace[site, b] for b in range(lm.config.n_layers)] for site in "kv")
     plain = forward.last_logits(lm.model, torch.tensor([ids]))[0]
     swap = [0, 7, 2, 3, 4, 5, 6, 1, 8, 9, 10]
     for changed, keys, values, position in (
@@ -165,8 +133,11 @@ def test_surgery(lm):
         (found.swapped(1, -4), order, swap, 11),
     ):
         now = forward.last_logits(lm.model, torch.tensor([ids[-1:]]), changed, position)[0]
-        moved = [part[:, keys] for part in k], [part[:, values or keys] for part in v]
-        assert torch.allclose(now, by_hand(lm, ids, *moved, position), atol=1e-3, rtol=1e-4)
+        moved = [
+            [[(head[k][0], head[v][1]) for k, v in zip(keys, values or keys, strict=True)] for head in block]
+            for block in every
+        ]
+        assert torch.allclose(now, by_hand(lm, moved, ids[-1], position), atol=1e-3, rtol=1e-4)
         assert not torch.allclose(now, plain, atol=1e-2)
     for same in (found.cut(11), found.swapped(1, 7, keys=True), found):  # which was left as it is
         assert torch.allclose(

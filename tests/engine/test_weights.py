@@ -25,7 +25,7 @@ from tests.conftest import random_lm
 IDS = [5, 17, 99, 5, 17, 301]
 
 
-def public() -> list:
+def public():
     """Every public function of gptviz.analysis that is given both a trace and a model."""
     found = []
     for module in pkgutil.iter_modules(gptviz.analysis.__path__):

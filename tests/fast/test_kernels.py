@@ -4,7 +4,6 @@ import copy
 import pickle
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,8 +14,6 @@ from torch import nn
 from gptviz.engine import forward
 from gptviz.engine.edits import Edit
 from gptviz.engine.generate import generate_batch
-from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.trace import Trace
 from gptviz.fast import attention as fast_attention
 from gptviz.fast import kernels
 from gptviz.model import MultiHeadAttention
@@ -39,7 +36,7 @@ def _small_layers_too(monkeypatch):
 
 
 @pytest.fixture(params=["oneDNN everywhere", "as measured"])
-def linears(request, monkeypatch) -> str:
+def linears(request, monkeypatch):
     if request.param == "oneDNN everywhere":
         if not kernels._has_onednn():
             pytest.skip("this torch has no oneDNN")
@@ -59,23 +56,22 @@ def book(monkeypatch):
     return call
 
 
-def bound(model: nn.Module) -> list[nn.Module]:
+def bound(model):
     return [module for module in model.modules() if "forward" in vars(module)]
 
 
-def worst_difference(one: Trace, other: Trace) -> float:
+def worst_difference(one, other):
     """Of all sites, relative to the largest number of each."""
     assert one.sites() == other.sites()
     worst = 0.0
-    for name, block in one.sites():
-        key = name if block is None else (name, block)
+    for key in one.sites():
         difference = (one[key] - other[key]).abs().max() / other[key].abs().max().clamp(min=1e-30)
         worst = max(worst, difference.item())
     logits = (one.logits() - other.logits()).abs().max() / other.logits().abs().max()
     return max(worst, logits.item())
 
 
-def calm(lm: LanguageModel) -> LanguageModel:
+def calm(lm):
     """With weights as small as a trained model's: attention that is all or nothing magnifies any rounding."""
     with torch.no_grad():
         for parameter in lm.model.parameters():
@@ -83,7 +79,7 @@ def calm(lm: LanguageModel) -> LanguageModel:
     return lm
 
 
-def models() -> Iterator[LanguageModel]:
+def models():
     for seed, changes in enumerate(
         [{}, {"n_heads": 1}, {"n_heads": 8, "emb_dim": 40}, {"qkv_bias": False}, {"linear_bias": False}]
     ):

@@ -10,22 +10,22 @@ from gptviz.figures import head_grid
 from gptviz.figures.theme import palette
 
 
-def weights(blocks: int, heads: int, n_tokens: int, seed: int = 0) -> np.ndarray:
+def weights(blocks, heads, n_tokens, seed=0):
     """(blocks, heads, T, T) causal attention weights."""
     scores = np.tril(np.random.default_rng(seed).random((blocks, heads, n_tokens, n_tokens)))
     return (scores / scores.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def pixels(png: bytes) -> np.ndarray:
+def pixels(png):
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
 
 
-def rgb(color: str) -> list[int]:
+def rgb(color):
     return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_every_weight_has_its_colour_and_the_mask_is_grey(mode) -> None:
+def test_every_weight_has_its_colour_and_the_mask_is_grey(mode):
     attn = weights(2, 3, 5)
     cell, gap = 4, head_grid.GAP_PX
     picture = pixels(head_grid.mosaic(attn, mode, cell_px=cell))
@@ -44,7 +44,7 @@ def test_every_weight_has_its_colour_and_the_mask_is_grey(mode) -> None:
     assert picture[20:26, 0].tolist() == [rgb(palette(mode).paper)] * gap
 
 
-def test_a_long_text_is_pooled_and_its_diagonal_stays_visible() -> None:
+def test_a_long_text_is_pooled_and_its_diagonal_stays_visible():
     attn = np.eye(300, dtype=np.float32)[None, None]
     png, side = head_grid.thumbnails(attn, "light")
     picture = pixels(png)
@@ -52,12 +52,12 @@ def test_a_long_text_is_pooled_and_its_diagonal_stays_visible() -> None:
     assert (picture[range(side), range(side)] == rgb(palette("light").attention[-1][1])).all()
 
 
-def test_blocks_may_come_one_by_one() -> None:
+def test_blocks_may_come_one_by_one():
     attn = weights(3, 2, 7)
     assert head_grid.mosaic(iter(attn), "light") == head_grid.mosaic(attn, "light")
 
 
-def test_thumbnails_are_the_grid_without_gaps() -> None:
+def test_thumbnails_are_the_grid_without_gaps():
     attn = weights(2, 3, 5)
     png, side = head_grid.thumbnails(attn, "light")
     assert side == 5
@@ -67,11 +67,11 @@ def test_thumbnails_are_the_grid_without_gaps() -> None:
     assert (tight[5:, 10:] == loose[5 + head_grid.GAP_PX :, 10 + 2 * head_grid.GAP_PX :]).all()
 
 
-def test_one_token_is_one_dark_square() -> None:
+def test_one_token_is_one_dark_square():
     picture = pixels(head_grid.mosaic(np.ones((1, 1, 1, 1), dtype=np.float32), "light"))
     assert picture.shape == (96, 96, 3)
     assert (picture == rgb(palette("light").attention[-1][1])).all()
 
 
-def test_a_long_text_weighs_little() -> None:
+def test_a_long_text_weighs_little():
     assert len(head_grid.mosaic(weights(6, 8, 256), "light")) < 200_000

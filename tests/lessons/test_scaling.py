@@ -41,15 +41,6 @@ def test_without_the_division_softmax_hardens_and_its_gradient_goes():
     assert table.loc[1, "largest"] == table.loc[1, "largest_scaled"]
 
 
-def test_a_smaller_d_takes_the_first_numbers_of_the_same_draw():
-    draw = torch.Generator().manual_seed(lesson.SEED)
-    q = torch.randn(lesson.QUERIES, 1024, generator=draw).double()
-    k = torch.randn(lesson.QUERIES, lesson.KEYS, 1024, generator=draw).double()
-    for d in (1, 16, 1024):
-        expected = (q[:, None, :d] * k[..., :d]).sum(-1)
-        assert np.allclose(lesson.scores()[d], expected, atol=1e-9)
-
-
 @given(st.lists(st.floats(-12, 12), min_size=2, max_size=7))
 def test_the_gradient_left_is_that_of_autograds_jacobian(row):
     scores = torch.tensor(row, dtype=torch.float64)

@@ -84,11 +84,6 @@ def test_windows_side_by_side_ask_for_every_token_once():
     assert windows.never_target() == 0 and windows.shared == 0 and windows.beyond == 0
 
 
-def test_half_a_stride_asks_twice():
-    times = Windows(tuple(range(101)), max_length=8, stride=4, batch_size=1).times_target()
-    assert set(times[5:97]) == {2} and set(times[1:5]) == {1} and times[0] == 0
-
-
 def test_a_window_is_as_many_examples_as_it_has_tokens(mini):
     """One pass predicts what a pass over each beginning of the window would: the mask hides the rest."""
     ids = mini.encode("Seven green parrots sang behind the old mill")

@@ -19,22 +19,22 @@ class TinyCorpus:
     table: Path
     books: list[Book]
 
-    def options(self) -> list[str]:
+    def options(self):
         """The command line's corpus options."""
         return ["--text", str(self.text), "--table", str(self.table), "--held-out", *HELD_OUT]
 
 
-def prose(seed: int, sentences: int) -> str:
+def prose(seed, sentences):
     """Sentences of a small grammar, in paragraphs, with quotation marks and a few letters beyond ASCII."""
     rng = np.random.default_rng(seed)
 
-    def one(*words: str) -> str:
+    def one(*words):
         return str(rng.choice(words))
 
-    def name() -> str:
+    def name():
         return "".join(one("ba", "lin", "tor", "mi", "shu", "rek") for _ in range(3)).title()
 
-    def sentence() -> str:
+    def sentence():
         who = one("the fox", "the old man", "Mary", "a crow", "his sister", "Zoë", name())
         did = one("walked to", "looked at", "was afraid of", "came from", "remembered")
         what = one("the house", "the river", "the café", "a stone", "the 12 trees", "nothing")
@@ -46,7 +46,7 @@ def prose(seed: int, sentences: int) -> str:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TinyCorpus:
+def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     books = [
         Book(f"Author {chr(65 + i)}", title, 1800 + 7 * i, prose(i, 60 + 10 * i))

@@ -1,7 +1,6 @@
 """The byte-level BPE: what the tokenizers library learnt is what tiktoken does."""
 
 import base64
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -66,7 +65,7 @@ def test_any_text_round_trips(encoding, text):
     assert encoding.decode(encoding.encode_ordinary(text)) == text
 
 
-def test_file_is_tiktokens_own_format(tmp_path: Path):
+def test_file_is_tiktokens_own_format(tmp_path):
     path = tmp_path / "ranks"
     save_ranks({b"ab": 1, b"\xff": 0}, path)
     assert path.read_bytes() == base64.b64encode(b"\xff") + b" 0\n" + base64.b64encode(b"ab") + b" 1\n"

@@ -71,24 +71,6 @@ def test_held_out_books_are_scored_whole(corpus, made, evaluation):
     assert together["nats_per_token"]["model"] == pytest.approx(total / together["tokens"])
 
 
-def test_predictors_are_in_the_order_of_what_they_know(evaluation):
-    nats = evaluation["held_out"]["together"]["nats_per_token"]
-    assert nats["bigram"] < nats["unigram"] < math.log(350)
-    assert nats["model"] < nats["unigram"]
-
-
-def test_every_head_is_measured_and_the_samples_are_the_models_own(made, evaluation):
-    assert [(head["block"], head["head"]) for head in evaluation["heads"]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert all(
-        0 <= head[score] <= 1 for head in evaluation["heads"] for score in ("induction", "previous_token")
-    )
-    lm = gptviz.load(made / "tiny")
-    for sample in evaluation["samples"]:
-        assert sample["text"].startswith("Once upon a time")
-        written = len(lm.encode(sample["text"])) - len(lm.encode("Once upon a time"))
-        assert 0 < written <= 60 + 60  # tokens that were written may merge or split when read again
-
-
 def test_the_card_says_what_was_measured(corpus, made, evaluation):
     card = (made / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert not re.findall(r"\{[a-z_0-9]+\}", card)  # nothing left to fill in
@@ -143,11 +125,3 @@ def test_a_quick_look_says_so(corpus, made, capsys):
     assert json.loads(shown)["held_out"] == held_out and "Once upon a time" in shown
     main(card_command(made, "quick.json"))
     assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
-
-
-def test_help_names_every_command(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
-    shown = capsys.readouterr().out
-    assert all(command in shown for command in ("tokenizer", "model", "export", "evaluate", "card"))

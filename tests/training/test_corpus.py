@@ -1,6 +1,5 @@
 """Reading, splitting and encoding the corpus."""
 
-import dataclasses
 import gzip
 
 import numpy as np
@@ -87,8 +86,3 @@ def test_ids_of_another_tokenizer_or_split_are_never_used(corpus, tokenizer, tmp
     save_ranks(train_ranks([book.text for book in corpus.books], 300), other / "tokenizer.tiktoken")
     with pytest.raises(ValueError, match="another tokenizer"):
         encoded_corpus(corpus.text, corpus.table, other, work, HELD_OUT)
-
-
-def test_a_book_cannot_be_changed(corpus):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        corpus.books[0].text = ""

@@ -66,14 +66,6 @@ def test_seeds_and_steps_differ():
     assert not torch.equal(first, batches(seed=1)[1][0])
 
 
-def test_the_seed_decides_which_windows_repeat():
-    def repeats(seed):
-        windows = torch.cat([batches(seed=seed, repeat_share=0.5)[step][0] for step in range(10)])
-        return [len(window.unique()) < len(window) for window in windows]
-
-    assert repeats(1) != repeats(2)
-
-
 def test_every_window_at_most_once_an_epoch_and_every_epoch_in_another_order():
     plain = batches(repeat_share=0.0)  # 23 windows: 5 batches of 4, 3 windows left over
     epochs = [[plain[e * 5 + i][0][:, 0].tolist() for i in range(5)] for e in range(4)]

@@ -1,7 +1,5 @@
 """The shape of the learning rate, and the choices that are refused."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,11 +24,6 @@ def test_is_always_a_share_of_the_peak_and_never_nothing(steps, warmup, decay_sh
     assert all(0 < factor <= 1 for factor in factors)
 
 
-def test_without_warmup_and_decay_it_is_constant():
-    recipe = Recipe(steps=10, warmup=0, decay_share=0.0)
-    assert [recipe.lr_factor(step) for step in range(10)] == [1.0] * 10
-
-
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
@@ -42,9 +35,3 @@ def test_without_warmup_and_decay_it_is_constant():
 def test_impossible_choices_are_refused(choice, said):
     with pytest.raises(ValueError, match=said):
         Recipe(**choice)
-
-
-def test_to_dict_holds_every_choice():
-    recipe = Recipe(steps=7, hidden_lr=0.5)
-    assert Recipe(**recipe.to_dict()) == recipe
-    assert set(recipe.to_dict()) == {field.name for field in dataclasses.fields(Recipe)}

@@ -34,12 +34,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     live.add_argument("--fork-of", type=Path, metavar="WORK", help="go on from a snapshot of that run")
     live.add_argument("--at", type=int, metavar="STEP", help="which snapshot")
     live.add_argument(
-        "--mute",
-        nargs="+",
-        type=_head,
-        default=[],
-        metavar="BLOCK.HEAD",
-        help="heads to switch off",
+        "--mute", nargs="+", type=_head, default=[], metavar="BLOCK.HEAD", help="heads to switch off"
     )
     live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")

@@ -197,11 +197,7 @@ def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Ori
 
 
 def fork(
-    run: LiveRun,
-    step: int,
-    folder: Path,
-    mute: tuple[tuple[int, int], ...] = (),
-    steps: int | None = None,
+    run: LiveRun, step: int, folder: Path, mute: tuple[tuple[int, int], ...] = (), steps: int | None = None
 ) -> LiveRun:
     """A new run that goes on from a snapshot, to `steps`, with these (block, head) off beside those before.
 

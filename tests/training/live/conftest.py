@@ -1,30 +1,20 @@
 """Runs that are done in a second: one block or two of eight numbers, windows of sixteen tokens."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
 from gptviz.training.live import LiveConfig, begin, train
 
-TINY = {
-    "n_layers": 2,
-    "n_heads": 2,
-    "emb_dim": 8,
-    "context_length": 16,
-    "steps": 6,
-    "batch_size": 4,
-    "warmup": 2,
-    "every": 2,
-}
+TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 8, "context_length": 16}
+TINY |= {"steps": 6, "batch_size": 4, "warmup": 2, "every": 2}
 
 
-def tiny(**changes) -> LiveConfig:
+def tiny(**changes):
     return LiveConfig(**(TINY | changes))
 
 
 @pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
+def one_thread():
     """As the worker has it: two would wait for one another in models as small as these."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
