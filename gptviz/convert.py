@@ -130,6 +130,19 @@ def _write(
 
 def main() -> None:
     """Convert within limits, and say in SAID how it went."""
+    args = parser().parse_args()
+    if args.leash:
+        end_with_the_server(args.out)
+    if args.nice and hasattr(os, "nice"):
+        os.nice(args.nice)
+    if args.limits is not None:
+        Limits(*args.limits).begin()
+    answer(args)
+    os._exit(0)  # without a word of libraries that are still at something
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the process takes."""
     parser = argparse.ArgumentParser(prog="python -m gptviz.convert", description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("out", type=Path, help="an empty folder")
@@ -140,30 +153,21 @@ def main() -> None:
     parser.add_argument("--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes")
     parser.add_argument("--nice", type=int, default=0, help="how far to stand back for other programs")
     parser.add_argument("--leash", action="store_true", help="end, and remove `out`, with standard input")
-    args = parser.parse_args()
-    if args.leash:
-        end_with_the_server(args.out)
-    if args.nice and hasattr(os, "nice"):
-        os.nice(args.nice)
-    if args.limits is not None:
-        Limits(*args.limits).begin()
+    return parser
+
+
+def answer(args: argparse.Namespace) -> None:
+    """Convert, and say in SAID how it went."""
     said: dict[str, object] = {}
+    given = {name: getattr(args, name) for name in ("n_heads", "tokenizer", "named", "dtype")}
     try:
-        convert(
-            args.path,
-            args.out,
-            n_heads=args.n_heads,
-            tokenizer=args.tokenizer,
-            named=args.named,
-            dtype=args.dtype,
-        )
+        convert(args.path, args.out, **given)
     except CheckpointError as error:
         said = {"error": type(error).__name__, "message": str(error), "emb_dim": getattr(error, "emb_dim", 0)}
     except Exception as error:  # strangers' files may raise anything, and find the memory or the disk full
         said = {"error": "CheckpointError", "message": f"{args.path} cannot be read: {_why(error)}"}
     said |= {"message": str(said.get("message", ""))[:LONGEST_SENTENCE]}
     (args.out / SAID).write_text(json.dumps(said), encoding="utf-8")
-    os._exit(0)  # without a word of libraries that are still at something
 
 
 def _why(error: Exception) -> str:

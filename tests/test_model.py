@@ -190,7 +190,8 @@ def to_hugging_face(model, cfg):
     for b in range(cfg["n_layers"]):
         p, o = f"trf_blocks.{b}.", f"h.{b}."
         for kind in ("weight", "bias"):
-            parts = [ours[f"{p}att.W_{part}.{kind}"] for part in ("query", "key", "value")]
+            names = (f"{p}att.W_{part}.{kind}" for part in ("query", "key", "value"))
+            parts = [ours.get(name, torch.zeros(cfg["emb_dim"])) for name in names]
             state[f"{o}attn.c_attn.{kind}"] = torch.cat(parts).t()
             state[f"{o}attn.c_proj.{kind}"] = ours[f"{p}att.out_proj.{kind}"].t()
             state[f"{o}mlp.c_fc.{kind}"] = ours[f"{p}ff.layers.0.{kind}"].t()

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz import convert
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
+from gptviz.ui.models import apart
 from gptviz.ui.shell.navigation import page_file
 
 RunPage = Callable[..., AppTest]
@@ -58,3 +61,14 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
     jobs.clear()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def files_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by a process of their own, which takes seconds to begin: see tests/ui/models/test_apart.py."""
+
+    def start(command: list[str], log: Path, threads: int) -> SimpleNamespace:
+        convert.answer(convert.parser().parse_args(command[1:]))
+        return SimpleNamespace(wait=lambda seconds=None: True, kill=lambda: None, ended_by=None)
+
+    monkeypatch.setattr(apart, "start", start)

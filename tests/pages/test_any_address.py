@@ -7,21 +7,20 @@ many addresses and how many actions each page is tried with: 3 if not set, and 1
 import logging
 import os
 import random
-from functools import cache
 from itertools import permutations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from gptviz.ui.shell.navigation import PAGES, UI, page_file
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
+from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import run_page
+from tests.specs import charts
 from tests.ui.training.test_queue import Played
 
-EACH = int(os.environ.get("GPTVIZ_FUZZ", "3"))
+EACH = int(os.environ.get("GPTVIZ_FUZZ", "2"))
 
 TEXTS = ("", " ", "a", "one two three", "東京 🙂", "<|endoftext|>", "\x00\ufeff\u202e", "x = [\n\t1]\n")
 
@@ -39,25 +38,8 @@ CHOICES = (
 EDITS = ("z.4.3=zero", "attn.*=hide0,embed@-1=sample", "z.9.9=zero", "resid_pre.1@0=ids1+2", "z.1=mean,,=,z")
 PATHS = ("/etc/passwd", "/proc/1/cwd", "~root", "path:/etc", "path:~nobody", "/x" * 3000, "upload:../..")
 JUNK = ("", " ", ",", "+", "%", "&=#", "[]", "{}", "..", "../../x", "\x00", "<b>é漢🙂", "'--", "a" * 3000)
-ANYTHING = st.sampled_from((*NUMBERS, *WORDS, *CHOICES, *EDITS, *PATHS, *JUNK)) | st.text(max_size=8)
-
-
-@cache
-def params_of(page):
-    """The names of all choices that an address of this page may hold, the app's among them."""
-    return [param.name for param in run_page(page, text="one two three").session_state["gptviz_params"]]
-
-
-@pytest.mark.parametrize("page", PAGES)
-@settings(max_examples=EACH, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_any_address_is_answered(page, caplog, data):
-    names = params_of(page)
-    query = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(names, ANYTHING)))
-    query["text"] = data.draw(st.sampled_from(TEXTS))
-    at = run_page(page, **query)  # which fails if the page raised
-    assert at.markdown or at.info or at.warning or at.error
-    assert not tracebacks(caplog)
+ANYTHING = (*NUMBERS, *WORDS, *CHOICES, *EDITS, *PATHS, *JUNK)
+ODD = "你好 🙂 é\u200b\n\ttab<|endoftext|>"
 
 
 def tracebacks(caplog):
@@ -111,9 +93,20 @@ def nothing_leaves(monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_any_action_is_answered(page, caplog, nothing_leaves):
+def test_any_text_address_and_action_is_answered(page, caplog, nothing_leaves):
     draw, done = random.Random(page), []
-    at = run_page(page, text="one two three")
+    short = {"base_steps": 50} if page == "baselines" else {}
+    at = run_page(page, text="a", **short)  # which fails if the page raised
+    charts(at)  # which fails at NaN
+    names = [param.name for param in at.session_state["gptviz_params"]]
+    for _ in range(EACH):
+        query = {name: draw.choice(ANYTHING) for name in names if draw.random() < 0.5}
+        at = run_page(page, **short | query | {"text": draw.choice(TEXTS)})
+        assert at.markdown or at.info or at.warning or at.error
+    assert not tracebacks(caplog)
+    at = run_page(page, text=ODD, **short)
+    charts(at)
+    assert ("special_on" in {button.key for button in at.button}) == (page not in WITHOUT_TEXT)
     for _ in range(EACH):
         done.append(act(at, draw))
         at.run()
@@ -150,6 +143,11 @@ def test_no_choice_changes_when_a_page_is_turned():
         }
         assert said == CHOSEN, f"on {name}, after {list(drawn)}"
         by = at.session_state["gptviz_drawn"]  # the page that drew each last
+        assert at.title[0].value == PAGES[name].title
+        assert f"Next: **{PAGES[PAGES[name].next].title}**" in {
+            link.proto.label for link in at.get("page_link")
+        }
+        assert any(PAGES[name].because in element.value for element in at.markdown)
         drawn[name] = {choice for choice, page in by.items() if page == by["special"]} - {"special"}
 
     for name in PAGES:

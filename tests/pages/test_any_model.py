@@ -31,7 +31,7 @@ def narrow(tmp_path_factory):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_drawn_with_all_its_details(run_page, request, monkeypatch, name, kind):
     monkeypatch.setenv(ALLOW_PATHS, "1")
-    at = run_page(name, **request.getfixturevalue(kind))
+    at = run_page(name, base_steps=50, base_measure="off", **request.getfixturevalue(kind))
     assert "you see" not in at.sidebar.caption[0].value, "it was not this model that was shown"
     open_all(at)
     assert not at.error, [error.value for error in at.error]

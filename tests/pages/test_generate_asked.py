@@ -48,7 +48,7 @@ def test_unasked_nothing_is_drawn_and_an_address_asks(run_page):
     assert run_page("generate", text=STORY, ask="nonsense").session_state["ask"] is None
 
 
-@pytest.mark.parametrize("query", [{"text": "A", "written": 0}, {"text": "A", "written": 1}, {"written": 1}])
+@pytest.mark.parametrize("query", [{"text": "A", "written": 0}, {"text": "A", "written": 1}])
 @pytest.mark.parametrize("name", ALL)
 def test_little_is_written(name, query):
     asking(name, **query)

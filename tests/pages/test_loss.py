@@ -12,6 +12,7 @@ from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
 from tests.specs import charts, in_numbers, prose, table
+from tests.test_model import to_hugging_face
 
 TEXT = "Sam and the dog and the cat"
 
@@ -52,47 +53,12 @@ def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, 
     assert f"goes from {loss} to" in prose(run_page("positions", text=text, **query))
 
 
-def test_a_transformers_model_with_labels_says_the_same(run_page, mini, tmp_path):
+def test_a_transformers_model_with_labels_says_the_same(run_page, mini):
     """The bundled weights in transformers' own class, whose loss is the page's mean."""
-    transformers = pytest.importorskip("transformers")
-    config = mini.config
-    hf = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=config.vocab_size, n_positions=config.context_length, n_embd=config.emb_dim,
-            n_layer=config.n_layers, n_head=config.n_heads,
-        )
-    ).eval()  # fmt: skip
-    own, theirs = mini.model.state_dict(), hf.transformer
+    ids = torch.tensor([mini.encode(TEXT)])
     with torch.no_grad():
-        theirs.wte.weight.copy_(own["tok_emb.weight"])
-        theirs.wpe.weight.copy_(own["pos_emb.weight"])
-        for b, block in enumerate(theirs.h):
-            part = {
-                name.removeprefix(f"trf_blocks.{b}."): v
-                for name, v in own.items()
-                if f"trf_blocks.{b}." in name
-            }
-            names = ("query", "key", "value")
-            block.attn.c_attn.weight.copy_(torch.cat([part[f"att.W_{n}.weight"].T for n in names], dim=1))
-            zeros = torch.zeros(config.emb_dim)
-            block.attn.c_attn.bias.copy_(torch.cat([part.get(f"att.W_{n}.bias", zeros) for n in names]))
-            for name, layer in (
-                ("att.out_proj", block.attn.c_proj),
-                ("ff.layers.0", block.mlp.c_fc),
-                ("ff.layers.2", block.mlp.c_proj),
-            ):
-                layer.weight.copy_(part[f"{name}.weight"].T)
-                layer.bias.copy_(part[f"{name}.bias"])
-            for name, norm in (("norm1", block.ln_1), ("norm2", block.ln_2)):
-                norm.weight.copy_(part[f"{name}.scale"])
-                norm.bias.copy_(part[f"{name}.shift"])
-        theirs.ln_f.weight.copy_(own["final_norm.scale"])
-        theirs.ln_f.bias.copy_(own["final_norm.shift"])
-        hf.lm_head.weight.copy_(own["out_head.weight"])
-        ids = torch.tensor([mini.encode(TEXT)])
-        loss = hf(input_ids=ids, labels=ids).loss.item()
-    at = run_page("loss", text=TEXT)
-    mean = charts(at)[0]["layout"]["shapes"][1]["y0"]
+        loss = to_hugging_face(mini.model, mini.config.to_dict())(input_ids=ids, labels=ids).loss.item()
+    mean = charts(run_page("loss", text=TEXT))[0]["layout"]["shapes"][1]["y0"]
     assert mean == pytest.approx(loss, abs=1e-4)
 
 

@@ -305,30 +305,22 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("way", ["path", "upload"])
 @pytest.mark.parametrize("write", BAD)
-def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
-    run_page, tmp_path, paths, monkeypatch, caplog, way, write
-):
+def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(run_page, tmp_path, monkeypatch, caplog, write):
     folder = tmp_path / "brought"
     folder.mkdir()
     write(folder, makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1))
-    name = f"path:{folder}"
-    if way == "upload":
-        at = run_page("tokens", text=TEXT)
-        store = Uploads(10**9, lambda number: None)
-        sent = []
-        for file in folder.iterdir():
-            sent.append(io.BytesIO(file.read_bytes()))
-            sent[-1].name, sent[-1].size = file.name, file.stat().st_size
-        upload = store.keep(sent)
-        monkeypatch.setattr(models, "find_upload", store.find)
-        name = f"upload:{upload.number}"
-    at = run_page("tokens", text=TEXT, model=name, n_heads=1)
+    store = Uploads(10**9, lambda number: None)
+    sent = []
+    for file in folder.iterdir():
+        sent.append(io.BytesIO(file.read_bytes()))
+        sent[-1].name, sent[-1].size = file.name, file.stat().st_size
+    upload = store.keep(sent)
+    monkeypatch.setattr(models, "find_upload", store.find)
+    at = run_page("tokens", text=TEXT, model=f"upload:{upload.number}", n_heads=1)
     (error,) = at.error
     assert "cannot be loaded" in error.value and prompt_of(at) == TEXT
-    if way == "upload":
-        assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
+    assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
     assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
 
 

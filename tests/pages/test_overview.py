@@ -14,31 +14,17 @@ from gptviz.ui.shell.navigation import PAGES, UI, page_file
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of
-from tests.specs import charts
+from tests.specs import given
 
 
 def doors(at):
-    return {door["page"]: door for door in component(at, "doors")["doors"]}
-
-
-def component(at, key):
-    """The data of the v2 component that was mounted with this key."""
-    import json
-
-    for element in at.get("bidi_component"):
-        if element.proto.id.endswith(f"-{key}"):
-            return json.loads(element.proto.json)
-    raise AssertionError(f"there is no component {key!r}")
-
-
-def test_every_page_has_its_file():
-    assert all(page_file(name).is_file() for name in PAGES)
+    return {door["page"]: door for door in given(at, "doors")["doors"]}
 
 
 def test_a_first_visitor_sees_something(run_page):
     at = run_page("overview")
     assert prompt_of(at) == DEFAULT_TEXT
-    names = [door["page"] for door in component(at, "doors")["doors"]]
+    names = [door["page"] for door in given(at, "doors")["doors"]]
     assert names == ["tokens", "embeddings", "layernorm", "attention", "feed_forward", "next_token"]
 
 
@@ -52,7 +38,7 @@ def test_the_doors_show_the_models_own_numbers(run_page, mini):
     bars = found["next_token"]["picture"]["bars"]
     assert [bar["id"] for bar in bars] == expected["id"].tolist()
     assert [bar["probability"] for bar in bars] == pytest.approx(expected["probability"].tolist())
-    strip = component(at, "chips")
+    strip = given(at, "chips")
     assert [chip["id"] for chip in strip["tokens"]] == [token.id for token in t.tokens]
     assert strip["selected"] == 2
     assert strip["next"]["id"] == int(t.next_tokens(k=1)["id"][0])
@@ -121,12 +107,16 @@ def test_a_change_that_a_door_does_not_see_gives_it_no_ghosts(run_page):
     assert "dasharray" not in found["layernorm"]["picture"]["svg"]
 
 
-def test_an_empty_prompt_is_a_sentence_and_offers_texts(run_page):
+def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
+    at = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
+    at.query_params["text"] = ""
+    at.run()
     for name in sorted(PAGES.keys() - WITHOUT_TEXT):
-        at = run_page(name, text="")
-        assert "The prompt is empty" in at.info[0].value
+        at.switch_page(str(page_file(name))).run()
+        assert not at.exception and "The prompt is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
         assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
+        assert any(PAGES[name].because in element.value for element in at.markdown)
     at.button(key="example_1").click().run()
     assert not at.exception and not at.info
     assert prompt_of(at) == at.query_params["text"] == [*EXAMPLES.values()][1]
@@ -137,51 +127,27 @@ def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
     at = run_page("overview", text=text)
     assert prompt_of(at) == text
     assert "reads at most 256" in at.warning[0].value
-    strip = component(at, "chips")
+    strip = given(at, "chips")
     assert len(strip["tokens"]) == 256 and strip["next"] is None
 
 
 @pytest.mark.parametrize("special, is_one", [("on", True), ("off", False)])
 def test_the_special_token_is_text_unless_switched_on(run_page, special, is_one):
     at = run_page("overview", text="<|endoftext|>", special=special)
-    assert (len(component(at, "chips")["tokens"]) == 1) == is_one
+    assert (len(given(at, "chips")["tokens"]) == 1) == is_one
     assert at.toggle[0].value is is_one
 
 
 def test_where_the_special_token_is_typed_its_switch_is_at_hand(run_page):
-    for name in sorted(PAGES.keys() - WITHOUT_TEXT):
-        at = run_page(name, text="the end<|endoftext|>")
-        at.button(key="special_on").click().run()
-        assert not at.exception and at.query_params["special"] == "on"
-        assert not [b for b in at.button if b.key == "special_on"]
-    assert not [b for b in run_page("overview").button if b.key == "special_on"]
+    """On every page: see test_any_address.py."""
+    at = run_page("tokens", text="the end<|endoftext|>")
+    at.button(key="special_on").click().run()
+    assert not at.exception and at.query_params["special"] == "on"
+    for visit in (at, run_page("overview")):
+        assert not [b for b in visit.button if b.key == "special_on"]
 
 
 def test_a_selected_token_beyond_the_text_is_the_last(run_page):
     at = run_page("overview", text="Hi", token=99)
-    strip = component(at, "chips")
+    strip = given(at, "chips")
     assert strip["selected"] == len(strip["tokens"]) - 1
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_runs_without_its_router_and_through_it(run_page, name):
-    at = run_page(name, text="One two three one two", token=3)
-    assert at.title[0].value == PAGES[name].title
-    routed = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
-    routed.query_params["text"] = "" if name in ("why", "anatomy") else "One two three one two"
-    routed.run()
-    assert not routed.exception
-    if name != "overview":
-        routed.switch_page(str(page_file(name))).run()
-    assert not routed.exception
-    assert routed.title[0].value == PAGES[name].title
-    labels = [link.proto.label for link in routed.get("page_link")]  # also where there was nothing to show
-    following = PAGES[PAGES[name].next].title
-    assert [label for label in labels if label.startswith("Next: ")] == [f"Next: **{following}**"]
-    assert any(PAGES[name].because in element.value for element in routed.markdown)
-
-
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("text", ["a", "你好 🙂 é\u200b\n\ttab", "word " * 300])
-def test_every_page_takes_any_text(run_page, name, text):
-    charts(run_page(name, text=text))

@@ -45,7 +45,7 @@ def test_the_model_does_expect_a_row_without_a_token(padded):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_drawn(run_page, name):
-    at = run_page(name, text=TEXT, token=2)
+    at = run_page(name, text=TEXT, token=2, base_steps=50)
     if name not in WITHOUT_TEXT:
         assert given(at, "chips")["next"]["shown"] == f"<id {NAMELESS}>"
     open_all(at)

@@ -310,9 +310,6 @@ def run_program(code: str, folder: Path) -> dict:
 
 # ---- a page ----
 
-SLOW = {"patching", "circuit", "heads"}  # hundreds of passes, which are much slower in bfloat16
-
-
 ASKED = [("generate", ask) for ask in ("looked", "cache", "surgery", "loops", "beams")]
 
 
@@ -331,8 +328,4 @@ def test_what_stands_on_the_page_and_its_programs(name, ask, tmp_path):
             for picture in {"picture", "unchanged"} & found.keys():
                 share = share_drawn(numbers(found[picture]), drawn_on(at))
                 assert share >= SHARES.get(name, 0.99), f"{share:.1%} of {picture} stand on the page"
-    code = programs(plain)[-1]
-    if "load('mini')" in code and name not in SLOW:
-        found = run_program(code.replace("load('mini')", "load('mini', dtype='bfloat16')"), tmp_path)
-        assert found["lm"].dtype == "bfloat16"
     check(f"{name}_{ask}" if ask else name, written(plain), written(changed))

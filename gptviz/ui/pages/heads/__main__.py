@@ -80,8 +80,9 @@ def percent_of(share: float | None) -> str:
     return "" if share is None or math.isnan(share) else percent(share)
 
 
-weights = scene.get(head_sites(lm.config, len(scene.tokens), block), scene.reduce)["attn", block][head]
-looks = weights[scene.position].tolist()
+# a tensor that had a name here would be held by the session, whose widgets call functions of this script
+sites = head_sites(lm.config, len(scene.tokens), block)
+looks = scene.get(sites, scene.reduce)["attn", block][head, scene.position].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 
 # ---- the labels ----
