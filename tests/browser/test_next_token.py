@@ -52,7 +52,7 @@ def test_a_link_opens_what_its_sender_saw(open_page, settled, mini):
     assert urlsplit(page.url).path == "/generate" and address(page) == said
 
 
-def test_moving_a_slider_changes_bars_and_address(open_page, settled, mini):
+def test_a_slider_append_and_sample_change_bars_prompt_and_address(open_page, settled, mini):
     page = open_page("next_token", text=TEXT)
     check(page, mini, TEXT)
     page.get_by_role("slider", name="Temperature").focus()
@@ -61,37 +61,23 @@ def test_moving_a_slider_changes_bars_and_address(open_page, settled, mini):
     page.wait_for_function("() => location.search.includes('temperature=0.8')")
     settled(page)
     check(page, mini, TEXT, temperature=0.8)
-    page.reload()
-    settled(page)
-    check(page, mini, TEXT, temperature=0.8)
-
-
-def test_append_and_sample_extend_the_prompt(open_page, settled, mini):
-    page = open_page("next_token", text=TEXT, seed=3)
     third = bars(page)[2]
     page.get_by_test_id("append").nth(2).click()
     settled(page)
-    longer = mini.decode([*mini.encode(TEXT), int(third["id"])])
-    assert prompt_of(page) == longer == address(page)["text"]
-    check(page, mini, longer)
-    page.get_by_role("button", name="Sample one").click()
-    settled(page)
-    assert prompt_of(page).startswith(longer) and prompt_of(page) != longer
-    assert address(page)["seed"] == "4"
-
-
-def test_the_seed_survives_a_reload_and_goes_back(open_page, settled):
-    page = open_page("next_token", text=TEXT)
+    texts = [mini.decode([*mini.encode(TEXT), int(third["id"])])]
+    assert prompt_of(page) == texts[0] == address(page)["text"]
+    check(page, mini, texts[0], temperature=0.8)
     seed = page.get_by_role("spinbutton", name="Seed")
-    texts = [prompt_of(page)]
     for expected in ("1", "2"):
         page.get_by_role("button", name="Sample one").click()
         page.wait_for_function(f"() => location.search.includes('seed={expected}')")
         settled(page)
         assert seed.input_value() == expected
         texts.append(prompt_of(page))
+        assert texts[-1].startswith(texts[-2]) and texts[-1] != texts[-2]
     page.reload()
     settled(page)
+    check(page, mini, texts[2], temperature=0.8)
     assert (seed.input_value(), prompt_of(page)) == ("2", texts[2])
     for expected in ("1", ""):
         page.go_back()
@@ -99,8 +85,17 @@ def test_the_seed_survives_a_reload_and_goes_back(open_page, settled):
         assert (seed.input_value(), prompt_of(page)) == (expected, texts[int(expected or 0)])
 
 
-def test_write_on_goes_to_generate_with_all_its_settings(open_page, settled, mini):
+def test_in_the_middle_what_came_is_marked_and_the_text_goes_on_from_there(open_page, settled, mini):
     page = open_page("next_token", text=TEXT, temperature=0.8, token=6)
+    check(page, mini, TEXT, 6, temperature=0.8)
+    came = next(row for row in bars(page) if row["came"] == "true")
+    assert int(came["id"]) == mini.encode(TEXT)[7]
+    first = int(bars(page)[0]["id"])
+    page.get_by_test_id("append").first.click()  # the text is cut there
+    settled(page)
+    assert prompt_of(page) == mini.decode([*mini.encode(TEXT)[:7], first])
+    page.go_back()
+    settled(page)
     page.get_by_role("button", name="Write on").click()
     page.wait_for_url("**/generate?**")
     tokens = page.get_by_test_id("written-token")
@@ -111,17 +106,6 @@ def test_write_on_goes_to_generate_with_all_its_settings(open_page, settled, min
         step.id for step in expected
     ]
     assert address(page).items() >= {"text": TEXT, "token": "6", "temperature": "0.8", "seed": "0"}.items()
-
-
-def test_what_came_is_marked_and_going_on_in_the_middle_cuts_the_text_there(open_page, settled, mini):
-    page = open_page("next_token", text=TEXT, token=4)
-    check(page, mini, TEXT, 4)
-    came = next(row for row in bars(page) if row["came"] == "true")
-    assert int(came["id"]) == mini.encode(TEXT)[5]
-    first = int(bars(page)[0]["id"])
-    page.get_by_test_id("append").first.click()
-    settled(page)
-    assert prompt_of(page) == mini.decode([*mini.encode(TEXT)[:5], first])
 
 
 def test_a_changed_bar_stands_in_the_outline_of_the_unchanged_one(open_page, mini):

@@ -92,8 +92,8 @@ def assert_all_inside(svg):
         assert x >= 0 and y >= 0 and x + wide <= width and y + high <= height
 
 
-def test_the_cards_are_saved_with_those_that_scroll(open_page, tmp_path):
-    page = open_page("tokens", text=TEXT, token=0)
+def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, settled, tmp_path):
+    page = open_page("tokens", text=TEXT, token=1)
     cards = page.get_by_test_id("token-cards")
     svg = save(rows_of_buttons(page).nth(0), "tokens", tmp_path)
     assert_all_inside(svg)
@@ -114,11 +114,9 @@ def test_the_cards_are_saved_with_those_that_scroll(open_page, tmp_path):
     assert next(texts, None) is None
     assert cards.evaluate("(n) => [n.className, n.getAttribute('style') || '']") == ["cards", ""]
 
-
-def test_merges_and_tokenizers_are_saved(open_page, tmp_path):
-    page = open_page("tokens", text=TEXT, token=1, viewport=(390, 844))
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
     tokenizers = page.get_by_test_id("tokenizers")
-    tokenizers.wait_for()
     svg = save(rows_of_buttons(page).nth(2), "tokenizers", tmp_path)
     assert_same_texts(svg, tokenizers)
     assert_all_inside(svg)
@@ -166,6 +164,3 @@ def test_the_next_token_is_saved(open_page, tmp_path):
     assert_same_texts(svg, element)
     assert_all_inside(svg)
     assert size(svg)[0] == pytest.approx(on_screen(element)[0], abs=1)
-
-
-# the first two are above; a page that has trained nothing yet has no picture, see test_training.py

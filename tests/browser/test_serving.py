@@ -16,19 +16,23 @@ COUNT = """() => performance.getEntriesByType('resource').concat(performance.get
   .map(entry => [new URL(entry.name).pathname, entry.encodedBodySize, entry.decodedBodySize])"""
 
 
-def test_the_first_visit_is_compressed(open_page):
+def test_the_first_visit_is_compressed_and_a_components_code_kept_for_ever(server, open_page):
     page = open_page(text="one two three")
     loaded = page.evaluate(COUNT)
     scripts = [entry for entry in loaded if entry[0].startswith("/static/") and entry[0].endswith(".js")]
     assert scripts
     parts = [entry for entry in loaded if "/component-code/" in entry[0]]
-    assert [path for path, _, _ in parts if "/kernel." in path] and len(parts) == len(
-        {p for p, _, _ in parts}
-    )
+    assert len(parts) == len({path for path, _, _ in parts})
     for path, sent, whole in scripts + parts:
         assert sent < whole or whole < 1000, path
     assert sum(sent for _, sent, _ in loaded) < 1_500_000
     assert not any("plotly" in path for path, _, _ in loaded)  # Overview has no chart that needs it
+    (kernel,) = {path for path, _, _ in loaded if "/kernel." in path}
+    answer = urllib.request.urlopen(server + kernel)
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert answer.headers["Content-Type"].startswith("text/javascript")
+    with pytest.raises(urllib.error.HTTPError, match="404"):  # another name has none
+        urllib.request.urlopen(f"{server}/component-code/kernel.js")
 
 
 def test_a_servers_numbers_are_its_own(server):
@@ -121,16 +125,6 @@ def test_the_same_file_comes_out_however_it_is_asked_for(server, way):
             assert "Accept-Encoding" in answer.headers["Vary"]
             body = gzip.decompress(body)
         assert body == (truth[10:30] if way == "part" else truth)
-
-
-def test_a_components_code_is_kept_for_ever_and_another_name_has_none(server, open_page):
-    page = open_page(text="one two three")
-    (kernel,) = {path for path, _, _ in page.evaluate(COUNT) if "/kernel." in path}
-    answer = urllib.request.urlopen(server + kernel)
-    assert "immutable" in answer.headers["Cache-Control"]
-    assert answer.headers["Content-Type"].startswith("text/javascript")
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"{server}/component-code/kernel.js")
 
 
 def test_a_script_that_is_not_there_is_streamlits_answer(server):

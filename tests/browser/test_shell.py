@@ -4,13 +4,12 @@ import os
 import pty
 import subprocess
 import sys
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from gptviz.ui.shell.navigation import BESIDE, PAGES
-from tests.browser.conftest import ROOT, start_server, stop_server
-from tests.conftest import WITHOUT_TEXT
+from tests.browser.conftest import ROOT, stop_server
 
 FIVE = "one two three one two"
 
@@ -35,35 +34,21 @@ def title(page):
     return page.get_by_role("heading", level=1).inner_text()
 
 
-def test_deep_links_on_a_fresh_server(browser, open_page, settled, tmp_path):
-    """A page about a text first, one about none, the root last: it would mend a routing that is broken
-    without it. Every other page's own tests open it by its link, on a server that knows the way."""
-    process, base = start_server(tmp_path, "--server.headless", "true")
-    try:
-        page = open_page("why", base=base, text=FIVE, token=1)
-        for name in ("why", "training", "attention", "overview"):
-            if name != "why":  # a new visit each, by a browser that has the files already
-                path = "" if name == "overview" else name
-                page.goto(f"{base}/{path}?{urlencode({'text': FIVE, 'token': 1})}")
-                settled(page)
-            assert title(page) == PAGES[name].title
-            assert page.locator(".st-key-prompt").count() == (name not in WITHOUT_TEXT)
-            if name not in WITHOUT_TEXT:
-                chips(page).first.wait_for()
-                assert selected(page) == 1
-            assert not page.get_by_test_id("stException").count()
-        page.context.close()  # before its server goes, which it would report
-    finally:
-        stop_server(process)
-
-
 def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, settled, type_prompt, mini):
     page = open_page(text=FIVE, token=4)
     type_prompt(page, "one two")  # a shorter text moves the selected token
     assert selected(page) == chips(page).count() - 1 == int(address(page)["token"])
     type_prompt(page, "a cat")
+    page.go_back()
+    settled(page)
+    assert prompt(page) == address(page)["text"] == "one two"
+    page.go_forward()
+    settled(page)
     ids = mini.encode("a cat")
-    assert chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
+    assert (
+        prompt(page) == "a cat"
+        and chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
+    )
 
     type_prompt(page, "A cat, 你好 🙂")
     ids = [int(chip.get_attribute("data-id")) for chip in chips(page).all()]
@@ -173,17 +158,6 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, s
     page.keyboard.press("Enter")
     settled(page)
     assert address(page)["text"] == "Another text"
-
-
-def test_the_back_button_brings_back_the_text(open_page, settled, type_prompt):
-    page = open_page(text="First text here")
-    type_prompt(page, "Second text")
-    page.go_back()
-    settled(page)
-    assert prompt(page) == "First text here" and address(page)["text"] == "First text here"
-    page.go_forward()
-    settled(page)
-    assert prompt(page) == "Second text"
 
 
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, settled):

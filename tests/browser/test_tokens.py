@@ -1,5 +1,7 @@
 """The Tokens page in Chromium: the values behind the pictures are tiktoken's."""
 
+from urllib.parse import urlencode
+
 from gptviz.tokenizer import encode, get_encoding, token_bytes
 from gptviz.tokenizer.steps import show_work
 
@@ -24,9 +26,11 @@ def final_ids(page):
     return page.get_by_test_id("merge-id").evaluate_all("all => all.map(e => Number(e.dataset.id))")
 
 
-def test_typing_shows_the_tokens_of_what_was_typed(open_page, type_prompt):
-    page = open_page("tokens")
-    for text in (TEXT, "a", "\t<b>&amp;</b>  `x`", "supercalifragilistic " * 100):
+def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everywhere(
+    open_page, settled, type_prompt
+):
+    page = open_page("tokens", token=0)
+    for text in ("a", "\t<b>&amp;</b>  `x`", "supercalifragilistic " * 100, TEXT):
         type_prompt(page, text)
         assert cards(page) == expected_cards(MINI, text)[:256]  # the model's context
         if len(text) > 256:
@@ -35,23 +39,17 @@ def test_typing_shows_the_tokens_of_what_was_typed(open_page, type_prompt):
             "all => all.map(p => p.querySelectorAll('[data-testid=token-card]').length)"
         )
         assert cut == [len(piece.ids) for piece in show_work(MINI, text)]
-
-
-def test_a_click_on_a_card_shows_its_merges_and_selects_it_everywhere(open_page, settled):
-    page = open_page("tokens", text=TEXT, token=0)
     piece = show_work(MINI, TEXT)[0]
     for position in range(len(piece.ids)):
         page.locator(f"[data-testid=token-card][data-position='{position}']").click()
         settled(page)
         assert final_ids(page) == list(piece.ids)
         assert page.locator("[data-testid=merge-id].mine").get_attribute("data-position") == str(position)
-        assert page.locator("[data-testid=chip][aria-pressed=true]").first.get_attribute(
-            "data-position"
-        ) == str(position)
-        assert f"token={position}" in page.url
+        chip = page.locator("[data-testid=chip][aria-pressed=true]").first
+        assert chip.get_attribute("data-position") == str(position) and f"token={position}" in page.url
 
 
-def test_walking_through_the_merges(open_page):
+def test_walking_through_the_merges_and_a_special_token_has_none(open_page, settled):
     page = open_page("tokens", text="Unbelievably", token=0)
     (piece,) = show_work(MINI, "Unbelievably")
     merges = page.get_by_test_id("merges")
@@ -79,6 +77,12 @@ def test_walking_through_the_merges(open_page):
     assert merges.get_attribute("data-step") == "0"
     page.get_by_test_id("merge-play").click()
     assert page.get_by_test_id("merge-play").inner_text() == "Play"
+
+    text = "One.<|endoftext|>Two."
+    page.goto(f"{page.url.partition('?')[0]}?{urlencode({'text': text, 'special': 'on', 'token': 2})}")
+    settled(page)
+    assert cards(page) == expected_cards(MINI, text, special=True)
+    assert "is a special token" in page.get_by_test_id("merge-says").inner_text()
 
 
 def rows(page):
@@ -111,10 +115,3 @@ def test_five_tokenizers_side_by_side(open_page, settled):
     page.reload()
     settled(page)
     assert rows(page) == found
-
-
-def test_special_tokens_from_a_link(open_page):
-    text = "One.<|endoftext|>Two."
-    page = open_page("tokens", text=text, special="on", token=2)
-    assert cards(page) == expected_cards(MINI, text, special=True)
-    assert "is a special token" in page.get_by_test_id("merge-says").inner_text()
