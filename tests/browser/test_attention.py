@@ -229,7 +229,7 @@ def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
     assert "token=180" in page.url  # nothing was selected
 
 
-def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settled, trace) -> None:
+def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, settled, trace) -> None:
     page = open_page("attention", text=TEXT, block=5, head=0, arcs="on", mass=100)
     arcs, weights = page.locator(by_id("arcs-head")), trace["attn", 5]
 
@@ -239,6 +239,11 @@ def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settle
     def value(side: str, position: int) -> float:
         return float(token(side, position).get_attribute("data-value"))
 
+    matrix = page.locator(by_id("matrix-head"))
+    one, other = matrix.bounding_box(), arcs.bounding_box()
+    assert one["x"] + one["width"] <= other["x"] and other["x"] + other["width"] <= 1280
+    assert max(one["y"], other["y"]) < 560  # both begin in the first screen
+    assert page.locator(by_id("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
     n = len(trace.tokens)
     assert int(arcs.get_attribute("data-lines")) == int((weights[0] > 0).sum())
     token("query", 9).hover()
@@ -267,19 +272,9 @@ def test_arcs_keep_what_is_pointed_at_and_hold_what_is_clicked(open_page, settle
     page.locator(f'{by_id("arc-head")}[data-head="3"]').dblclick()
     settled(page)
     assert "head=3" in page.url and arcs.get_attribute("data-heads") == "3"
-
-
-def test_arcs_and_matrix_stand_side_by_side_with_one_selection(open_page, settled) -> None:
-    page = open_page("attention", text=TEXT, block=5, head=0, arcs="on", token=9)
-    matrix, arcs = page.locator(by_id("matrix-head")), page.locator(by_id("arcs-head"))
-    one, other = matrix.bounding_box(), arcs.bounding_box()
-    assert one["x"] + one["width"] <= other["x"] and other["x"] + other["width"] <= 1280
-    assert max(one["y"], other["y"]) < 560  # both begin in the first screen
-    page.locator(f'{by_id("arc-token")}[data-side="query"][data-position="7"]').click()
+    token("query", 7).click()  # one selection for both
     settled(page)
     assert "token=7" in page.url and matrix.get_attribute("data-query") == "7"
-    assert page.locator(by_id("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
-
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
     one, other = matrix.bounding_box(), arcs.bounding_box()

@@ -27,13 +27,17 @@ def test_each_picture_is_a_door_to_its_page(open_page, settled):
         settled(page)
 
 
-def test_the_bars_are_the_models_probabilities(open_page, settled, mini):
-    page = open_page(text=TEXT)
+def test_the_bars_are_the_models_probabilities_and_an_example_is_one_click_away(open_page, settled, mini):
+    page = open_page(text="Hi")
+    page.get_by_role("button", name=[*EXAMPLES][-1]).click()
+    settled(page)
+    text = page.get_by_role("textbox", name="Prompt").input_value()
+    assert text == [*EXAMPLES.values()][-1]
     for position in (None, 1):
         if position is not None:
             page.get_by_test_id("chip").nth(position).click()
             settled(page)
-        expected = mini.trace(TEXT, keep=()).next_tokens(k=5, position=-1 if position is None else position)
+        expected = mini.trace(text, keep=()).next_tokens(k=5, position=-1 if position is None else position)
         page.locator(f"[data-testid=door-bar][data-id='{expected['id'][4]}']").wait_for()
         bars = page.get_by_test_id("door-bar").all()
         assert [int(bar.get_attribute("data-id")) for bar in bars] == expected["id"].tolist()
@@ -58,17 +62,6 @@ def test_the_pictures_are_drawn(open_page):
     picture = images.nth(3).bounding_box()
     assert (box["x"] + box["width"] / 2 - picture["x"]) / picture["width"] == pytest.approx(3.5 / 8, abs=0.02)
     assert page.get_by_test_id("door-head").nth(40).get_attribute("data-moved") != "0"
-
-
-def test_an_example_is_one_click_away(open_page, settled):
-    page = open_page(text="Hi")
-    page.get_by_role("button", name=[*EXAMPLES][-1]).click()
-    settled(page)
-    assert page.get_by_role("textbox", name="Prompt").input_value() == [*EXAMPLES.values()][-1]
-
-
-def test_a_frame_is_around_the_parts_of_a_block(open_page):
-    page = open_page()
     around = page.get_by_test_id("door-around").bounding_box()  # over the three parts of a block
     parts = [page.locator(f"[data-testid=door][data-page={name}]").bounding_box() for name in BLOCK]
     assert around["x"] == pytest.approx(parts[0]["x"], abs=1)

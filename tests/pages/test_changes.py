@@ -8,7 +8,7 @@ import torch
 
 from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import given
+from tests.specs import given, prose
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 
@@ -123,3 +123,70 @@ def test_what_cannot_matter_and_what_changed_nothing_is_said(run_page):
         0, abs=1e-9
     )
     assert [bool(chip["note"]) for chip in strip["chips"]] == [True] * 3 and len(strip["notes"]) == 3
+
+
+SAM = {"text": "Sam and the dog and the cat", "token": 3}
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "button", "edit"),
+    [
+        ("residual_stream", {"block": 2}, "stream", "attn_out.2@3=zero"),
+        ("feed_forward", {"block": 2}, "ff", "mlp_out.2=zero"),
+        ("why", {"block": 4, "head": 3, "why_part": "head"}, "why", "z.4.3=zero"),
+        ("why", {"block": 4, "head": 3, "why_part": "feed-forward"}, "why", "mlp_out.4=zero"),
+        ("why", {"block": 4, "head": 3, "why_part": "attention"}, "why", "attn_out.4=zero"),
+    ],
+)
+def test_what_is_looked_at_is_switched_off_for_the_whole_app(run_page, page, query, button, edit):
+    at = run_page(page, **SAM, **query)
+    at.button(key=f"change_{button}_quick").click().run()
+    assert not at.exception and at.query_params["edits"] == edit
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "said"),
+    [
+        (
+            "layernorm",
+            {"edits": "z.4.3=zero", "ln_norm": "block 2 · norm1"},
+            "cannot matter for block 2",
+        ),
+        ("layernorm", {"edits": "mlp_out.0@5=zero", "ln_norm": "final"}, "cannot matter for the final norm"),
+        ("layernorm", {"edits": "final=zero"}, "cannot matter for what the LayerNorms are given"),
+        (
+            "layernorm",
+            {"edits": "attn.0=uniform", "token": 0, "ln_norm": "final"},
+            "changed nothing in",
+        ),
+        ("residual_stream", {"edits": "z.4.3=zero", "block": 2}, "cannot matter for what block 2 writes"),
+        ("residual_stream", {"edits": "mlp_out.0@5=zero"}, "cannot matter for the residual stream of"),
+        ("residual_stream", {"edits": "resid_mid.2=zero"}, "put something else into the stream itself"),
+        (
+            "feed_forward",
+            {"edits": "z.4.3=zero", "block": 2},
+            "cannot matter for what the feed",
+        ),
+        ("feed_forward", {"edits": "mlp_out.3=zero"}, "replaces what they write together: a row of size 0"),
+        ("why", {"edits": "z.4.3@5=zero"}, "cannot matter for the logit of"),
+        ("why", {"edits": "resid_mid.2@5=zero"}, "cannot matter for the logit of"),  # a part of its own, of 0
+    ],
+)
+def test_what_a_change_cannot_move_or_breaks_is_said(run_page, page, query, said):
+    assert said in prose(run_page(page, **SAM | {"block": 3} | query))
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "shown"),
+    [
+        ("why", {"block": 99, "head": 99, "target": 10**5, "against": "x"}, {"block": 5, "head": 7}),
+        ("heads", {"block": 99, "head": 99, "across": "nonsense"}, {"block": 5, "head": 7}),
+        ("embeddings", {"emb_dim": "256"}, {"emb_dim": None}),
+        ("embeddings", {"emb_dim": "-1"}, {"emb_dim": None}),
+        ("layernorm", {"ln_norm": "block 11 · norm2", "ln_dim": 700}, {"ln_norm": "block 0 · norm1"}),
+    ],
+)
+def test_what_another_model_has_is_the_last_or_as_if_not_given(run_page, page, query, shown):
+    at = run_page(page, **SAM, **query)
+    found = {widget.key: widget.value for widget in (*at.number_input, *at.selectbox)}
+    assert found.items() >= shown.items()

@@ -86,12 +86,6 @@ def test_a_full_context_of_tokens_that_are_no_words(run_page):
     assert charts(at)[2]["data"][0]["z"].shape == (256, 256)
 
 
-@pytest.mark.parametrize("dimension", ["256", "-1", "many"])
-def test_a_dimension_that_does_not_exist_is_as_if_not_given(run_page, dimension):
-    at = run_page("embeddings", text=TEXT, emb_dim=dimension)
-    assert at.number_input(key="emb_dim").value is None
-
-
 def test_in_numbers_has_every_digit(run_page, mini):
     at = run_page("embeddings", text=TEXT, token=2)
     table = in_numbers(at, "embedding")
