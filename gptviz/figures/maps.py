@@ -162,6 +162,7 @@ def maps(
     room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
     height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
+    layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
     return figure(traces, layout, mode, height, t=BAR + heads)
 
 

@@ -98,7 +98,10 @@ def say(
     sites: Iterable[Key] = (),
     position: int | None = None,
 ) -> None:
-    """A sentence; where `about` is as it was in spite of a change, why: see `why_same`."""
+    """A sentence; where `about` is as it was in spite of a change, why: see `why_same`.
+
+    Without `sites` it is only said that it is as it was.
+    """
     prose(text, *terms)
     if about is not None and about.was is not None and not about.moved:
         prose(why_same(scene, what, sites, position))
@@ -116,8 +119,7 @@ def why_same(
     said, edits = [], scene.run.edits
     for edit in edits:
         reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
-        if None not in reasons:
-            assert reasons[0] is not None
+        if reasons and reasons[0] is not None and None not in reasons:
             said.append(f"{capital(says(edit, scene.labels))} {cannot_matter(reasons[0], what)}.")
     did_not = f"**Your change{'s' * (len(edits) > 1)} changed nothing in {what}**: all is as it was."
     more = [f"So it is with {len(said) - LISTED} more."] if len(said) > LISTED else []

@@ -27,6 +27,7 @@ one = sizes.map(lambda s: s[:, 1])
 early = one.map(lambda s: s[:3])
 last = one.map(lambda s: float(s[-1]))
 sheet.say(scene, f"The last is {last:4}.", about=early, what="it", sites=[("resid_pre", 0)])
+sheet.say(scene, "And so.", about=early, what="them")
 sheet.maps(scene, "map", [Map("size", sizes)], names, "sizes")
 sheet.curves(scene, "curve", {"size": one}, names, "size", "a size")
 sheet.bars(scene, "bars", one, names, "size", "a size")
@@ -62,6 +63,7 @@ def test_both_runs_stand_in_every_picture_sentence_and_table(at, mini):
             assert np.allclose(lines.pop("unchanged"), was[:, 1]) and len(figure["data"]) == 2
             assert np.allclose(next(t["y"] for t in figure["data"] if t["name"] != "unchanged"), now[:, 1])
         assert f"The last is {now[-1, 1]:.4g} (unchanged {was[-1, 1]:.4g})." in prose(page)
+        assert "changed nothing in them" in prose(page)  # without sites there is no reason to be given
         assert "cannot matter for it" in prose(page)  # of which only what comes before was given
     rows = table(page, "steps")
     assert [row[0] for row in rows[8:13]] == ["8", "9", "9, unchanged", "10", "10, unchanged"]

@@ -45,7 +45,7 @@ names = list(norms)
 above = st.container()
 with st.container(horizontal=True):
     NORM.within(names)
-    name = NORM.widget(st.selectbox, "Norm", options=names, width=220)
+    name = NORM.widget(st.selectbox, "Norm", options=names, width=280)
     picked = DIMENSION.index(
         f"Dimension, 0 to {size - 1}",
         size,
@@ -56,6 +56,7 @@ with st.container(horizontal=True):
 steps = sheet.of(scene, inside, name, scene.position)
 dimension = largest_dimension(steps.now) if picked is None else picked
 ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in STAGES}  # type: ignore[misc]
+which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
 with above:
     sheet.say(
         scene,
@@ -68,22 +69,19 @@ with above:
         sites=[norms[name].source],
         position=scene.position,
     )
-which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
-scene.chart(
-    norm_histograms(steps, dimension, scene.mode),
-    key="layernorm_histograms",
-    which=which,
-    alt=f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it",
-)
-st.caption(
-    "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-    f"deviation to each side of it, the orange mark dimension {dimension}."
-    + (
-        " The grey outline and the open mark are the unchanged model's."
-        if steps.map(lambda s: s.before).moved
-        else ""
+    scene.chart(
+        norm_histograms(steps, dimension, scene.mode),
+        key="layernorm_histograms",
+        which=which,
+        alt=f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it",
     )
-)
+    ghosts = " The grey outline and the open mark are the unchanged model's."
+    st.caption(
+        "How many dimensions have a value of about this size. The line is the mean, the band one standard "
+        f"deviation to each side of it, the orange mark dimension {dimension}."
+        + ghosts
+        * steps.map(lambda s: s.before).moved
+    )
 sheet.table("stages", steps.map(stage_table))
 
 # ---- every norm, every token ----

@@ -201,11 +201,7 @@ def _button(action: Action, key: str, opened: str | None = None, says: str = "")
 
 def _toggle(action: Action, opened: str | None) -> None:
     """Make the change, or undo it where it is made; the popover closes, so that the page is in sight."""
-    written = changes.written()
-    if str(action.edit) in written:
-        changes.remove(written.index(str(action.edit)))
-    else:
-        changes.add(action.edit)
+    changes.toggle(action.edit)
     address.ask_for_the_page()
     if opened is not None:
         st.session_state[opened] = False

@@ -90,6 +90,15 @@ def remove(number: int) -> None:
     _set(texts[:number] + texts[number + 1 :])
 
 
+def toggle(edit: Edit) -> None:
+    """Make this change, or undo it where it is made."""
+    texts = written()
+    if str(edit) in texts:
+        remove(texts.index(str(edit)))
+    else:
+        add(edit)
+
+
 def undo() -> None:
     """Undo the last one."""
     _set(written()[:-1])
@@ -111,13 +120,17 @@ def _set(texts: Sequence[str]) -> None:
         state.EDITS_OFF.set(False)
 
 
-def _replaces(new: Edit, text: str) -> bool:
+def parsed(text: str) -> Edit | None:
+    """The edit that a part of the list is; None for what a person may want to mend."""
     try:
-        old = Edit.parse(text)
+        return Edit.parse(text)
     except ValueError:
-        return False  # a person may want to mend it
+        return None
 
+
+def _replaces(new: Edit, text: str) -> bool:
     def place(edit: Edit) -> tuple[object, ...]:
         return edit.site, edit.block, edit.heads, edit.positions, hidden_token(edit)
 
-    return place(old) == place(new)
+    old = parsed(text)
+    return old is not None and place(old) == place(new)

@@ -132,12 +132,10 @@ if general is not None:
     too = f" {unseen} more cannot show theirs here." if unseen else ""
     prose(
         f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A click opens a "
-        "head. One that leaves more than half of its attention on the first token is *resting*; any other "
-        "is named for what it clearly does with the rest. After its trial a label has ✓ where it holds, ○ "
-        "where the head is not shown to be needed, ? where the two baselines disagree; one that was "
-        "withdrawn is struck out.",
-        "head",
-        "attention",
+        "head. *Resting* is one that leaves more than half of its attention on the first token. After its "
+        "trial a label has ✓ where it holds, ○ where the head is not shown to be needed, ? where the "
+        "baselines disagree, and is struck out where it was withdrawn.",
+        *("head", "attention"),
     )
 if hidden:
     cannot = ", ".join(f"*{ROLES[role].label}*" for role in hidden)
@@ -256,19 +254,14 @@ with right:
         height=34 * len(SHARES) + 96,
     )
 prose(
-    "**What to look for.** Every point is a head, placed by two measures: a *previous-token head* stands "
-    "far to the right, an *induction head* far up. A click opens a head. The rows beside say how much of "
-    "its attention the opened head gives to each kind of token, on average over the tokens that have such "
-    "a one before them: a bar on this text, the thin one "
-    "in general; this text cannot show what is *not here*.",
-    "head",
-    "induction head",
-    "previous-token head",
+    "**What to look for.** Every point is a head: a *previous-token head* stands far to the right, an "
+    "*induction head* far up. The bars beside say how much of its attention the opened head gives to each "
+    "kind of token, where there is one: on this text, and (thin) in general.",
+    *("head", "induction head", "previous-token head"),
 )
 if scene.run.edits:
     st.markdown(
-        "The model is changed: *on this text* is of the changed model (outlined is the unchanged "
-        "one), and all that is said *in general* is of the unchanged model."
+        "*On this text* is of the changed model (outlined: unchanged), *in general* of the unchanged one."
     )
 
 # ---- the trial ----
@@ -296,9 +289,9 @@ with above:
 sheet.numbers_of(
     "heads-here",
     lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
-    "A row for each head, on this text: its label and the share of it, what the same queries leave on the "
-    "first token (rest), the share of what is left, which gave the label, how many tokens it looks at, how "
-    f"much it writes, and the share of every role (empty where the text cannot show it). {heads.CALLED}.",
+    "Each head's label on this text and its share, what the same queries leave on the first token (rest), "
+    "the share of what is left, which gave the label, over how many tokens it looks, how much it writes, "
+    f"and every role's share. {heads.CALLED}.",
     what="every head on this text",
     missing="–",
 )
@@ -311,11 +304,10 @@ if general is not None:
     in_numbers(
         general.table,
         "heads-general",
-        "The same in general, and every measure that the points can be placed by. induction and copies are "
-        f"measured on {general.sequences} texts of random tokens in which a passage comes back after a "
-        f"random distance ({general.random_tokens:,} tokens), the others on {general.windows} windows of "
-        f"books that the bundled model was never trained on ({general.sample_tokens:,} tokens); _random and "
-        "_sample say otherwise. ov_copying, qk_matching and copies_top5 come from the weights.",
+        f"induction and copies are measured on {general.sequences} texts of random tokens in which a passage "
+        f"comes back ({general.random_tokens:,} tokens), the others on {general.windows} windows of books "
+        f"that the bundled model was never trained on ({general.sample_tokens:,} tokens), but for _random "
+        "and _sample. ov_copying, qk_matching and copies_top5 come from the weights.",
         "every head in general",
         missing="–",
     )
@@ -324,10 +316,10 @@ if held is not None:
     in_numbers(
         held.table,
         "heads-trial",
-        "A row for each change, those of the head on trial first: a head gives zero, or its mean over the "
-        "sample; the head on trial looks at all tokens alike (even), or only where its label says (label). "
-        "By how much the loss rises, in nats per token: on repeated and on unrepeated passages, the first "
-        "minus the second (extra), and the mean of both (rise); _se is a standard error over the passages.",
+        "A head gives zero, or its mean over the sample; the head on trial looks at all tokens alike (even), "
+        "or only where its label says (label). By how much the loss rises, in nats per token: on repeated "
+        "and on unrepeated passages, their difference (extra) and mean (rise), each with its standard error "
+        "(_se).",
         "the trial",
     )
     claim = (block, head, held.label)

@@ -73,9 +73,8 @@ def draw(
         claim = (block, head, label)
         _turn_to(scene.run.plain, claim)
         find = partial(measuring.trial_job, scene.run.plain, *claim)
-        trial = wait_for(
-            "heads_trial", find, "On trial, passes", "The trial was stopped: there is no verdict."
-        )
+        stopped = "The trial was stopped: there is no verdict."
+        trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif own is None:
         st.markdown("A head's label in general is what is put on trial, and that is not known yet.")
     else:
@@ -156,26 +155,21 @@ def _explained(trial: Trial) -> None:
         test += " more on repeated passages than on others, and more so than heads without the label"
     prose(
         f"Does the model need this head for what its label, *{ROLES[trial.label].label}*, says? It reads "
-        f"{trial.passages} passages of books ({trial.tokens} predicted tokens each): after themselves "
-        f"(repeated: loss {losses[0]}), and after another one (unrepeated: {losses[1]}). The head gives "
-        f"zero, and then its mean over a sample of books; so does each of {len(trial.others(BASELINES[0]))} "
-        f"other heads of its block.{test}{test and '.'} Then the head looks at all tokens alike, and only "
-        "where its label says: the second must cost less than half as much as the first. A verdict is "
-        "given only where zero and the mean agree.",
-        "head",
-        "block",
+        f"{trial.passages} passages of books ({trial.tokens} predicted tokens each), after themselves "
+        f"(repeated: loss {losses[0]}) and after another one (unrepeated: {losses[1]}). The head gives zero, "
+        f"then its mean; so do {len(trial.others(BASELINES[0]))} other heads of its "
+        f"block.{test}{test and '.'} Looking only where its label says must cost less than half as much as "
+        "looking at all tokens alike. A verdict needs zero and the mean to agree.",
+        *("head", "block"),
     )
     st.markdown(verdict(trial))
     st.html(tables.STYLE + _table(trial))
     st.caption(
         f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
-        f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing."
+        f"standard error. Less than {SURE:.0f} standard errors cannot be told from nothing."
+        + " The head may look there all the same: others may stand in for it."
+        * (trial.verdict == "not shown")
     )
-    if trial.verdict == "not shown":
-        st.markdown(
-            "This does not say that the head looks elsewhere: where it looks was measured. Other heads may "
-            "stand in for it."
-        )
 
 
 def _table(trial: Trial) -> str:
@@ -191,16 +185,8 @@ def _table(trial: Trial) -> str:
             found = found[~found["same_label"]] if repeats else found  # the verdict is by these
             others = significant(found[trial.missed_by].mean()) if len(found) else "–"
             said = REASONS[trial.reasons[change]]
-        rows.append(
-            tables.Row(
-                [
-                    tables.Cell(CHANGES[change], "word"),
-                    *cells,
-                    tables.number(others),
-                    tables.Cell(said, "word"),
-                ]
-            )
-        )
+        words = tables.Cell(CHANGES[change], "word"), tables.Cell(said, "word")
+        rows.append(tables.Row([words[0], *cells, tables.number(others), words[1]]))
     what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
     return tables.table(
         "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows

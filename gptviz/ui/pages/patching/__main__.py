@@ -49,11 +49,9 @@ PLACES = {
     "mlp_out": "what the feed-forward adds in",
 }
 WATCH = {
-    "resid_pre": "The colour stands where the answer is carried. In the first row that is the token that "
-    "differs: a patch there puts in the other token itself. Where it jumps to another position, an "
-    "attention has moved the answer.",
-    "attn_out": "A coloured cell is an attention that fetched something for this position: look for the "
-    "block that hands the answer to the last one.",
+    "resid_pre": "Colour shows where the answer is carried: first in the token that differs. Where it jumps "
+    "to another position, an attention has moved it.",
+    "attn_out": "A coloured cell is an attention that fetched something for this position.",
     "mlp_out": "A coloured cell is a feed-forward that worked on what its token had by then.",
 }
 # what a head has: its name, and its colour
@@ -100,18 +98,14 @@ def both_texts() -> None:
 def guide(other: Other) -> None:
     """How to read the map, and pairs to try."""
     prose(
-        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt for the whole app, on every "
-        "page, until it is undone; the tinted cells are all that it can reach: later blocks, at this "
-        "position and after it.",
-        "block",
-        "attention",
-        "feed-forward",
+        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, until it is "
+        "undone; tinted is all that it can reach.",
+        *("block", "attention", "feed-forward"),
     )
     prose(
         "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the "
-        "answer back (a share of 1: all of it)? **Noising** puts corrupt values into the clean text: is this "
-        "one place *needed* (a share of −1: without it all is lost)? The switch lets the two texts change "
-        "places."
+        "answer back (1: all of it)? **Noising** puts corrupt values into the clean text: is this one place "
+        "*needed* (−1: without it all is lost)?"
     )
     pairs_row(scene, other, bool(pair.own.edits))
 
@@ -169,8 +163,8 @@ def scale_of(pair: Pair) -> Ends:
 ends: Both[Ends] | None = None
 problem = ""
 if chosen == (None, None) and words[0] == words[1]:
-    problem = f"The model says {as_code(firsts[0].shown)} after both texts. Choose above which two words to "
-    problem += "compare, or change the other text until it makes the model say something else."
+    problem = f"The model says {as_code(firsts[0].shown)} after both texts. Choose two words to compare, or "
+    problem += "change the other text."
 else:
     try:
         ends = pairs.map(scale_of)
@@ -181,9 +175,8 @@ if ends is not None:
     clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
         problem = (
-            f"The two texts do not differ in this: {shown[0]} minus {shown[1]} is {clean:.3} in the clean "
-            f"text and {corrupt:.3} in the corrupt one, so there is nothing that a patch could bring back. "
-            "Choose two other words, or change a text."
+            f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the corrupt "
+            "one: there is nothing that a patch could bring back. Choose two other words, or change a text."
         )
 if problem or ends is None:
     st.warning(problem)
@@ -193,18 +186,13 @@ if problem or ends is None:
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size, unit = ("change", " logits") if in_logits else ("effect", "")
 text = f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
-text += f"{corrupt:.2} in "
-text += "the corrupt one. "
+text += f"{corrupt:.2} in the corrupt one. "
 if in_logits:
-    text += (
-        f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
-        f"{SHARES_FROM:g} logit apart: the odds between the two words differ by less than e = 2.72 times. "
-        "Percents of so little would mislead. So a cell is in logits: the difference with the patch minus "
-        "the one without"
-    )
+    text += f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
+    text += f"{SHARES_FROM:g} logit apart, too little for percents. So a cell is in logits: the difference "
+    text += "with the patch minus the one without"
 else:
-    text += "A cell is (patched − corrupt) / (clean − "
-    text += f"corrupt){'' if way == DENOISING else ' − 1: what is lost'}"
+    text += f"A cell is (patched − corrupt) / (clean − corrupt){' − 1: what is lost' * (way != DENOISING)}"
 st.caption(f"{text}. Colours end at −1 and 1.")
 
 
@@ -296,7 +284,8 @@ if found is not None:
     tables.append(found)
     n = at + 1
     effects = grids(found, 1).map(lambda e: e[0])
-    others = [show_id(lm, i) for i in other.ids]
+    both = zip(scene.labels[:n], (show_id(lm, i) for i in other.ids[:n]), strict=True)
+    words_at = [tuple(dict.fromkeys(pair)) for pair in both]  # one word, or two where the texts differ
     reached = np.zeros((config.n_layers, n), dtype=bool)  # what the patches can change beside their own cells
     for block, position in np.ndindex(reached.shape):
         reached[block, position] = any(
@@ -311,10 +300,7 @@ if found is not None:
     with picture:
         if n > 12:
             sideways("patching_map", 560)
-        labels = [
-            own if own == theirs else f"{own} | {theirs}"
-            for own, theirs in zip(scene.labels[:n], others[:n], strict=True)
-        ]
+        labels = list(map(" | ".join, words_at))
         made_here = [(block, position) for block, position in cells_of(site) if position < n]
         grid = Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
         scene.chart(
@@ -325,28 +311,16 @@ if found is not None:
         )
         cell_clicks("patching_map", config.n_layers, n, pick_position, scene.mode)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
+    other_says = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
     text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "
-    text += f"({significant(mine.probability)}) to "
-    text += "your prompt, "
-    if mine.id == theirs.id:
-        text += "and the same to the other."
-    else:
-        text += f"{as_code(theirs.shown)} ({significant(theirs.probability)}) to the other."
+    text += f"({significant(mine.probability)}) to your prompt, "
+    text += f"{'and the same' if mine.id == theirs.id else other_says} to the other."
     places = strongest(site, effects.now, differing(scene.run.ids, other.ids))
     sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
-    named = [as_code(scene.labels[p]) for _, p in places]
-    named = [
-        f"block {b} at {own if scene.labels[p] == others[p] else f'{own} | {as_code(others[p])}'} (position "
-        f"{p})"
-        for own, (b, p) in zip(named, places, strict=True)
-    ]
+    named = [f"block {b} at {' | '.join(map(as_code, words_at[p]))} (position {p})" for b, p in places]
     if abs(sizes[0].now) < LEAST:
         least = f"{LEAST} logits" if in_logits else percent(LEAST)
-        what = (
-            "the residual stream, but for the difference itself,"
-            if site == "resid_pre"
-            else SITES[site].lower()
-        )
+        what = SITES[site].lower() + ", but for the difference itself," * (site == "resid_pre")
         text += f" No single place of {what} moves the answer: each is below {least}."
     else:
         text += f" {PLACES[site][:1].upper()}{PLACES[site][1:]} {named[0]} {does(sizes[0])}"
@@ -372,23 +346,16 @@ if found is not None and patches:  # all that were clicked, at once
         text = f"brings back {percent(made[size])} of the answer"
     else:
         text = f"takes away {percent(-made[size])} of the answer"
-    prose(
-        f"{what} made in the whole app: {'' if count == 1 else 'together, '}that {text}. The maps and the "
-        f"sentence above them are of your prompt without {them}."
-    )
+    prose(f"{what} made on every page, which {text}. The maps are of your prompt without {them}.")
 guide(other)
 
 # ---- one head at a time ----
 
 st.subheader("Which head, and what of it", anchor=False)
 prose(
-    "The same for one head at a time, at all positions: its **output** z, its **queries**, its **keys**, "
-    "its **values**, or its **pattern** (where it looks). Where the values matter and the pattern does not, "
-    "the head looks at the same places in both texts, and finds something else there.",
-    "head",
-    "query",
-    "key",
-    "value",
+    "The same for one head at a time, at all positions. Where its **values** matter and its **pattern** does "
+    "not, it looks at the same places in both texts, and finds something else there.",
+    *("head", "query", "key", "value"),
 )
 found = measured(ends, HEAD_SITES, "patching_heads")
 if found is not None:
@@ -449,13 +416,8 @@ def all_patches() -> Both[pd.DataFrame]:
 
 
 if tables:
-    text = "Every patch: logit is the difference of the two logits in the patched pass, change that minus "
-    text += "the one "
-    text += "without a patch"
-    if not in_logits:
-        text += ", metric (patched − corrupt) / (clean − corrupt), effect the metric minus that without a "
-        text += "patch"
-    text += "."
+    text = "logit is the difference of the two logits in the patched pass, change that minus the one without"
+    text += "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect its change."
     sheet.numbers_of("patching", all_patches, text, what="every patch", missing="–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way

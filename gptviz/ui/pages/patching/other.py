@@ -93,9 +93,8 @@ def choose(scene: Scene) -> Other | None:
         if made is not None:
             text = made.text
             own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
-            note = f"Made from your prompt: {own} (position {made.position}) became {new}. Of all changes "
-            note += "of one "
-            note += "token that were tried this one moves the prediction most."
+            note = f"Made from your prompt: {own} (position {made.position}) became {new}, which of all "
+            note += "changes of one token that were tried moves the prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="gv_other"):
         st.text_input(
@@ -113,8 +112,8 @@ def choose(scene: Scene) -> Other | None:
             on_click=_make,
         )
     nothing = (
-        "Patching takes values from a second text that is nearly the same. Type one above, as many tokens, "
-        "one word another; or have one made, which takes a while for a text of this length."
+        "Patching needs a second text: type one above, as many tokens, one word another; or have one made, "
+        "which takes a while for a text of this length."
     )
     if text is None:
         none = "No other text was found that differs in one token and makes the model say something else."
@@ -210,26 +209,21 @@ def _rows(scene: Scene, other: Other) -> None:
     ids = (scene.run.ids, other.ids)
     labels = (scene.labels, [show_id(scene.lm, i) for i in other.ids])
     columns = side_by_side(*ids)
-    kinds = np.array(
-        [
-            "differs gap"
-            if None in (here, there)
-            else ""
-            if ids[0][here or 0] == ids[1][there or 0]
-            else "differs"
-            for here, there in columns
-        ]
-    )
-    near = (
-        np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
-        if len(kinds) > WHOLE
-        else None
-    )
+
+    def kind_of(here: int | None, there: int | None) -> str:
+        if here is None or there is None:
+            return "differs gap"
+        return "" if ids[0][here] == ids[1][there] else "differs"
+
+    kinds = np.array([kind_of(*column) for column in columns])
+    near = np.ones(len(kinds), dtype=bool)
+    if len(kinds) > WHOLE:
+        near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
     roles = ("corrupt", "clean") if WAY.value == DENOISING else ("clean", "corrupt")
     cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
     left_out = 0
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-        if near is not None and not near[number]:
+        if not near[number]:
             left_out += 1
             continue
         cells += _skipped(left_out)
@@ -281,9 +275,8 @@ def turn(scene: Scene, other: Other) -> None:
     Patches that are made go the other way then: from the text that was the prompt.
     """
     before, after = value_of(other.ids), value_of(scene.run.ids)
-    ours = [
-        (i, edit) for i, edit in enumerate(map(_read, changes.written())) if edit and edit.value == before
-    ]
+    listed = enumerate(map(changes.parsed, changes.written()))
+    ours = [(number, edit) for number, edit in listed if edit and edit.value == before]
     for number, _ in reversed(ours):
         changes.remove(number)
     changes.add(*(replace(edit, value=after) for _, edit in ours))
@@ -296,15 +289,4 @@ def toggle(edit: Edit, other: Other) -> None:
     """Callback of a click on a cell: make the patch for the whole app, or undo it."""
     OTHER.set(other.text)
     MADE.set(False)
-    texts = changes.written()
-    if str(edit) in texts:
-        changes.remove(texts.index(str(edit)))
-    else:
-        changes.add(edit)
-
-
-def _read(text: str) -> Edit | None:
-    try:
-        return Edit.parse(text)
-    except ValueError:
-        return None  # it is kept as it is, and the strip says why it is not made
+    changes.toggle(edit)

@@ -185,21 +185,16 @@ with right:
     )
     cell_clicks("why_grid", layers, len(columns), open_cell, scene.mode)
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
-    if shown == DIFFERENCE:
-        text += (
-            " What comes before a change wrote what it always does: its share moves only because the last "
-        )
-        text += "LayerNorm divides by another number."
-    st.caption(text)
+    before = " What comes before a change moves only because the last LayerNorm divides by another number."
+    st.caption(text + before * (shown == DIFFERENCE))
     PART.within(PARTS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
 text = (
-    "**Why this is a sum.** Every part only adds to the residual stream. At the end the final LayerNorm "
-    "takes the mean off and divides by one number, and the output head multiplies. With that number held at "
-    f"what it is here ({significant(spread(scene.trace, lm.model, at), 4)}){shift}, each part's write can be "
-    "sent through by itself. What raises all logits alike makes no token more probable, and counts as 0. A "
+    "**Why this is a sum.** Every part only adds to the residual stream. With the number that the final "
+    f"LayerNorm divides by held at what it is here ({significant(spread(scene.trace, lm.model, at), 4)})"
+    f"{shift}, each write goes through to the logit by itself. What raises all logits alike counts as 0. A "
     "share is what a part wrote for the word *itself*, without what later parts made of it."
 )
 if "edit" in set(table["part"]):
@@ -222,12 +217,8 @@ if np.isfinite(given).all() and given.any():
     text += f" {significant(given[first])} of it came from {Place(labels[first], first)}, which got "
     text += f"{of_attention(looks[first])} of its attention."
     if most != first:
-        text += (
-            f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}: that "
-        )
-        text += (
-            f"gave {significant(given[most])}. Attention says where a head looks, not what it takes there."
-        )
+        text += f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}, "
+        text += f"which gave {significant(given[most])}: where a head looks is not what it takes there."
 else:
     off = "switched off, and wrote nothing" if np.isfinite(given).all() else "replaced by what no token gave"
     text += f" In this changed pass the head's output was {off}."
@@ -260,17 +251,13 @@ sheet.bars(
     height=230,
     which=(f"block{block}",),
 )
-text = (
-    "Left, a cell is one token's part of what a head wrote: attention weight × value, through the head's "
-    "output matrix, the final LayerNorm and the output head. A row adds up to the head's share, the bars are "
-    "the sums of the columns. The chips above are coloured by the opened head's row."
-)
+text = "Left, a cell is one token's part of what a head wrote: attention weight × value, sent through to the "
+text += "logit. A row adds up to the head's share, the bars are the sums of the columns."
 if read.now.anyway[head]:
     text += (
-        " The values of this model have a bias, the same for every token. A row of attention adds up to 1, "
-        f"so a head writes it wherever it looks: for this head that is {significant(read.now.anyway[head])}, "
-        "given here to the tokens by their attention."
+        f" {significant(read.now.anyway[head])} of it is the values' bias, which this head writes wherever "
     )
+    text += "it looks, given here to the tokens by their attention."
 prose(text, "attention weight", "value")
 
 # ---- direct beside total ----
@@ -286,10 +273,9 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     alone, without = grid[:, :n_heads], total.reshape(layers, -1)[:, :n_heads]
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
     text = (
-        f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}. "
+        f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}; "
     )
-    text += f"Without it the difference {'falls' if without[block, head] >= 0 else 'rises'} by "
-    text += f"{significant(abs(without[block, head]))}."
+    text += f"muting it takes {significant(without[block, head])} away."
     if farthest != (block, head):
         text += f" Farthest apart is {label_of('', *farthest)}: it wrote {significant(alone[farthest])}, and "
         text += f"muting it takes {significant(without[farthest])} away."
@@ -311,10 +297,9 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
             alt=f"Each head's direct share of {title}, and what muting it takes away",
         )
     prose(
-        "**Why they differ.** A direct share is what the head wrote for the word itself. Muting it changes "
-        "more: *later parts* read a stream without it, and write something else (a head that another head "
-        "relies on has a small share and a large effect); the *LayerNorms* divide by another number; and "
-        "*other heads stand in* for the one that is gone. On the dotted line both are the same.",
+        "**Why they differ.** Without a head *later parts* read another stream and write something else, the "
+        "*LayerNorms* divide by another number, and *other heads stand in* for it. On the dotted line direct "
+        "and total are the same.",
         *("LayerNorm", "residual stream"),
     )
 

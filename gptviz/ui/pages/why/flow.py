@@ -23,11 +23,11 @@ from gptviz.ui.words import Place, prose
 FROM, TO = 1.0, 30.0
 CONTRIBUTIONS, ROLLOUT = "Contributions", "Attention rollout"
 ASSUMES = {
-    CONTRIBUTIONS: "What is near to a sum has made it: a part counts by how much nearer to the whole stream "
-    "(sum of absolute differences) it brings one than nothing does. A part that points away counts for "
-    "nothing, however large. (Ferrando et al., 2022; LLM Transparency Tool, 2024.)",
+    CONTRIBUTIONS: "A part counts by how much nearer to the whole stream (sum of absolute differences) it "
+    "brings one; a part that points away counts for nothing. (Ferrando et al., 2022; LLM Transparency Tool, "
+    "2024.)",
     ROLLOUT: "In every block half of a token stays where it is, and half goes where its heads look on "
-    "average. Values, sizes, signs and feed-forwards play no part. (Abnar & Zuidema, 2020.)",
+    "average. Values and feed-forwards play no part. (Abnar & Zuidema, 2020.)",
 }
 
 WAY = Param("flow_way", str, CONTRIBUTIONS, if_there)
@@ -57,23 +57,22 @@ def _draw(scene: Scene) -> None:
             scaled = RENORMALIZE.widget(
                 st.toggle,
                 "Head by head",
-                help="On, as in LLM Transparency Tool: what each head took from each token is compared with "
-                "the threshold by itself, and what remains is scaled up to 100 %. Off: all heads between two "
-                "tokens are added up and then compared, and nothing is scaled.",
+                help="On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
+                "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
+                "scaled.",
             )
     asked = token_flow if way == CONTRIBUTIONS else rollout
     found = sheet.once(scene.run, asked, at)
     rows, followed = found if way == CONTRIBUTIONS else (found, 1.0)  # (L + 1, n)
     row = rows[0].numpy()
     with sentence:
-        text = f"Multiplied down to the tokens by {way.lower()}, **{percent(float(row[at]))}** of the last "
-        text += f"stream of {Place(labels[at], at)} is its own"
+        text, other = f"By {way.lower()}, **{percent(float(row[at]))}** of the last stream of ", ""
         if at:
             most = int(row[:at].argmax())
-            text += f", and {percent(float(row[most]))}, the most of any other, comes from "
-            prose(f"{text}{Place(labels[most], most)}.", "residual stream")
-        else:
-            prose(f"{text}: nothing stands before it.", "residual stream")
+            other = (
+                f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
+            )
+        prose(f"{text}{Place(labels[at], at)} is its own{other}.", "residual stream")
     if way == CONTRIBUTIONS:
         graph = sheet.once(scene.run, contribution_graph, at, threshold, scaled)
         sideways("why_flow")
@@ -83,17 +82,16 @@ def _draw(scene: Scene) -> None:
             alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
             which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
         )
-        text = f"{len(graph.edges)} edges. Each dot is a token's stream after a step; thickness is the share "
-        text += (
-            f"of the stream above that an edge makes. Followed is what makes more than {percent(threshold)}, "
+        whole = (
+            "each head by itself, and what remains is scaled up to 100 %."
+            if scaled
+            else "all heads together."
         )
-        if scaled:
-            text += "each head by itself; what remains into a dot is scaled up to 100 %."
-        else:
-            text += "heads and shortcut together; all that flows into a dot, drawn or not, is 100 %."
-        if graph.left_out:
-            text += f" {graph.left_out} places that are reached are not followed further."
-        st.caption(text)
+        left = f" {graph.left_out} places that are reached are not followed further." * bool(graph.left_out)
+        st.caption(
+            f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
+            f"share of the stream above. Followed is what makes more than {percent(threshold)}, {whole}{left}"
+        )
         in_numbers(
             graph.edges,
             "why-graph",
@@ -117,12 +115,11 @@ def _draw(scene: Scene) -> None:
     )
     if followed < 1:
         st.caption(
-            f"In each block the largest shares are followed, {percent(followed)} of the whole or more; the "
-            "rest is taken to stay where it is."
+            f"In each block {percent(followed)} of the whole or more is followed; the rest is taken to stay."
         )
     prose(
-        f"**What it assumes.** {ASSUMES[way]} No word is asked for: this is what the stream is made of, not "
-        "what of it speaks for a word, so the two ways and the heads above need not name the same token.",
+        f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks for "
+        "a word.",
         *("residual stream", "block", "head", "attention", "feed-forward"),
     )
     depths, n = rows.shape

@@ -50,23 +50,19 @@ def _draw(scene: Scene, target: Target) -> None:
     )
     those = f"All {len(above)}" if len(drawn) == len(above) else f"The {len(drawn)} largest of {len(above)}"
     st.caption(
-        f"{those} edges of {percent(threshold)} and more are drawn. All that is written straight to the word "
-        f"sums to its logit minus {compared_with(target.against_shown)}, {significant(found.total)}; the "
-        f"sizes without their signs sum to {significant(found.scale)}, which is 100 %."
+        f"{those} edges of {percent(threshold)} and more are drawn. 100 % is {significant(found.scale)}, the "
+        "sizes of all that is written straight to the word, whose sum is its logit minus "
+        f"{compared_with(target.against_shown)}, {significant(found.total)}."
     )
     prose(
-        "A path begins at a token or a feed-forward, goes through a head, perhaps through a second one, and "
-        "ends at the word. Circles are heads (block.head), squares feed-forwards, dots tokens with their "
-        "position's embedding.",
+        "Circles are heads (block.head), squares feed-forwards, dots tokens with their position's embedding.",
         *("head", "feed-forward", "embedding"),
     )
     prose(
-        "**What it assumes.** Full edges are exact: each LayerNorm's mean and scale are frozen at what they "
-        "were at that position, attention weights stay as they are, and what a head took from a token is "
-        "split by who had written that token's stream. Dotted edges are first order: how fast the head's "
-        "part grows with its query or its keys (the gradient, norm frozen), times what each part wrote of "
-        "them. They say what made the head look where it looked, and would be right for a small change only. "
-        "A feed-forward is not linear: no path goes on below it.",
+        "**What it assumes.** Full edges are exact, with LayerNorms and attention weights held as they are: "
+        "what a head took from a token is split by who had written that token's stream. Dotted edges say "
+        "what made a head look there, to first order: the gradient of its part by query or key, times what "
+        "each part wrote of them. A feed-forward is not linear: no path goes on below it.",
         *("LayerNorm", "query", "key", "attention weight"),
     )
     in_numbers(
