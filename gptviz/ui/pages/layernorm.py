@@ -148,7 +148,7 @@ middle = (
     if quantity == "variance"
     else "0"
 )
-st.caption(f"A row is a norm, a column a token; a click chooses both. The colour of the paper is {middle}.")
+st.caption(f"A row is a norm, a column a token; a click chooses both. Without colour is {middle}.")
 sheet.curves(
     scene,
     "layernorm_depth",

@@ -143,8 +143,8 @@ if moved is not None and shown == DIFFERENCE:
         Map("write: how many<br>times as large", both, "size", "size of the write:"),
     ]
     how = (
-        "On the left, the length of the difference to the unchanged stream as a share of that; paper is "
-        "where nothing has moved. On the right, how many times as large each write has become."
+        "On the left, the length of the difference to the unchanged stream as a share of that, without "
+        "colour where nothing has moved. On the right, how many times as large each write has become."
     )
 else:
     # what meets the embedding, a hundredth of all that follows, may be beyond the scales
@@ -156,7 +156,7 @@ else:
         Map("stream", streams.map(lambda s: s.sizes), "size", "after it the stream has size", ends_of),
         Map("write / stream", ratios, "log", "size of the write / size of the stream:", (1 / limit, limit)),
     ]
-    how = "The colours are logarithmic; on the right, paper is a write as large as the stream that it joins."
+    how = "The colours are logarithmic; without colour is a write as large as the stream that it joins."
 sheet.maps(
     scene,
     "stream_maps",

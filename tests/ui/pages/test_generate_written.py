@@ -8,12 +8,12 @@ import pytest
 from gptviz import Edit, Run
 from gptviz.analysis.writing import WrittenStep
 from gptviz.engine.sampling import Sampling
-from gptviz.ui.pages.generate.written import Written
+from gptviz.ui.pages.generate.written import Written, log_probability, perplexity
 
 
 def written(n, chosen=None, prompt=(7, 8, 9), context=5):
     steps = tuple(WrittenStep(i, 0.5, 0.25, 1, 0.1 * i, 0.0, 0.5) for i in range(n))
-    return Written("mini", prompt, steps, n if chosen is None else chosen, Sampling(seed=0), context)
+    return Written(Run("mini", prompt), steps, n if chosen is None else chosen, Sampling(seed=0), context)
 
 
 def test_a_step_read_all_that_stands_before_it_and_no_more_than_fits():
@@ -30,15 +30,15 @@ def test_a_step_read_all_that_stands_before_it_and_no_more_than_fits():
 
 def test_a_changed_model_wrote_with_its_changes():
     edits = (Edit("z", 4, heads=[3]),)
-    found = replace(written(4, chosen=1), edits=edits)
+    found = replace(written(4, chosen=1), base=Run("mini", (7, 8, 9), edits))
     assert found.run == Run("mini", (7, 8, 9, 0), edits) and found.read(4).edits == edits
     assert found.run.plain == written(4, chosen=1).run
 
 
 def test_the_sum_of_logarithms_and_the_perplexity():
-    assert written(3).log_probability == pytest.approx(3 * math.log(0.25))
-    assert written(3).perplexity == pytest.approx(4)
-    assert (written(0).log_probability, written(0).perplexity) == (0, None)
+    ln = log_probability(written(3).steps)
+    assert ln == pytest.approx(3 * math.log(0.25)) and perplexity(ln, 3) == pytest.approx(4)
+    assert (log_probability(()), perplexity(0, 0)) == (0, None)
 
 
 def test_what_makes_no_sense_is_refused():

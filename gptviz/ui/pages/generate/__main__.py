@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gptviz import Run
 from gptviz.analysis.losses import losses
 from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
 from gptviz.both import Both
@@ -25,13 +24,22 @@ from gptviz.ui.components.writing import writing
 from gptviz.ui.pages.generate import beams, looked, loops, play, saves, surgery
 from gptviz.ui.pages.generate.play import STOP, Writer
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
-from gptviz.ui.pages.generate.written import Written, as_text, drawing, next_logits, step_after, text_of
+from gptviz.ui.pages.generate.written import (
+    Written,
+    as_text,
+    drawing,
+    log_probability,
+    next_logits,
+    perplexity,
+    step_after,
+    text_of,
+)
 from gptviz.ui.shell import address
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import WRITTEN
-from gptviz.ui.words import as_code, prose, show_id
+from gptviz.ui.words import Place, as_code, prose, show_id
 
 QUESTIONS = {
     "looked": ("What it looked at", looked.draw),
@@ -87,13 +95,10 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         )
         if writer.said:
             st.warning(writer.said)
-    rule = (
-        "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that token "
-        f"joins the text. Seed {sampling.seed} gives the same numbers on every branch: change the "
-        "temperature, and see where they fall."
-    )
+    rule = "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that token "
+    rule += f"joins the text. Seed {sampling.seed} gives the same numbers on every branch."
     if sampling.greedy:
-        rule = "At temperature 0 the most probable one joins the text: no random number has a say."
+        rule = "At temperature 0 the most probable one joins the text."
     start = "**What to look for.** One forward pass gives every token of the vocabulary a probability."
     prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
     show_branches(writer, tree)
@@ -146,17 +151,13 @@ def say(written: Written, step: WrittenStep) -> None:
         gone = "its first token is" if slid == 1 else f"its first {slid:,} tokens are"
         st.info(
             f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} out of its "
-            "sight. Each new token pushes all others one position forward: every key and value is void, and "
-            "the whole window is read anew."
+            "sight. All others move one position forward, and the whole window is read anew."
         )
     if scene.position < len(scene.tokens) - 1:
-        at = f"{as_code(scene.label)} (position {scene.position})"
-        st.caption(
-            f"Written on after {at}, the selected token. Select the last one to write on from the end."
-        )
+        st.caption(f"Written on after {Place(scene.label, scene.position)}, the selected token.")
     if left:
-        about = "about tokens after the selected one, where another text is written"
-        st.caption(f"Left out here: {', '.join(as_code(str(edit)) for edit in left)}, {about}.")
+        edits = ", ".join(as_code(str(edit)) for edit in left)
+        st.caption(f"Left out here: {edits}, about tokens after the selected one.")
 
 
 def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> None:
@@ -203,8 +204,8 @@ def given_in_all(written: Written) -> float | None:
     """ln of what the unchanged model gives all that was written; None where it is longer than a context."""
     if scene.other is None or len(written.ids) > written.context:
         return None
-    nats = sheet.once(Run(written.model, written.ids), losses)["nats"]
-    return -float(nats.iloc[len(written.prompt) :].sum())
+    nats = sheet.once(replace(written.base.plain, ids=written.ids), losses)["nats"]
+    return -float(nats.iloc[len(written.base) :].sum())
 
 
 def show_branches(writer: Writer, tree: Tree) -> None:
@@ -214,35 +215,34 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     said = "Click a candidate that was not drawn: the text forks there."
     if len(found) > 1:
         said = (
-            f"{len(found)} branches of one text. ln p adds up the logarithms of what the model gave each "
-            "token: nearer to 0 is more probable. Perplexity is that per token: among how many equally "
-            "likely tokens it chose."
+            f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave each token: "
         )
+        said += "nearer to 0 is more probable. Perplexity is the same per token."
     prose(said, "perplexity")
     if not found[tree.branch].steps:
         return
-    rows, numbers = [], []
-    for number, (branch, written) in enumerate(zip(tree.branches, found, strict=True)):
+    rows: list[dict[str, Any]] = []
+    for branch, written in zip(tree.branches, found, strict=True):
         own = show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
         old = given_in_all(written)
-        ln, perplexity, length = written.log_probability, written.perplexity, len(written.steps)
+        ln, length = log_probability(written.steps), len(written.steps)
+        per_token = perplexity(ln, length)
         row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
         row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
-        row |= {"value": perplexity, "perplexity": "" if perplexity is None else significant(perplexity)}
+        row |= {"value": per_token, "perplexity": "" if per_token is None else significant(per_token)}
         if scene.other:
             row |= {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
         rows.append(row)
-        numbers.append((number, branch.parent, length, ln, perplexity, old))
     at, saved = tree.chosen(len(found[tree.branch].steps)), f"seed{writer.sampling.seed}"
     picture = scene.saved("branches", "The branches of a text", saved)
     branch_tree(rows, tree.branch, at, scene.mode, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
         st.caption("The text is longer than the model reads at once: the unchanged ln p is left out.")
-    table = pd.DataFrame(numbers, columns=["branch", "from", "tokens", "ln p", "perplexity", "old"])
-    table = table.astype({"from": "Int64", "perplexity": float, "old": float})
-    now, old_ln = table.drop(columns="old"), {"ln p": table["old"]}
+    table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()
+    table = table.set_axis(["branch", "from", "tokens", "ln p", "perplexity"], axis=1)
+    now = table.astype({"from": "Int64", "perplexity": float})
+    was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]}) if scene.other else None
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
-    was = now.assign(**old_ln) if scene.other else None
     sheet.numbers_of("branches", lambda: Both(now, was), told, what="the branches")
 
 
@@ -264,20 +264,18 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
         return Both(table, table.assign(probability=rows["ghost"]) if scene.other else None)
 
     told = (
-        "A row per written token. `probability` is the one it was drawn with, `model_probability` the "
-        "model's own. `point` is the random number, which fell between `start` and `stop`."
+        "`probability` is the one that a token was drawn with, `model_probability` the model's own. `point` "
     )
+    told += "is the random number, which fell between `start` and `stop`."
     sheet.numbers_of("generate", steps, told, what="the text")
-    told = (
-        "What the chosen token was drawn from, with its stretches of the bar. The last row sums all others."
-    )
+    told = "What the chosen token was drawn from. The last row sums all others."
     sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
     put = tree.put(tree.branch)
     sheet.code_of(
         scene,
         [next_step, distribution, draw_one],
         write_on,
-        as_text(lm, written.prompt),
+        as_text(lm, written.base.ids),
         max(len(written.steps), 1),
         sampling,
         *([put] if put else []),

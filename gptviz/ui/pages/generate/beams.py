@@ -78,7 +78,7 @@ def ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> pd.DataFrame
 
 def draw(scene: Scene, written: Written) -> None:
     """The search, after the prompt."""
-    lm, base = scene.lm, Run(written.model, written.prompt, written.edits)
+    lm, base = scene.lm, written.base
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         BEAMS.within((1, MOST_BEAMS))
         beams = int(BEAMS.widget(st.number_input, "Beams", min_value=1, max_value=MOST_BEAMS, width=130))
@@ -97,18 +97,12 @@ def draw(scene: Scene, written: Written) -> None:
     start = "A single beam is greedy: the best token each time, which may miss the best text."
     if beams > 1:
         start = (
-            "Greedy takes the best token each time, and may miss the best text. Beam search keeps the "
-            f"{beams} most probable texts after each token and drops the others."
+            f"Beam search keeps the {beams} most probable texts after each token; greedy keeps one, and may "
         )
+        start += "miss the best text."
     drawn = "" if len(said) < 3 else f", the one that the seed draws {said[2]}"
-    last = "The more probable text is not always the better one."
-    if not even:
-        last = "Texts of different lengths are compared by perplexity: it is per token."
-    prose(
-        f"{start} Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}. {last}",
-        "vocabulary",
-        "perplexity",
-    )
+    last = "" if even else " Texts of different lengths are compared by perplexity: it is per token."
+    prose(f"{start} Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}.{last}", "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))
     scene.chart(
@@ -118,25 +112,16 @@ def draw(scene: Scene, written: Written) -> None:
         which=(f"beams{beams}",),
     )
     if old is not None:
-        st.caption(
-            "At the ends: ln p of the whole text, unchanged → changed. Elsewhere both are in the hover."
-        )
+        st.caption("At the ends: ln p of the whole text, unchanged → changed.")
     sheet.table("beams", found, chosen=0)
 
     def every() -> Both[pd.DataFrame]:
         each = [(n, beam) for n, one in enumerate(rounds, 1) for beam in (*one.kept, *one.dropped)]
-        rows = [
-            (
-                n,
-                "kept" if beam in rounds[n - 1].kept else "dropped",
-                text_of(lm, beam.ids),
-                beam.parent + 1 if n > 1 else None,
-                beam.log_probability,
-            )
-            for n, beam in each
-        ]
-        now = pd.DataFrame(rows, columns=["tokens", "kept", "text", "from beam", "ln p"])
-        now = now.astype({"from beam": "Int64"})
+        now = pd.DataFrame({"tokens": [n for n, _ in each]})
+        now["kept"] = ["kept" if beam in rounds[n - 1].kept else "dropped" for n, beam in each]
+        now["text"] = [text_of(lm, beam.ids) for _, beam in each]
+        now["from beam"] = pd.array([beam.parent + 1 if n > 1 else None for n, beam in each], dtype="Int64")
+        now["ln p"] = [beam.log_probability for _, beam in each]
         return Both(now, None if old is None else now.assign(**{"ln p": [old[beam.ids] for _, beam in each]}))
 
     told = "Every beam that was kept after each token, and the next ones, which were dropped."

@@ -98,7 +98,7 @@ def draw(scene: Scene, written: Written) -> None:
 
 def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
     """Draw each head's weight on one token of the text, at each step that had it before it; its table."""
-    lm, n_heads, prompt = scene.lm, scene.lm.config.n_heads, len(written.prompt)
+    lm, n_heads, prompt = scene.lm, scene.lm.config.n_heads, len(written.base)
     count = max(len(written.steps), written.chosen + 1)
     had = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
     # one pass has all of these; what the model read for the others is no beginning of what it read later

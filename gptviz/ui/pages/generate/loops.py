@@ -45,7 +45,7 @@ Floats = NDArray[np.floating]
 
 def draw(scene: Scene, written: Written) -> None:
     """Two texts after the same prompt, and why one of them goes round."""
-    lm, start = scene.lm, len(written.prompt)
+    lm, base, start = scene.lm, written.base, len(written.base)
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         COUNT.within(COUNTS)
@@ -54,7 +54,7 @@ def draw(scene: Scene, written: Written) -> None:
         told = "So many tokens that stood together before."
         n = PIECE.widget(st.selectbox, "Pieces of", options=PIECES, width=110, help=told)
     warm = written.sampling if not written.sampling.greedy else replace(written.sampling, temperature=1.0)
-    many, full = (4 if written.edits else 2), max(0, start + count - written.context)
+    many, full = (4 if base.edits else 2), max(0, start + count - written.context)
     slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, many * full)
     ask = f"Write them: {many} texts of {count} tokens, which takes a while"
     if slow and not st.toggle(ask, key="generate_loops_ask"):
@@ -69,11 +69,9 @@ def draw(scene: Scene, written: Written) -> None:
         bar.empty()
         return numbers.repeats(lm, ids, start, n)
 
-    base = Run(written.model, written.prompt, written.edits)
+    runs = Both(base, base.plain if base.edits else None)
     texts = {
-        f"temperature {how.temperature:g}": Both(
-            write(how, base), write(how, base.plain) if base.edits else None
-        )
+        f"temperature {how.temperature:g}": runs.map(lambda run, how=how: write(how, run))  # type: ignore[misc]
         for how in (GREEDY, warm)
     }
     greedy, drawn = texts.values()
@@ -83,21 +81,17 @@ def draw(scene: Scene, written: Written) -> None:
         shares = [text.map(lambda table: percent(table["share"].iloc[-1])) for text in (greedy, drawn)]
         lengths = [len(text.now) for text in (greedy, drawn)]
         other = "" if lengths[1] == lengths[0] else f" of {lengths[1]}"
-        said = "It does not end in a loop, as far as it was written."
+        said = "it does not end in a loop, as far as it was written."
         if loop is not None:
             first = max(loop.start, start)  # a prompt may go round already
             piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[first : first + loop.period])
             same = "token" if loop.period == 1 else f"{loop.period} tokens"
-            said = (
-                f"From token {first - start + 1} on it goes round and round, the same {same} again: "
-                f"{as_code(show_token(piece))}."
-            )
+            said = f"from token {first - start + 1} on the same {same} again, {as_code(show_token(piece))}."
         prose(
             f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood in "
             f"the text before;{other} at temperature {warm.temperature:g} (seed {warm.seed}) {shares[1]} do. "
-            f"The greedy text: {said[0].lower()}{said[1:]}",
-            "temperature",
-            "token",
+            f"The greedy text: {said}",
+            *("temperature", "token"),
         )
     for place, (name, text) in zip(st.columns(2, gap="medium"), texts.items(), strict=True):
         place.html(as_html(scene, name, text.now))
@@ -120,7 +114,7 @@ def draw(scene: Scene, written: Written) -> None:
     gap = np.full(count, np.nan)
     repeated = {name: text.map(lambda table: table["share"].to_numpy()) for name, text in texts.items()}
     lines("generate_loops", repeated, "share that repeats", "The share of each text that repeats")
-    run = Run(written.model, ids[-written.context :], written.edits)
+    run = replace(base, ids=ids[-written.context :])
     found = induction(lm, heads.measured(run).roles)
     if not found:
         st.info("No token stood in the text before: there is nothing that followed it.")
@@ -130,7 +124,7 @@ def draw(scene: Scene, written: Written) -> None:
 
         def given(table: pd.DataFrame) -> Floats:
             """What the head gave to what had followed before, from where each token was written."""
-            text = Run(written.model, (base.ids + tuple(table["id"]))[-written.context :], written.edits)
+            text = replace(base, ids=(base.ids + tuple(table["id"]))[-written.context :])
             along = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
             return np.append(gap[: len(table) - len(along)], along)
 
@@ -140,16 +134,14 @@ def draw(scene: Scene, written: Written) -> None:
         if len(ids) > written.context:
             st.caption(f"The heads were asked about the last {written.context:,} tokens, in one pass.")
         elif not lm.is_causal:
-            st.caption(
-                "A change here depends on the whole text: the heads were asked in one pass over its end."
-            )
+            st.caption("A change here depends on the whole text: the heads were asked in one pass.")
         try_without(scene, run, found, min(len(greedy.now), len(run) - 1))
         attention_link(scene, run.ids, len(run) - 1, block, head, "generate_loops_link")
     table = pd.concat([one.assign(text=name) for name, one in zip(called, tables, strict=True)])
     told = "A row per written token: whether it ends a piece that stood there before, and the share so far."
     in_numbers(table[["text", *greedy.now]], "generate-loops", told, "what repeats")
     used = (numbers.repeated, numbers.loop, numbers.repeats)
-    sheet.code_of(scene, used, greedy_repeats, as_text(lm, written.prompt), count, n, key="in_code_loops")
+    sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
 
 
 def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole], goes_round: bool) -> None:
@@ -160,22 +152,13 @@ def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole], goes_round: boo
     said = f"No head looks clearly at what followed last time. Most does {who}: {does}."
     if clear:
         others = f" ({clear} heads do so clearly)" if clear > 1 else ""
-        asked, last = (
-            "looks at what was said",
-            "Where a text goes round, such heads do it; this one does not yet.",
-        )
-        if goes_round:
-            asked, last = "makes it go round", "That is how what was said once comes to be said again."
+        asked = "makes it go round" if goes_round else "looks at what was said"
         said = (
-            f"**Who {asked}?** An induction head, {who}: at a token that stood there before, "
-            f"{does}{others}. {last}"
+            f"**Who {asked}?** An induction head, {who}: at a token that stood there before, {does}{others}."
         )
     if run.edits and (plain := induction(scene.lm.plain, heads.measured(run.plain).roles)):
         share = weight(plain[0].shares["induction"] or 0.0)
-        said += (
-            f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most on the same "
-            f"text: {share}."
-        )
+        said += f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most: {share}."
     prose(said, "induction head", "block", "head")
 
 
@@ -199,7 +182,7 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     if sets := numbers.other_heads(scene.lm, muted, clear):
         other = "another head" if one else f"{len(muted)} other heads"
         random = fixed(float(np.mean([mean(run, heads) for heads in sets])), 2)
-        said += f" Without {other}, drawn at random, it is {random} (the mean of {len(sets)} tries)."
+        said += f" Without {other} at random it is {random} (the mean of {len(sets)} tries)."
     st.markdown(said)
 
 

@@ -34,7 +34,7 @@ def draw(scene: Scene, written: Written) -> None:
         st.info("Nothing is written yet: press One step, or Play.")
         return
     number, chosen = lm.model.tok_emb.weight.element_size(), min(written.chosen, count - 1)
-    sizes = config, len(written.prompt), count, number, lm.is_causal
+    sizes = config, len(written.base), count, number, lm.is_causal
     table = steps(*sizes)
     row, sums = table.iloc[chosen], table.sum()
     cost = f"**Token {chosen + 1}** cost {many(row['with_cache'])} multiply-adds"
@@ -42,14 +42,14 @@ def draw(scene: Scene, written: Written) -> None:
     if not lm.is_causal:
         said = (
             f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
-            "whole text, so each new token changes every earlier one, and **no cache is used**."
+            "whole text, so **no cache is used**."
         )
     elif row["cached"]:
         said = (
-            f"{cost}: one token went through the blocks, since keys and values of the {row['cached']:,} "
-            f"before it were in the cache. Without it all {row['tokens']:,} would have gone through again, "
-            f"for {many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
-            "times as much."
+            f"{cost}: one token went through the blocks, and the cache had keys and values of the "
+            f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
+            f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} times as "
+            "much."
         )
     elif chosen:
         said = (
@@ -67,8 +67,7 @@ def draw(scene: Scene, written: Written) -> None:
             saved = f", {times} times the {through} with it"
         prose(
             f"**All {count:,} so far:** without the cache {without} through the blocks{saved}. The book's "
-            "own loop, which makes the logits of all positions and uses the last, has "
-            f"{many(sums['all_logits'])}.",
+            f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}.",
             "logit",
         )
     if lm.is_causal:
@@ -84,16 +83,13 @@ def draw(scene: Scene, written: Written) -> None:
         "Write it again, and time it", key="generate_time_again", icon=":material/timer:", help=told
     )
     draw_times(scene, written, again)
-    st.caption(
-        "Counted are the multiplications of matrices, each with the addition that follows: LayerNorm, "
-        "softmax and GELU are little beside them."
-    )
+    st.caption("Counted are the multiplications of matrices, each with the addition that follows.")
     told = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
     in_numbers(table, "generate-cost", told, "the work of each token")
 
     def run() -> None:  # a step with the cache, by the book's lines, so that its shapes can be taken down
         with kernels.by_the_book():
-            next(written_again(lm, written.prompt, [written.new[0], 0], True, first=1))
+            next(written_again(lm, written.base.ids, [written.new[0], 0], True, first=1))
 
     sheet.code_of(scene, [attend, written_again], steps, *sizes, key="in_code_saves", run=run)
 
@@ -120,7 +116,7 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     if again:
         st.session_state[MEASURED], place, began = (about, took), st.empty(), time.monotonic()
         first = len(took)
-        passes = (written_again(lm, written.prompt, written.new, cached, first) for cached in (True, False))
+        passes = (written_again(lm, written.base.ids, written.new, cached, first) for cached in (True, False))
         for step, (quick, logits), (slow, _) in zip(steps[first:], *passes, strict=True):
             drawn = draw_one(distribution(logits, written.sampling), step.point or 0.0)
             took.append((quick, slow, None if step.forced else drawn == step.id))
@@ -131,9 +127,7 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     if not took:
         return
     if len(took) < len(steps):
-        st.caption(
-            f"Stopped after {len(took)} of {len(steps)} tokens, for others' sake. Press again to go on."
-        )
+        st.caption(f"Stopped after {len(took)} of {len(steps)} tokens. Press again to go on.")
     ways, same = np.array([row[:2] for row in took]), [row[2] for row in took if row[2] is not None]
     quick, slow = np.median(ways, axis=0)
     said = f"{significant(slow, 2)} ms"

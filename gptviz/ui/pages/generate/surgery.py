@@ -53,18 +53,18 @@ def draw(scene: Scene, written: Written) -> None:
     try:
         found = Both(surgery_of(run, operation), surgery_of(run.plain, operation) if run.edits else None)
     except ValueError as error:
-        st.info(f"This cannot be done with the model as it is changed now: {error}.")
+        st.info(f"This cannot be done with this change: {error}.")
         return
     off = significant(found.now.disagreement, 2)
     if not found.now.agrees:
         st.error(
-            "**The check failed.** Left as it is, the cache gives logits that differ from those of a whole "
-            f"pass by up to {off}: nothing of an operation is shown."
+            "**The check failed.** Left as it is, the cache gives logits that differ from a whole pass's by "
+            f"up to {off}: nothing of an operation is shown."
         )
         return
     st.caption(
-        f"**Check.** Left as it is, the cache gives the {lm.config.vocab_size:,} logits of a whole pass, "
-        f"with no difference above {off}: what changes below, the operation does."
+        f"**Check.** Left as it is, the cache gives the {lm.config.vocab_size:,} logits of a whole pass, up "
+        f"to {off}."
     )
     prose(sentence(scene, run, operation, received), "key", "value", "block", "attention sink", "cache")
     before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
@@ -155,8 +155,8 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
         most = at.position == 0 and own >= received.max()
         sink = " No token had more: it is the attention sink." if most else ""
         return (
-            f"**Deleted:** {at} has no key and no value any more, in no block. Its share of the last token's "
-            f"attention, {weight(own)} on average over all heads, goes to the others.{sink}"
+            f"**Deleted:** {at} has no key and no value any more. Its share of the last token's attention, "
+            f"{weight(own)} on average over all heads, goes to the others.{sink}"
         )
     other = places[operation.other]
     if operation.kind == "swap values":
@@ -170,11 +170,7 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
         f"the text was read anew with {as_code(show_id(scene.lm, operation.token))} in the place of {other}"
     )
     if at.position < other.position:
-        itself = " Freezing position 0 matters only where position 0 itself has another token."
-        return (
-            f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it: its keys and values "
-            f"are the same in both texts.{itself if at.position == 0 else ''}"
-        )
+        return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it."
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import torch
 
-from gptviz import Edit, LanguageModel, Run
+from gptviz import LanguageModel, Run
 from gptviz.analysis.next_token import candidates
 from gptviz.analysis.writing import WrittenStep, next_step
 from gptviz.engine.generate import end_of_text
@@ -33,18 +33,16 @@ class Written:
     from 0; `chosen` is one of them, or `len(steps)`: the token that is not written yet.
     """
 
-    model: str  # the key of the model, as in a Run
-    prompt: tuple[int, ...]  # ids of what was there before, at least one
+    base: Run  # what was there before, at least one token, by the model that wrote
     steps: tuple[WrittenStep, ...]
     chosen: int
     sampling: Sampling  # with its seed
     context: int  # how many tokens the model reads at most
     branch: int = 0
-    edits: tuple[Edit, ...] = ()  # made in every pass that wrote: the changed model's
     ended: bool = False  # nothing can follow: end of text, or a stop string
 
     def __post_init__(self) -> None:
-        if not self.prompt:
+        if not self.base.ids:
             raise ValueError("nothing can be written after no token: prompt is empty")
         if not 0 <= self.chosen <= len(self.steps):
             raise ValueError(f"step {self.chosen} is not among 0 to {len(self.steps)}")
@@ -57,7 +55,7 @@ class Written:
     @property
     def ids(self) -> tuple[int, ...]:
         """The whole text's ids; they may be more than the model reads at once."""
-        return self.prompt + self.new
+        return self.base.ids + self.new
 
     @property
     def step(self) -> WrittenStep | None:
@@ -71,36 +69,26 @@ class Written:
 
     def slid(self, step: int) -> int:
         """How many of the first tokens the model no longer saw when it wrote this: the context was full."""
-        return max(0, len(self.prompt) + step - self.context)
+        return max(0, len(self.base) + step - self.context)
 
     def read(self, step: int) -> Run:
         """What the model read when it wrote this step: its last position is where the token was expected.
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
-        return Run(self.model, (self.prompt + self.new[:step])[self.slid(step) :], self.edits)
+        return replace(self.base, ids=self.ids[self.slid(step) : len(self.base) + step])
 
     @property
     def run(self) -> Run:
         """What the model reads for the chosen step."""
         return self.read(self.chosen)
 
-    @property
-    def log_probability(self) -> float:
-        """ln of what the model itself gave all that was written: 0 for nothing.
-
-        Minus infinity once a token was put there to which the model gave nothing at all.
-        """
-        return log_probability(self.steps)
-
-    @property
-    def perplexity(self) -> float | None:
-        """Among how many equally likely tokens the model chose at each step, on average; None for no step."""
-        return perplexity(self.log_probability, len(self.steps))
-
 
 def log_probability(steps: Sequence[WrittenStep]) -> float:
-    """Return ln of what the model itself gave all of these together."""
+    """Return ln of what the model itself gave all of these together: 0 for none.
+
+    Minus infinity once a token was put there to which the model gave nothing at all.
+    """
     return sum(step.ln for step in steps)
 
 
@@ -195,9 +183,7 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     if found.ended:
         chosen = min(chosen, len(found.steps) - 1)
     context = runs.model(run).config.context_length
-    return Written(
-        run.model, run.ids, found.steps, chosen, sampling, context, tree.branch, run.edits, found.ended
-    )
+    return Written(run, found.steps, chosen, sampling, context, tree.branch, found.ended)
 
 
 @per_run
