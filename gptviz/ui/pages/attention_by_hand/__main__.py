@@ -181,34 +181,25 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     ours = vector(torch.cat([each.context[query] for each in found]).tolist())
     if vector(printed) == ours:
         return f"{said} The book prints the same for {name}: {ours}."
-    return (
-        f"{said} The notes that this example is from print {vector(printed)}: they went on with rounded "
-        f"numbers. With all digits it is {ours}."
-    )
+    return f"{said} The notes of this example print {vector(printed)}, from rounded numbers; this is {ours}."
 
 
 def how_to_read(way: str, start: Given) -> str:
     """One thing to look for in each way."""
     count = len(start.words)
-    return (
-        "Read along a row, from a word's vector on the left to its context on the right. "
-        + {
-            "simple": "A score is a dot product: large where two vectors point the same way. Softmax makes "
-            "each row sum to 1, and the context mixes the vectors in these shares. Nothing here is learned "
-            "yet.",
-            "weights": "Three matrices give every word a query, a key and a value, and training can set "
-            "them. A score is now query · key: what `a` gives `b` is no longer what `b` gives `a`. Scores "
-            "are divided by √2, since a query has 2 numbers; the last step of this page shows why.",
-            "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
-            "e^−∞ = 0, and each row still sums to 1. Change the last word's vector, and no row above it "
-            "moves.",
-            "heads": "Two heads read the same vectors with matrices of their own, and so look at different "
-            "words. Their contexts stand side by side: 2 + 2 numbers per word. A GPT mixes them by one more "
-            f"matrix, out_proj. Every word is compared with every word, {count} × {count} = {count**2} "
-            "scores in each head: twice as many words need four times as many, so the memory grows with the "
-            "square of the text's length.",
-        }[way]
-    )
+    ways = {
+        "simple": "A score is a dot product: large where two vectors point the same way. Softmax makes each "
+        "row sum to 1, and the context mixes the vectors in these shares. Nothing here is learned yet.",
+        "weights": "Three matrices, which training can set, give every word a query, a key and a value. A "
+        "score is now query · key: what `a` gives `b` is no longer what `b` gives `a`. It is divided by √2, "
+        "since a query has 2 numbers.",
+        "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
+        "e^−∞ = 0, and each row still sums to 1.",
+        "heads": "Two heads read the same vectors with matrices of their own. Their contexts stand side by "
+        "side; a GPT mixes them by one more matrix, out_proj. Every word is compared with every word, "
+        f"{count} × {count} = {count**2} scores in each head: twice as many words need four times as many.",
+    }
+    return f"Read along a row, from a word's vector on the left to its context on the right. {ways[way]}"
 
 
 def worked_out(start: Given, found: Attention, query: int) -> str:
@@ -292,8 +283,7 @@ def by_pencil() -> None:
         "by_hand",
         sheets.lines(start, found, way, steps, STEP.value),
         query,
-        "Point at a number to see what it is made of. Dotted numbers and words can be typed anew; a click "
-        "on a row follows its word.",
+        "Point at a number to see what it is made of. Dotted ones can be typed anew; a click follows a word.",
         made.mode,
         on_number=type_number,
         on_word=type_word,
@@ -326,14 +316,14 @@ def by_pencil() -> None:
     in_numbers(
         lambda: pairs(start, found),
         "by_hand_pairs",
-        "A row for each pair of query and key. Where the mask hides a key there is a score, but no weight.",
+        "Where the mask hides a key there is a score, but no weight.",
         "pairs",
         missing="masked",
     )
     in_numbers(
         lambda: vectors(start, found),
         "by_hand_vectors",
-        "A row for each word: its vector, what each head makes of it, and its context.",
+        "Each word's vector, what each head makes of it, and its context.",
         "vectors",
     )
     lesson = [simple_attention, averages_by_loop, averages_by_matrix, averages_by_softmax]
@@ -349,22 +339,16 @@ def softmax() -> None:
     left, right = st.columns([5, 6], gap="medium")
     powers, others = unlike_printed(SLIDE_EXPONENTIALS, exponentials), unlike_printed(SLIDE_WEIGHTS, weights)
     with left:
-        prose(
-            "Softmax is two steps: e to the power of each score, which makes all of them positive, then each "
-            "divided by their sum. The slides that these five scores are from print the same weights"
-            + (f" but for {', '.join(others)}." if others else ".")
-            + (
-                f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
-                if powers
-                else ""
-            ),
-            "softmax",
+        said = (
+            "e to the power of each score makes all of them positive; then each is divided by their sum. The "
         )
+        said += "slides that these five scores are from print the same weights"
+        said += f" but for {', '.join(others)}." if others else "."
+        more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
+        prose(said + more * bool(powers), "softmax")
     with right:
-        rows = [
-            Row([number(four(value)) for value in values])
-            for values in zip(SLIDE_SCORES, exponentials, weights, strict=True)
-        ]
+        columns = zip(SLIDE_SCORES, exponentials, weights, strict=True)
+        rows = [Row([number(four(value)) for value in values]) for values in columns]
         rows.append(Row([Cell("sum"), number(four(sum(exponentials))), number("1")], "chosen"))
         st.html(tables.table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], rows))
 
@@ -373,9 +357,8 @@ def trick(start: Given) -> None:
     """The averaging trick, three programs side by side."""
     st.markdown("#### The trick behind it: averages")
     prose(
-        "A simpler way to let words mix: each takes the **average** of itself and all before it. A loop "
-        "says what is meant; a matrix does all rows at once; softmax over zeros gives the same shares, "
-        "where −∞ is what comes later. Replace the zeros by query · key, and it is attention.",
+        "A simpler way to let words mix: each takes the **average** of itself and all before it: by a loop, "
+        "by a matrix, by softmax over zeros and −∞. Replace the zeros by query · key, and it is attention.",
         "softmax",
     )
     of = AVERAGED.choose(
@@ -387,13 +370,10 @@ def trick(start: Given) -> None:
         printed = (value for row in NOTEBOOK_AVERAGES for value in row)
         others = unlike_printed(printed, averages.flatten().tolist())
         st.markdown(
-            "The notebook prints the same averages but for the last digit of a few, since its vectors have "
-            f"more digits than it prints: {', '.join(others)}."
+            f"The notebook, whose vectors have more digits, prints the same but for {', '.join(others)}."
         )
-    apart = max(
-        float((other(x).context - averages).abs().max())
-        for other in (averages_by_matrix, averages_by_softmax)
-    )
+    ways = averages_by_matrix, averages_by_softmax
+    apart = max(float((other(x).context - averages).abs().max()) for other in ways)
     worksheet(
         "averages",
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),

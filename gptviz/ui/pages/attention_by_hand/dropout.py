@@ -40,9 +40,9 @@ def draw(made: Frame) -> None:
         seed = SEED.widget(st.number_input, "Seed", min_value=0, max_value=9999, step=1, width=130)
     found, labels, whose, code = _found(made, of, p, seed)
     text = (
-        f"**Dropout puts out each weight with probability {p:g}**, so that no token can rely on a single "
-        f"other one: here {found.gone} of {found.gone + found.kept}. What is left is divided by 1 − {p:g} = "
-        f"{significant(1 - p, 2)}, so that a sum stays what it was *on average*."
+        f"**Dropout puts out each weight with probability {p:g}**, here {found.gone} of "
+        f"{found.gone + found.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so that "
+        "a sum stays what it was *on average*."
     )
     if of != "ones":
         rows = found.after.sum(-1)
@@ -51,17 +51,10 @@ def draw(made: Frame) -> None:
     with above:
         prose(text, "attention weight", "token")
     largest, written = max(1.0, float(found.after.max())), len(labels) <= READABLE
-    for column, (name, title, values) in zip(
-        st.columns(3, gap="medium"),
-        (
-            ("before", "Weights", found.before),
-            ("mask", "Mask", found.mask),
-            ("after", f"Weights × mask ÷ {1 - p:.1f}", found.after),
-        ),
-        strict=True,
-    ):
+    squares = {"before": "Weights", "mask": "Mask", "after": f"Weights × mask ÷ {1 - p:.1f}"}
+    for column, (name, title) in zip(st.columns(3, gap="medium"), squares.items(), strict=True):
         ends = (0.0, 1.0 if name == "mask" else largest)
-        square = Map(title, Both(values.numpy()), "weight", "weight", ends, written=written)
+        square = Map(title, Both(getattr(found, name).numpy()), "weight", "weight", ends, written=written)
         with column:
             made.chart(
                 maps([square], labels, labels, None, made.mode),
@@ -71,8 +64,8 @@ def draw(made: Frame) -> None:
             )
     book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
     st.caption(
-        f"It is for training only: on all other pages the model drops nothing. `torch.manual_seed({seed}); "
-        f"torch.nn.Dropout({p:g})(weights)` gives the same numbers.{book}{whose}"
+        f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
+        f"same numbers.{book}{whose}"
     )
     in_numbers(
         lambda: pd.DataFrame(found.after.numpy(), columns=labels), "dropout.csv", "The weights after dropout."

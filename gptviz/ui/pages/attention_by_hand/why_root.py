@@ -69,11 +69,10 @@ def draw(made: Frame) -> None:
     size, *printed = lesson.PRINTED
     st.caption(
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
-        "variance 1. The gradient is how far each weight w moves when its own score moves a little, w · (1 − "
-        f"w), summed over the keys, as a share of what even weights let pass: at d = {d} it is {left}, and "
-        f"divided {left_scaled}. Where one key has everything, nothing moves and nothing is learned. In one "
-        f"try with d = {size}, a notebook after *Let's build GPT* prints a variance of "
-        f"{significant(printed[0], 4)} and, divided, {significant(printed[1])}."
+        "variance 1. The gradient is the sum of w · (1 − w) over the weights, as a share of what even "
+        f"weights let pass: at d = {d} it is {left}, and divided {left_scaled}. Where one key has "
+        f"everything, nothing is learned. For d = {size} a notebook after *Let's build GPT* prints a "
+        f"variance of {significant(printed[0], 4)} and, divided, {significant(printed[1])}."
     )
     _one_query(made, d)
     _sharper(made)
@@ -120,8 +119,8 @@ def _sharper(made: Frame) -> None:
     before, after = sharpened(1), sharpened(factor)
     low, high = (significant(float(weights.max()), 4) for weights in (before, after))
     prose(
-        f"The same five scores, times {factor}: the order stays, and the largest weight goes from {low} to "
-        f"**{high}**. Large scores make softmax take one and forget the others.",
+        f"The same five scores, times {factor}: the largest weight goes from {low} to **{high}**. Large "
+        "scores make softmax take one and forget the others.",
         "softmax",
     )
     left, right = st.columns(2, gap="medium")
@@ -133,12 +132,9 @@ def _sharper(made: Frame) -> None:
             called=(f"× {factor}", "× 1"), colors=palette(made.mode).output,
         )  # fmt: skip
     with right:
-        st.code(
-            f"scores = torch.tensor({list(lesson.SLIDE)})\n\ntorch.softmax(scores, "
-            f"dim=-1)\n{before}\n\ntorch.softmax(scores * {factor}, dim=-1)\n{after}",
-            language="python",
-            wrap_lines=True,
-        )
+        code = f"scores = torch.tensor({list(lesson.SLIDE)})\n\ntorch.softmax(scores, dim=-1)\n{before}\n\n"
+        code += f"torch.softmax(scores * {factor}, dim=-1)\n{after}"
+        st.code(code, language="python", wrap_lines=True)
 
 
 def _own_heads(made: Frame) -> None:
@@ -165,14 +161,10 @@ def _own_heads(made: Frame) -> None:
             f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
             f"would be {mean('largest'):2}."
         )
-    given = [
-        h for h in range(config.n_heads) if any(e.site == "attn" for e in changed_in(shown.run, block, h))
-    ]
-    if given:
-        text += (
-            f" The weights of head {', '.join(map(str, given))} are replaced: what stands here is what "
-            "queries and keys would give."
-        )
+    edited = [any(e.site == "attn" for e in changed_in(shown.run, block, h)) for h in range(config.n_heads)]
+    if any(edited):
+        given = ", ".join(str(h) for h, one in enumerate(edited) if one)
+        text += f" The weights of head {given} are replaced: here is what queries and keys would give."
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)

@@ -86,7 +86,8 @@ def draw(scene: Scene, written: Written) -> None:
             first = max(loop.start, start)  # a prompt may go round already
             piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[first : first + loop.period])
             same = "token" if loop.period == 1 else f"{loop.period} tokens"
-            said = f"from token {first - start + 1} on the same {same} again, {as_code(show_token(piece))}."
+            said = f"from token {first - start + 1} on it goes round and round, the same {same} again: "
+            said += f"{as_code(show_token(piece))}."
         prose(
             f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood in "
             f"the text before;{other} at temperature {warm.temperature:g} (seed {warm.seed}) {shares[1]} do. "

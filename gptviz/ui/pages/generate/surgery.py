@@ -170,7 +170,8 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
         f"the text was read anew with {as_code(show_id(scene.lm, operation.token))} in the place of {other}"
     )
     if at.position < other.position:
-        return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it."
+        itself = " Position 0 is frozen where it has itself another token." * (at.position == 0)
+        return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it.{itself}"
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"

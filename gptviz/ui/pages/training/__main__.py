@@ -192,13 +192,10 @@ def slider(seen: Seen, step: int) -> None:
 def nothing_yet() -> None:
     """What can be trained, and what it is about."""
     prose(
-        "A small GPT, the book's own `GPTModel`, learns while you watch: its loss, what each of its heads "
-        "looks at, and what it writes. Begin with random tokens in which a passage repeats. Nobody can "
-        "foresee a random token; but once it is there, what comes after it the second time is what came "
-        "after it the first time. An **induction head** looks there.",
-        "token",
-        "head",
-        "induction head",
+        "A small GPT, the book's own `GPTModel`, learns while you watch. Begin with random tokens in which a "
+        "passage repeats: nobody can foresee the first time, but what comes the second time is what came "
+        "then. An **induction head** looks there.",
+        *("token", "head", "induction head"),
     )
     choice.presets(primary=True)
     choice.said()
@@ -243,12 +240,7 @@ def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen |
     snapshot.large_head(scene, run, seen, step)
     st.subheader("What it writes", anchor=False)
     snapshot.sample(run, seen, step)
-    if (
-        other is not None
-        and beside is not None
-        and near is not None
-        and beside.config.task == seen.config.task
-    ):
+    if other and beside and near is not None and beside.config.task == seen.config.task:
         snapshot.sample(other.run, beside, near)
     left, right = st.columns(2, gap="large")
     with left:
@@ -270,15 +262,8 @@ def details(training: Training | None, seen: Seen | None) -> None:
         )
         caption = "Every head's two scores at every point: the mean attention to where such a head looks."
         in_numbers(seen.heads, "training_heads", caption, "every head")
-        in_numbers(
-            pd.DataFrame(
-                [{"loss of": level.name, "nats a token": level.nats} for level in levels(training.run)]
-            ),
-            "training_levels",
-            "In nats per token: who guesses evenly; who knows only the token before; and, where it is "
-            "known, what is left for one who knows how the texts are made.",
-            "the dashed lines",
-        )
+        lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
+        in_numbers(lines, "training_levels", "In nats per token.", "the dashed lines")
     in_numbers(
         lambda: tensor_table(config.gpt_config(size)),
         "training_tensors",

@@ -73,11 +73,7 @@ def presets(primary: bool) -> None:
 
 def form() -> None:
     """Everything by hand, with the parameters that the model will have."""
-    TASK.within(tuple(TASKS))
-    names = TASK_NAMES.__getitem__
-    task = TASK.widget(
-        st.segmented_control, "It learns", options=list(TASKS), format_func=names, required=True
-    )
+    task = TASK.choose("It learns", {name: TASK_NAMES[name] for name in TASKS})
     prose(f"{TASKS[task].capitalize()}.")
     if task == "own":
         prompt.box()

@@ -65,11 +65,8 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
 
 def chosen_head(seen: Seen, step: int) -> tuple[int, int]:
     """The head that somebody clicked, where this run has it; else the best induction head of this step."""
-    for block in range(seen.config.n_layers):
-        for head in range(seen.config.n_heads):
-            if HEAD.value == f"{block}.{head}":
-                return block, head
-    return seen.at(step).best_induction[1:]
+    heads = {f"{b}.{h}": (b, h) for b in range(seen.config.n_layers) for h in range(seen.config.n_heads)}
+    return heads.get(HEAD.value or "", seen.at(step).best_induction[1:])
 
 
 def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
@@ -78,8 +75,8 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
     st.subheader(f"Block {block}, head {head}", anchor=False)
     looks = "The probe is ordinary text."
     if probe.period is not None:
-        looks = (
-            f"The probe's passage has {probe.period} tokens, again and again: an induction head draws a line "
+        looks = f"The probe's passage has {probe.period} tokens: an induction head draws a line "
+        looks += (
             f"{probe.period - 1} places left of the diagonal, a previous-token head one place left of it."
         )
     st.markdown(
@@ -139,10 +136,7 @@ def sample(run: LiveRun, seen: Seen, step: int) -> None:
 
 def fork(training: Training, seen: Seen, step: int) -> None:
     st.subheader("Fork", anchor=False)
-    st.markdown(
-        f"Go back to the snapshot of step {step:,}, switch a head off, and go on with the very same batches. "
-        "Whatever differs then comes of that head being off."
-    )
+    st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
     induction = seen.at(step).induction
     heads = [
         (b, h) for b, row in enumerate(induction) for h in range(len(row)) if (b, h) not in seen.config.muted
@@ -201,9 +195,8 @@ def take(training: Training, step: int) -> None:
         st.markdown(f"{why_not}.")
         return
     st.markdown(
-        "`model.pth` is what the book saves: `torch.save(model.state_dict(), ...)`. With `config.json` and "
-        "`meta.pkl` beside it the file picker (*More models*) opens it again, and so does `gptviz.load` of "
-        "the unpacked folder."
+        "`model.pth` is what the book saves: `torch.save(model.state_dict(), ...)`. *More models* opens all "
+        "three files again, and so does `gptviz.load` of the folder."
     )
     with st.container(horizontal=True, gap="small", key="training_take"):
         opened = st.button(
@@ -226,10 +219,7 @@ def take(training: Training, step: int) -> None:
     if opened:
         st.rerun()  # the model belongs to the whole page
     if st.session_state.get(_OPENED) == state.current().model.name:
-        st.success(
-            "All pages now show this model, and the probe is their prompt. It is among your models until "
-            "you leave; the sidebar leads back to the bundled one."
-        )
+        st.success("All pages now show this model, and the probe is their prompt. The sidebar leads back.")
         for page in ("attention", "overview"):
             st.page_link(page_target(page), query_params=state.link())
 
