@@ -88,9 +88,8 @@ lead()
 @st.fragment
 def tables() -> None:
     """What was counted, and what the network has learnt by the step under the slider."""
-    STEP.within(KEPT_STEPS)
     sentence = st.container()
-    step = STEP.widget(st.select_slider, "Steps of training, right", options=KEPT_STEPS)
+    step = STEP.choose("Steps of training, right", KEPT_STEPS, st.select_slider)
     h = counts.characters.index("h")
     best, loss = int(counts.pairs[h].argmax()), significant(networks[step].loss(counts), 4)
     trained = f"after {so_many(step, 'step')}" if step else "before the first step, of random numbers"
@@ -130,9 +129,7 @@ tables()
 st.subheader("Further back: a small MLP", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
-    STEPS.within((50, 3000))
-    limits = {"min_value": 50, "max_value": 3000, "step": 50, "width": 160}
-    steps = STEPS.widget(st.number_input, "Steps of training", **limits)
+    steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)
 recipe = Recipe(context=context, steps=int(steps))
 fit, bar = fit_of(recipe), st.empty()
 size = len(fit.tokenizer.vocabulary)

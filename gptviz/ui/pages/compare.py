@@ -116,14 +116,8 @@ def other_model() -> Scene | None:
             names.append(asked)  # somebody else's file: a sentence says why not
     twin = TWINS.get(ours.name)
     first = twin if twin in names else names[0]
-    name = VS_MODEL.widget(
-        st.selectbox,
-        "The other model",
-        options=names,
-        format_func=lambda name: label_of(Choice(name)),
-        index=None,
-        placeholder=label_of(Choice(first)),
-    )
+    called = {name: label_of(Choice(name)) for name in names}
+    name = VS_MODEL.choose("The other model", called, st.selectbox, index=None, placeholder=called[first])
     choice = ours.named(name or first)
     try:
         key, model = models.load(choice)

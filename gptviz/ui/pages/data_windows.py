@@ -40,9 +40,7 @@ above = st.container()
 
 
 def size(param: Param[int], label: str, largest: int, help: str) -> int:
-    param.within((1, largest))
-    given = {"min_value": 1, "max_value": largest, "step": 1, "help": help, "width": 130}
-    chosen = param.widget(st.number_input, label, **given)
+    chosen = param.number(st.number_input, label, 1, largest, step=1, help=help, width=130)
     return param.default if chosen is None else int(chosen)
 
 
@@ -50,14 +48,9 @@ def size(param: Param[int], label: str, largest: int, help: str) -> int:
 
 own, story = scene.lm.config, scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
 offered = [name for name in SOURCES if name != "chapter" or max(story) < own.vocab_size]
-SOURCE.within(offered)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
-    source = SOURCE.widget(
-        st.segmented_control, "Text", options=offered, format_func=SOURCES.__getitem__, required=True
-    )
-    encoding = (
-        get_encoding("gpt2") if source == "book" else scene.lm.tokenizer
-    )  # the book's, of its chapter 2
+    source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
+    encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
     ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
     length = size(LENGTH, "max_length", max(1, min(1024, len(ids) - 1)), "How many tokens a window holds.")
     stride = size(STRIDE, "stride", 1024, "How many tokens further on the next one begins.")

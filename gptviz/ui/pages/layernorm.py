@@ -44,8 +44,7 @@ names = list(norms)
 
 above = st.container()
 with st.container(horizontal=True):
-    NORM.within(names)
-    name = NORM.widget(st.selectbox, "Norm", options=names, width=280)
+    name = NORM.choose("Norm", names, st.selectbox, width=220)
     picked = DIMENSION.index(
         f"Dimension, 0 to {size - 1}",
         size,
@@ -89,10 +88,7 @@ sheet.table("stages", steps.map(stage_table))
 st.subheader("Every norm, every token", anchor=False)
 said = st.container()
 with st.container(horizontal=True):
-    QUANTITY.within(QUANTITIES)
-    quantity = QUANTITY.widget(
-        st.segmented_control, "Of each token's values", options=QUANTITIES, required=True
-    )
+    quantity = QUANTITY.choose("Of each token's values", QUANTITIES)
     grids = sheet.of(scene, norm_grids, quantity)
     before, after = grids.map(lambda g: g[0]), grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)

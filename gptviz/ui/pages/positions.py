@@ -133,9 +133,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     distance = distance if picked is None else int(picked)
     at = distance
     if distance < count - 1:
-        AT.within((distance, count - 1))
-        limits = {"min_value": distance, "max_value": count - 1, "step": 1}
-        at = int(AT.widget(st.slider, "Position of the query", **limits) or distance)
+        at = int(AT.number(st.slider, "Position of the query", distance, count - 1, step=1) or distance)
 prose("**RoPE, as arrows.** In four pairs of a head's dimensions, the slowest on the right:")
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
@@ -217,8 +215,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     what = WHAT.choose("Its positions", WHAT_IF)
     SEED.within((0, 999))
     if what == "shuffle":
-        limits = {"min_value": 0, "max_value": 999, "step": 1, "width": 110}
-        SEED.widget(st.number_input, "Order", help="Another number is another random order.", **limits)
+        told = "Another number is another random order."
+        SEED.number(st.number_input, "Order", 0, 999, step=1, width=110, help=told)
     edit = Edit("pos_emb", value=f"shuffle{SEED.value}" if what == "shuffle" else what)
     block = int(shares.max(axis=1).argmax()) if BLOCK.value is None else BLOCK.value
     head = int(shares[block].argmax()) if HEAD.value is None else HEAD.value

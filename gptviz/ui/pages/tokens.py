@@ -115,20 +115,10 @@ def problem(name: str) -> str | None:
 def comparison() -> None:
     """Draws mini, gpt2, words, characters and bytes, and one more of tiktoken's if it can be reached."""
     with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
-        FIT.within(SOURCES)
-        source = FIT.widget(
-            st.segmented_control, "Words and characters are learnt from", options=SOURCES, required=True
-        )
+        source = FIT.choose("Words and characters are learnt from", SOURCES)
         others = [name for name in encoding_names() if name not in OFFLINE]
-        MORE.within(others)
-        more = MORE.widget(
-            st.selectbox,
-            "One more, from OpenAI's server",
-            options=others,
-            index=None,
-            placeholder="none",
-            width=230,
-        )
+        none = {"index": None, "placeholder": "none", "width": 230}
+        more = MORE.choose("One more, from OpenAI's server", others, st.selectbox, **none)
     known = [encoding]
     for name in dict.fromkeys([*OFFLINE, *([more] if more else [])]):
         if name != encoding.name and (wrong := problem(name)):

@@ -106,18 +106,34 @@ class Param(Generic[T]):
         store([self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())])
         return chosen
 
-    def choose(self, label: str, names: Mapping[T, str], **options: Any) -> T:
-        """One of `names`, as they are called on the screen, side by side; what is not there is no choice."""
-        self.within(names)
-        called = {"options": tuple(names), "format_func": names.__getitem__, "required": True}
-        return self.widget(st.segmented_control, label, **called, **options)
+    def choose(
+        self,
+        label: str,
+        names: Mapping[Any, str] | Iterable[Any],
+        draw: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> T:
+        """One of `names`, as they are called on the screen; side by side, or as `draw` has them.
+
+        What is not there is no choice.
+        """
+        called = dict(names) if isinstance(names, Mapping) else {one: str(one) for one in names}
+        self.within(called)
+        options = {"options": tuple(called), "format_func": called.__getitem__} | options
+        if draw is None:
+            return self.widget(st.segmented_control, label, required=True, **options)
+        return self.widget(draw, label, **options)
+
+    def number(self, draw: Callable[..., Any], label: str, least: Any, most: Any, **options: Any) -> T:
+        """A number from `least` to `most`, as st.slider, st.number_input draw it."""
+        self.within((least, most))
+        return self.widget(draw, label, min_value=least, max_value=most, **options)
 
     def index(self, label: str, size: int, empty: str, width: int, help: str | None = None) -> T:
         """One of 0 to `size` - 1 as a number, or None: then the page takes the one that `empty` describes."""
         self.within(size)
         limits = {"min_value": 0, "max_value": size - 1, "value": None, "step": 1}
-        wide = round(PRESENTED * width) if st.session_state.get("present") else width
-        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=wide)
+        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=width)
 
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.
@@ -129,6 +145,8 @@ class Param(Generic[T]):
         if seen.get(self.name) != page or st.session_state.get(self.name) is None:
             st.session_state[self.name] = self.value
             seen[self.name] = page
+        if isinstance(options.get("width"), int) and st.session_state.get("present"):
+            options["width"] = round(PRESENTED * options["width"])  # type is larger there
         return cast(T, draw(label, key=self.name, persist_state="session", **options))
 
 

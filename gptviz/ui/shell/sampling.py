@@ -40,12 +40,11 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
         "Every logit is divided by it before the softmax. 1 leaves the model as it is; "
         "0 always takes the most probable token.",
     )
-    TOP_K.within((1, vocabulary))
-    top_k = TOP_K.widget(
+    top_k = TOP_K.number(
         row.number_input,
         "Top-k",
-        min_value=1,
-        max_value=vocabulary,
+        1,
+        vocabulary,
         value=None,
         step=1,
         placeholder="off",
@@ -83,7 +82,4 @@ def _slider(
 ) -> float:
     """Draw a slider that starts at 1, where it changes nothing; `span`: its least, its largest, its step."""
     least, most, step = span
-    param.within((least, most))
-    return float(
-        param.widget(row.slider, label, min_value=least, max_value=most, step=step, width=200, help=help)
-    )
+    return float(param.number(row.slider, label, least, most, step=step, width=200, help=help))

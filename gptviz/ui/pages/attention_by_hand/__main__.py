@@ -251,17 +251,9 @@ def by_pencil() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_steps"):
         EXAMPLE.choose("Words", TEXTS, on_change=start_again, label_visibility="collapsed")
         if way != "simple":
-            DRAWN.widget(
-                st.selectbox,
-                "Matrices",
-                options=list(MATRICES),
-                index=None,
-                placeholder=MATRICES[FIRST[way]][0],
-                width=240,
-                format_func=lambda name: MATRICES[name][0],
-                on_change=keep_vectors,
-                label_visibility="collapsed",
-            )
+            named = {name: label for name, (label, _) in MATRICES.items()}
+            shown = {"width": 240, "label_visibility": "collapsed", "on_change": keep_vectors}
+            DRAWN.choose("Matrices", named, st.selectbox, index=None, placeholder=named[FIRST[way]], **shown)
         at = steps.index(STEP.value)
         button("‹", "step_back", step_by, -1, at == 0, "The step before")
         STEP.choose("Up to", {step: STEPS[step] for step in steps}, label_visibility="collapsed")

@@ -31,13 +31,11 @@ JOURNEY = ("Your", "journey", "starts", "with", "one", "step")
 
 def draw(made: Frame) -> None:
     """Weights, mask, and what is left; of the book's squares, or of a head of the model on the prompt."""
-    P.within((0.0, 0.9))
-    SEED.within((0, 9999))
     above = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         of = WEIGHTS.choose("Weights", OFFERED)
-        p = P.widget(st.slider, "p", min_value=0.0, max_value=0.9, step=0.1, width=220)
-        seed = SEED.widget(st.number_input, "Seed", min_value=0, max_value=9999, step=1, width=130)
+        p = P.number(st.slider, "p", 0.0, 0.9, step=0.1, width=220)
+        seed = SEED.number(st.number_input, "Seed", 0, 9999, step=1, width=130)
     found, labels, whose, code = _found(made, of, p, seed)
     text = (
         f"**Dropout puts out each weight with probability {p:g}**, here {found.gone} of "

@@ -39,8 +39,7 @@ def draw(made: Frame) -> None:
     """Every d from 1 to 1,024, one query of it, softmax of large numbers, and this model's heads."""
     table = by_size()
     said = st.container()
-    SIZE.within(lesson.SIZES)
-    d = SIZE.widget(st.select_slider, "d, the numbers of a query and of a key", options=lesson.SIZES)
+    d = SIZE.choose("d, the numbers of a query and of a key", lesson.SIZES, st.select_slider)
     row = table.set_index("d").loc[d]
     with said:
         prose(
@@ -107,15 +106,12 @@ def _one_query(made: Frame, d: int) -> None:
                 which=(f"d{d}", f"query{QUERY.value}"), called=(DIVIDED, UNDIVIDED),
                 colors=palette(made.mode).output,
             )  # fmt: skip
-    QUERY.widget(
-        st.number_input, "Another query", min_value=0, max_value=lesson.QUERIES - 1, step=1, width=150
-    )
+    QUERY.number(st.number_input, "Another query", 0, lesson.QUERIES - 1, step=1, width=150)
 
 
 def _sharper(made: Frame) -> None:
     st.subheader("Softmax times ten", anchor=False)
-    FACTOR.within((1, 20))
-    factor = FACTOR.widget(st.slider, "The scores times", min_value=1, max_value=20, step=1, width=420)
+    factor = FACTOR.number(st.slider, "The scores times", 1, 20, step=1, width=420)
     before, after = sharpened(1), sharpened(factor)
     low, high = (significant(float(weights.max()), 4) for weights in (before, after))
     prose(

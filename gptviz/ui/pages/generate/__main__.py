@@ -103,9 +103,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
     show_branches(writer, tree)
     st.markdown("#### Ask of this text")
-    ASK.within(tuple(QUESTIONS))
-    named = {"options": tuple(QUESTIONS), "format_func": lambda name: QUESTIONS[name][0]}
-    asked = ASK.widget(st.segmented_control, "Ask of this text", label_visibility="collapsed", **named)
+    named = {name: label for name, (label, _) in QUESTIONS.items()}
+    asked = ASK.choose("Ask of this text", named, st.segmented_control, label_visibility="collapsed")
     if asked is not None:
         QUESTIONS[asked][1](scene, written)
     show_details(writer, tree, written, drawn)

@@ -80,10 +80,8 @@ def draw(scene: Scene, written: Written) -> None:
     """The search, after the prompt."""
     lm, base = scene.lm, written.base
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        BEAMS.within((1, MOST_BEAMS))
-        beams = int(BEAMS.widget(st.number_input, "Beams", min_value=1, max_value=MOST_BEAMS, width=130))
-        TOKENS.within((1, MOST_TOKENS))
-        tokens = int(TOKENS.widget(st.number_input, "Tokens", min_value=1, max_value=MOST_TOKENS, width=130))
+        beams = int(BEAMS.number(st.number_input, "Beams", 1, MOST_BEAMS, width=130))
+        tokens = int(TOKENS.number(st.number_input, "Tokens", 1, MOST_TOKENS, width=130))
     with st.spinner("Searching …"):
         asked = beams, tokens
         rounds, old = beam_rounds(base, *asked), unchanged(base, *asked) if base.edits else None

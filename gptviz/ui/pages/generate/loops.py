@@ -48,11 +48,9 @@ def draw(scene: Scene, written: Written) -> None:
     lm, base, start = scene.lm, written.base, len(written.base)
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        COUNT.within(COUNTS)
-        PIECE.within(PIECES)
-        count = COUNT.widget(st.selectbox, "Tokens", options=COUNTS, width=110)
+        count = COUNT.choose("Tokens", COUNTS, st.selectbox, width=110)
         told = "So many tokens that stood together before."
-        n = PIECE.widget(st.selectbox, "Pieces of", options=PIECES, width=110, help=told)
+        n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=told)
     warm = written.sampling if not written.sampling.greedy else replace(written.sampling, temperature=1.0)
     many, full = (4 if base.edits else 2), max(0, start + count - written.context)
     slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, many * full)

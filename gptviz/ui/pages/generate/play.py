@@ -197,10 +197,7 @@ class Writer:
                 button("play", "Play", "play_arrow", self.play, nothing, type="primary", help=told)
             button("forward", "One step", "skip_next", self.forward, not written.goes_on)
             self._slider(written, playing)
-            SPEED.within(tuple(SPEEDS))
-            SPEED.widget(
-                st.selectbox, "Speed", options=tuple(SPEEDS), width=165, label_visibility="collapsed"
-            )
+            SPEED.choose("Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed")
             off = not count or playing
             told = "Take back all that was written, and every branch."
             button("again", "Begin again", "restart_alt", self.begin_again, off, help=told, **last)

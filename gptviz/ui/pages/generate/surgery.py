@@ -116,9 +116,8 @@ def draw(scene: Scene, written: Written) -> None:
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
     """What is done, to which token, and with which other one: in controls, and by a click on the text."""
     lm, cached = scene.lm, len(received) - 1
-    KIND.within(tuple(KINDS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        kind = KINDS[KIND.widget(st.segmented_control, "Operation", options=tuple(KINDS), required=True)]
+        kind = KINDS[KIND.choose("Operation", tuple(KINDS))]
         # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
         among = cached - 1 if kind == "freeze" and cached > 1 else cached
         most = int(received[:among].argmax())
@@ -137,9 +136,9 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
             # nothing stands before the first token that could expect anything there
             ids = [one.id for one in top(run, other - 1)] if other else list(dict.fromkeys(run.ids))
             options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
-            PUT.within(options)
-            named = {"format_func": lambda i: show_id(lm, i), "placeholder": show_id(lm, options[0])}
-            put = PUT.widget(st.selectbox, "There instead", options=options, index=None, width=190, **named)
+            named = {i: show_id(lm, i) for i in options}
+            first = named[options[0]]
+            put = PUT.choose("There instead", named, st.selectbox, index=None, placeholder=first, width=190)
             token = options[0] if put is None else int(put)
     marked, weights = ({} if other is None else {other: "key"}), received.tolist()
     tokens, pick = lm.tokens(run.ids), lambda position: AT.set(min(position, cached - 1))

@@ -187,13 +187,7 @@ with left:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
         chosen = []
         for param, label in ((ACROSS, "Across"), (UP, "Up")):
-            param.within(TITLES)
-            width = 340 if state.PRESENT.value else 238  # type is larger there
-            chosen.append(
-                param.widget(
-                    st.selectbox, label, options=list(TITLES), format_func=TITLES.__getitem__, width=width
-                )
-            )
+            chosen.append(param.choose(label, TITLES, st.selectbox, width=238))
     (across, x), (up, y) = map(axis, chosen)
     points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
     points["role"] = table.now["role"] if general is None else general.table["role"]

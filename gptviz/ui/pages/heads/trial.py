@@ -17,7 +17,6 @@ from gptviz.ui import tables
 from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.measuring.jobs import Job
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
-from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose
@@ -120,16 +119,9 @@ def _label(block: int, head: int, own: str | None) -> str | None:
     if st.session_state.setdefault(_CLAIM_OF, (block, head)) != (block, head):
         CLAIM.set(None)
     st.session_state[_CLAIM_OF] = (block, head)
-    CLAIM.within(TESTABLE)
-    chosen = CLAIM.widget(
-        st.selectbox,
-        "Tried as",
-        options=TESTABLE,
-        index=None,
-        format_func=lambda name: ROLES[name].label,
-        placeholder=f"{ROLES[own].label}, its own label" if own in TESTABLE else "choose a label",
-        width=420 if state.PRESENT.value else 300,
-    )
+    called = {name: ROLES[name].label for name in TESTABLE}
+    empty = f"{called[own]}, its own label" if own in called else "choose a label"
+    chosen = CLAIM.choose("Tried as", called, st.selectbox, index=None, placeholder=empty, width=300)
     return own if chosen is None and own in TESTABLE else chosen
 
 

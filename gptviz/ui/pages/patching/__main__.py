@@ -1,6 +1,7 @@
 """Patching: one value of another text's pass put into this one's, for every place in turn."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -121,25 +122,11 @@ pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    way = WAY.widget(
-        st.segmented_control,
-        "Direction",
-        label_visibility="collapsed",
-        help="The two texts change places: the clean one stays the clean one.",
-        options=list(WAYS),
-        format_func=WAYS.__getitem__,
-        required=True,
-        on_change=turn,
-        args=(scene, other),
-    )
-    site = SITE.widget(
-        st.segmented_control,
-        "What is patched, at one position of one block",
-        label_visibility="collapsed",
-        options=list(SITES),
-        format_func=SITES.__getitem__,
-        required=True,
-    )
+    told = "The two texts change places: the clean one stays the clean one."
+    turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
+    way = WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
+    told = "What is patched, at one position of one block"
+    site = SITE.choose(told, SITES, label_visibility="collapsed")
 picture = st.container()
 
 # ---- the scale: two words, and how far apart they are in the two texts ----

@@ -44,16 +44,16 @@ def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
     if RUN.value is None:
         RUN.set(mine[-1].number)
     BESIDE.within([number for number in names if number != RUN.value])
-    usual = {"format_func": names.__getitem__, "width": 210, "label_visibility": "collapsed"}
+    shown = {"width": 210, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"):
         with st.popover("New run", icon=":material/add:", width="content"):
             choice.presets(primary=False)
             choice.form()
-        number = RUN.widget(st.selectbox, "Run", options=list(names), **usual)
-        others = [other for other in names if other != number]
+        number = RUN.choose("Run", names, st.selectbox, **shown)
+        others = {other: name for other, name in names.items() if other != number}
         if others:
-            more = {"options": others, "index": None, "placeholder": "beside it: none"}
-            BESIDE.widget(st.selectbox, "Beside it", **usual, **more)
+            none = {"index": None, "placeholder": "beside it: none"}
+            BESIDE.choose("Beside it", others, st.selectbox, **shown, **none)
         training = (find_training(number) if number else None) or mine[-1]
         controls(training)
     other = find_training(BESIDE.value) if BESIDE.value and BESIDE.value != number else None

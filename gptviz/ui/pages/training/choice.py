@@ -81,12 +81,10 @@ def form() -> None:
         for name, (label, values, help) in FIELDS.items():
             if isinstance(values, int):
                 least, most = (int(limit) for limit in LIMITS[name])
-                NUMBERS[name].within((least, most))
-                given = {"min_value": least, "max_value": most, "step": values, "width": 150}
-                NUMBERS[name].widget(st.number_input, label, help=help, **given)
+                drawn = {"step": values, "width": 150, "help": help}
+                NUMBERS[name].number(st.number_input, label, least, most, **drawn)
             else:
-                NUMBERS[name].within(values)
-                NUMBERS[name].widget(st.selectbox, label, options=values, width=130, help=help)
+                NUMBERS[name].choose(label, values, st.selectbox, width=130, help=help)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"):
         for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
             switch.widget(st.toggle, label)

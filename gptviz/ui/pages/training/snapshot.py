@@ -30,9 +30,7 @@ _OPENED = "training_opened"  # in the session: the name of the model that was op
 def probe_input(probes: tuple[Probe, ...]) -> int:
     """Draw which text the heads are shown on; return its place."""
     names = ["text" if probe.period is None else f"{probe.period} repeated" for probe in probes]
-    PROBE.within(len(probes))
-    options = {"options": range(len(probes)), "format_func": names.__getitem__, "required": True}
-    return int(PROBE.widget(st.segmented_control, "Every head on a fixed probe", **options))
+    return int(PROBE.choose("Every head on a fixed probe", dict(enumerate(names))))
 
 
 def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:

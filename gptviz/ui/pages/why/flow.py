@@ -51,9 +51,8 @@ def _draw(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="top"):
         way = WAY.choose("Picture", {name: name for name in (CONTRIBUTIONS, ROLLOUT)})
         if way == CONTRIBUTIONS:
-            THRESHOLD.within((FROM, TO))
-            ends = {"min_value": FROM, "max_value": TO, "step": 0.5, "format": "%.1f %%", "width": 320}
-            threshold = THRESHOLD.widget(st.slider, "Follow edges of more than … %", **ends) / 100
+            shown = {"step": 0.5, "format": "%.1f %%", "width": 320}
+            threshold = THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **shown) / 100
             scaled = RENORMALIZE.widget(
                 st.toggle,
                 "Head by head",

@@ -37,9 +37,8 @@ def _draw(scene: Scene, target: Target) -> None:
     labels, word = scene.labels, (target.token, target.against, scene.position)
     found: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
-    THRESHOLD.within((FROM, TO))
-    ends = {"min_value": FROM, "max_value": TO, "step": 0.5, "format": "%.1f %%", "width": 420}
-    threshold = THRESHOLD.widget(st.slider, "Draw edges from … % of the word on", **ends) / 100
+    shown = {"step": 0.5, "format": "%.1f %%", "width": 420}
+    threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **shown) / 100
     above, drawn = found.above(threshold), found.above(threshold, MOST)
     sideways("why_paths")
     scene.chart(
