@@ -88,6 +88,7 @@ def share_grid(
         "xaxis": plain | across,
         "yaxis": plain | down,
         "shapes": shapes,
+        "plot_bgcolor": colors.grid if inside is None else colors.paper,  # as in `maps`
     }
     height = (30 if inside is None else 34) if rows <= HIGH_ROWS else ROW
     return figure([cells], layout, mode, height=BAR + 34 + rows * height, t=BAR + 26, r=4)

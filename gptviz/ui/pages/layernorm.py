@@ -144,7 +144,7 @@ middle = (
     if quantity == "variance"
     else "0"
 )
-st.caption(f"A row is a norm, a column a token; a click chooses both. Without colour is {middle}.")
+st.caption(f"A row is a norm, a column a token; a click chooses both. No colour: {middle}.")
 sheet.curves(
     scene,
     "layernorm_depth",

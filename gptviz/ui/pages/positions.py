@@ -20,7 +20,7 @@ from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
 from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
-from gptviz.ui import heads, sheet
+from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
@@ -160,8 +160,9 @@ HEAD.within(config.n_heads)
 first_head = int(shares[0].argmax()) if HEAD.value is None else HEAD.value
 before = scene.tokens[max(0, position - 1)]
 pair = (scene.tokens[position].id, before.id, first_head, distance)
-scores = pair_scores(scene.lm, *pair)
-by = compared(scene.lm, scores)
+known, plain = runs.runs(), scene.run.plain  # of the weights alone
+scores = known.derived(("pair_scores", pair), plain, lambda: pair_scores(runs.model(plain), *pair))
+by = known.derived(("compared", pair), plain, lambda: compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
 other_label = scene.labels[before.position]
 prose(
@@ -326,7 +327,7 @@ def all_losses() -> Both[pd.DataFrame]:
 
 in_numbers(all_products, "position_products", what="dot products by distance")
 in_numbers(
-    lambda: pair_scores(scene.lm, *pair).reset_index(),
+    lambda: scores.reset_index(),
     "position_scores",
     "The score of the selected token's query for the token before it, at every place.",
     "a pair along the text",

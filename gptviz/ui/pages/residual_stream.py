@@ -156,7 +156,7 @@ else:
         Map("stream", streams.map(lambda s: s.sizes), "size", "after it the stream has size", ends_of),
         Map("write / stream", ratios, "log", "size of the write / size of the stream:", (1 / limit, limit)),
     ]
-    how = "The colours are logarithmic; without colour is a write as large as the stream that it joins."
+    how = "The colours are logarithmic; a write as large as the stream that it joins has none."
 sheet.maps(
     scene,
     "stream_maps",

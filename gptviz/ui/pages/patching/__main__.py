@@ -404,7 +404,9 @@ def all_patches() -> Both[pd.DataFrame]:
 
 if tables:
     text = "logit is the difference of the two logits in the patched pass, change that minus the one without"
-    text += "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect its change."
+    text += (
+        "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves."
+    )
     sheet.numbers_of("patching", all_patches, text, what="every patch", missing="–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
