@@ -44,5 +44,3 @@ def test_the_sum_of_logarithms_and_the_perplexity():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="step 3"):
         written(2, chosen=3)
-    with pytest.raises(ValueError, match="empty"):
-        written(0, prompt=())

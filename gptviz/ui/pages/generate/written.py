@@ -42,8 +42,6 @@ class Written:
     ended: bool = False  # nothing can follow: end of text, or a stop string
 
     def __post_init__(self) -> None:
-        if not self.base.ids:
-            raise ValueError("nothing can be written after no token: prompt is empty")
         if not 0 <= self.chosen <= len(self.steps):
             raise ValueError(f"step {self.chosen} is not among 0 to {len(self.steps)}")
 
