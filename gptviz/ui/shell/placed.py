@@ -1,4 +1,4 @@
-"""The key of a widget that a person and the program both move: a slider over something that grows.
+"""A widget that a person and the program both move: a slider over something that grows.
 
 A browser that has not yet drawn what the program put into a widget sends the old value with its next request,
 as if the person had chosen it. So where the program moves a widget, it is a new one; what the old one still
@@ -14,15 +14,26 @@ _PLACED = "{}_placed"  # in the session: how often the program moved the widget,
 _TOUCHED = "{}_touched"  # what the person last chose
 
 
-def placed(name: str, value: object) -> str:
-    """Return the key of the widget `name` that shows `value`: the last one, unless the program moved it."""
-    count, before = st.session_state.get(_PLACED.format(name), (0, value))
-    count += value != before
-    st.session_state[_PLACED.format(name)] = (count, value)
-    return _key(name, count)
+def placed(
+    draw: Callable[..., Any],
+    label: str,
+    name: str,
+    shows: object,
+    choose: Callable[[Any], None] | None = None,
+    **options: Any,
+) -> Any:
+    """Draw the widget `name`, which `shows` this: the last one, unless the program moved it; what it gives.
+
+    `choose` is called with what a person gives it.
+    """
+    count, before = st.session_state.get(_PLACED.format(name), (0, shows))
+    count += shows != before
+    st.session_state[_PLACED.format(name)] = (count, shows)
+    key = _key(name, count)
+    return draw(label, key=key, on_change=_moved, args=(name, key, choose), **options)
 
 
-def moved(name: str, key: str, choose: Callable[[Any], None] | None = None) -> None:
+def _moved(name: str, key: str, choose: Callable[[Any], None] | None) -> None:
     """The widget's callback: take down what the person gave it, and `choose` it."""
     count, _ = st.session_state[_PLACED.format(name)]
     if key == _key(name, count):

@@ -19,7 +19,7 @@ from gptviz.ui.pages.generate.tree import LONGEST, Tree
 from gptviz.ui.pages.generate.written import Written, growing, text_of, written_on
 from gptviz.ui.shell import address, sampling, state
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.placed import moved, placed
+from gptviz.ui.shell.placed import placed
 from gptviz.ui.shell.sampling import WRITTEN, name_of
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import is_named, nameless, show_id
@@ -208,15 +208,15 @@ class Writer:
         """Over the steps; its last place is the token that is not written yet."""
         open_end = not written.ended and len(written.steps) < LONGEST
         last, place = len(written.steps) - (not open_end), written.chosen + 1
-        key = placed(SLIDER, place)
-        st.slider(
+        placed(
+            st.slider,
             "Token",
+            SLIDER,
+            place,
+            lambda place: self.go_to(place - 1),
             min_value=1,
             max_value=max(last, 1) + 1,
             value=place,
-            key=key,
-            on_change=moved,
-            args=(SLIDER, key, lambda place: self.go_to(place - 1)),
             disabled=not last or playing,
             width=220,
             label_visibility="collapsed",

@@ -1,5 +1,7 @@
 """Train one now: a small GPT learns while one watches; its story, its curves and heads, snapshots, forks."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -15,7 +17,7 @@ from gptviz.ui.pages.training import choice, snapshot, story
 from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.placed import moved, placed
+from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.queue import Training
 from gptviz.ui.words import prose
@@ -175,15 +177,9 @@ def slider(seen: Seen, step: int) -> None:
     if len(seen.kept) < 2:
         return
     place = NEWEST if STEP.value is None else step
-    key = placed(SLIDER, place)
-    st.select_slider(
-        f"Snapshot of step {step:,}",
-        options=[*seen.kept, NEWEST],
-        value=place,
-        key=key,
-        on_change=moved,
-        args=(SLIDER, key, lambda step: STEP.set(None if step == NEWEST else int(step))),
-    )
+    choose = lambda step: STEP.set(None if step == NEWEST else int(step))  # noqa: E731
+    shown: dict[str, Any] = {"options": [*seen.kept, NEWEST], "value": place}
+    placed(st.select_slider, f"Snapshot of step {step:,}", SLIDER, place, choose, **shown)
 
 
 # ---- the page ----

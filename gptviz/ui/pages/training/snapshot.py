@@ -2,6 +2,7 @@
 
 import html
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import page_target
-from gptviz.ui.shell.placed import moved, placed, touched
+from gptviz.ui.shell.placed import placed, touched
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training.mine import find_training, fork_training, open_elsewhere
 from gptviz.ui.training.queue import Heads, Training
@@ -143,29 +144,19 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     wanted, usual = touched(_HEAD, best), max(training.config.steps, step + 200)
     wanted = wanted if wanted in (None, *heads) else best
     last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
-    of_head, of_last = placed(_HEAD, wanted), placed(_LAST, last)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
-        head = st.selectbox(
+        head = placed(
+            st.selectbox,
             "Switch off",
-            [None, *heads],
+            _HEAD,
+            wanted,
+            options=[None, *heads],
             index=[None, *heads].index(wanted),
             format_func=lambda at: "none" if at is None else f"block {at[0]}, head {at[1]}",
-            key=of_head,
-            on_change=moved,
-            args=(_HEAD, of_head),
             width=330,
         )
-        last = st.number_input(
-            "Go on to step",
-            min_value=step + 1,
-            max_value=MOST_STEPS,
-            value=last,
-            step=100,
-            key=of_last,
-            on_change=moved,
-            args=(_LAST, of_last),
-            width=140,
-        )
+        limits: dict[str, Any] = {"min_value": step + 1, "max_value": MOST_STEPS, "step": 100, "width": 140}
+        last = placed(st.number_input, "Go on to step", _LAST, last, value=last, **limits)
         given = (training.number, step, () if head is None else (head,), int(last))
         icon = ":material/fork_right:"
         st.button("Fork", icon=icon, key="training_fork_go", on_click=fork_it, args=given)
