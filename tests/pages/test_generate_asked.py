@@ -132,7 +132,7 @@ def test_what_was_measured_belongs_to_the_changes_and_the_draws():
     at.button(key="generate_time_again").click().run()
     assert len(charts(at)) == 2
     held, _ = at.session_state["generate_measured"]
-    assert [str(edit) for edit in held.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
+    assert [str(edit) for edit in held.base.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
     at.session_state["edits"] = ""
     at.run()
     assert not at.exception and len(charts(at)) == 1
