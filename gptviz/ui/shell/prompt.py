@@ -91,8 +91,7 @@ def special_hint(lm: LanguageModel) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"`{END_OF_TEXT}` is read as plain text here, in several tokens. To this model's tokenizer it is "
-            "also the name of one special token.",
+            f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token.",
             width="content",
         )
         st.button("Read it as the special token", key="special_on", on_click=state.SPECIAL.set, args=(True,))

@@ -103,8 +103,7 @@ def target_input(
             TARGET,
             label,
             f"most probable: {best[0].shown}",
-            "Choose one of the most probable, or type any token of the vocabulary. · is a space: most words "
-            "begin with one. Empty: the model's first choice.",
+            "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice.",
         )
         if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
             help = "The unchanged model's first choice here"
@@ -116,8 +115,7 @@ def target_input(
                 "Against",
                 against,
                 "With a second token the page explains the difference of the two logits: why this word and "
-                f"not that one. Empty: {against}. A logit alone says nothing: what raises all logits alike "
-                "changes no probability.",
+                f"not that one. Empty: {against}.",
             )
             if other != runner_up != token:
                 help = "The runner-up: the most probable of all other tokens"

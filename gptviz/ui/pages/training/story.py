@@ -74,10 +74,8 @@ def characters(seen: Seen, task: Task) -> str:
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
-            text += (
-                f" What it does train on cost {significant(best.train, 3)} then, and costs "
-                f"{significant(last.train, 3)} now."
-            )
+            was, now = significant(best.train, 3), significant(last.train, 3)
+            text += f" What it does train on cost {was} then, and costs {now} now."
     return text
 
 
@@ -118,9 +116,8 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
         f"An induction head came all the same: block {born.head.block}, head {born.head.head}, "
         f"{fixed(born.head.score, 2)} at step {came:,}. "
     )
+    when = f"{abs(came - there):,} steps {'later' if came > there else 'earlier'} than"
     if came == there:
-        text += f"That is the same step as with the head on ({on.name}, {fixed(birth.head.score, 2)})."
-    else:
-        when = "later" if came > there else "earlier"
-        text += f"That is {abs(came - there):,} steps {when} than with the head on ({on.name})."
-    return text + " The head is not shown to be needed here: others may stand in for it."
+        when = "the same step as"
+    text += f"That is {when} with the head on ({on.name}, {fixed(birth.head.score, 2)}). "
+    return text + "The head is not shown to be needed here: others may stand in for it."
