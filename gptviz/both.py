@@ -25,12 +25,12 @@ class Both(Generic[T]):
         return (self.now,) if self.was is None else (self.was, self.now)
 
     def map(self, function: Callable[[T], S]) -> "Both[S]":
-        """What the function gives of each."""
+        """Return what the function gives of each."""
         return Both(function(self.now), None if self.was is None else function(self.was))
 
     @property
     def moved(self) -> bool:
-        """Whether the two differ, by more than rounding where they are numbers."""
+        """Return whether the two differ, by more than rounding where they are numbers."""
         return self.was is not None and not alike(self.now, self.was)
 
     def __format__(self, digits: str) -> str:

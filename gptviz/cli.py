@@ -200,7 +200,7 @@ def run_trace(args: argparse.Namespace) -> int:
 
 
 def as_data(trace: Any, following: Any) -> dict[str, Any]:
-    """What `trace --json` prints: tokens, next tokens and LayerNorm statistics."""
+    """Return what `trace --json` prints: tokens, next tokens and LayerNorm statistics."""
     norms = trace.norms().astype(object)
     return {
         "model": trace.name,

@@ -21,7 +21,6 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.against import Against, both_ids, difference
-from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.language_model import LanguageModel
@@ -83,7 +82,7 @@ def knock_out(
     ids = check(lm, target, baseline)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
-    at = position_of(trace, position)
+    at = trace.place_of(position)
     [logit], [probability] = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     found: list[tuple[float, float]] = []

@@ -63,7 +63,7 @@ class Ends:
 
     @property
     def distance(self) -> float:
-        """How far apart the two are, in logits: below 0 where the corrupt text's is the larger."""
+        """Return how far apart the two are, in logits: below 0 where the corrupt text's is the larger."""
         return self.clean - self.corrupt
 
     @property

@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def parameters(self) -> int:
-        """How many numbers it adds to the model: none, if they are another tensor's."""
+        """Return how many numbers it adds to the model: none, if they are another tensor's."""
         return 0 if self.shared_with else math.prod(self.shape)
 
     @property

@@ -213,12 +213,12 @@ class FirstToken:
 
     @property
     def draws_all(self) -> bool:
-        """Whether the heads together give the first token clearly more than even heads would."""
+        """Return whether the heads together give the first token clearly more than even heads would."""
         return self._lift(self.mean) >= SINK
 
     @property
     def draws_own(self) -> bool:
-        """Whether the head asked about does."""
+        """Return whether the head asked about does."""
         return self._lift(self.own) >= SINK
 
     def _lift(self, share: float) -> float:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.ablation import BATCH_NUMBERS, Target, check
 from gptviz.analysis.against import difference
-from gptviz.analysis.logit_attribution import position_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from, logits_of
 from gptviz.engine.language_model import LanguageModel
@@ -65,7 +64,7 @@ class Passes:
         self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
         trace = lm.trace(text, keep=[("resid_pre", 0)])
         self.ids = [token.id for token in trace.tokens]
-        self.at = position_of(trace, position)
+        self.at = trace.place_of(position)
         # a mean over the text, and an edit, may look at what stands after the position
         stop = len(trace) if baseline == "mean" or lm.edits else self.at + 1
         self._embedded = trace["resid_pre", 0][None, :stop].to(lm.model.out_head.weight)  # (1, T, D)
@@ -98,7 +97,7 @@ class Passes:
                 done += len(found)
 
     def _streams(self, circuit: Collection[Head]) -> list[torch.Tensor]:
-        """What comes into each block when only these heads speak, (1, T, D) each."""
+        """Return what comes into each block when only these heads speak, (1, T, D) each."""
         found: list[torch.Tensor] = []
         hooks = [Hook(f"trf_blocks.{b}", "input", found.append) for b in range(self.lm.config.n_layers)]
         self._final([circuit], 0, self._embedded, hooks)
@@ -151,7 +150,7 @@ class Passes:
         return hooks if self.feed_forwards else [*hooks, Hook(f"{path}.ff", "output", whole)]
 
     def _null(self, key: tuple[str, int], value: torch.Tensor) -> torch.Tensor:
-        """What somebody gives who does not speak, for (B, T, ...)."""
+        """Return what somebody gives who does not speak, for (B, T, ...)."""
         if self.baseline == "mean":
             return value.mean(dim=1, keepdim=True)
         if self._instead is None:

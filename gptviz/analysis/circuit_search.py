@@ -170,14 +170,9 @@ def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
 
 
 def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "size": [size for size, _, _ in steps],
-            "block": pd.array([head and head[0] for _, head, _ in steps], dtype="Int64"),
-            "head": pd.array([head and head[1] for _, head, _ in steps], dtype="Int64"),
-            "value": [value for _, _, value in steps],
-        }
-    )
+    rows = [(size, *(head or (None, None)), value) for size, head, value in steps]
+    table = pd.DataFrame(rows, columns=["size", "block", "head", "value"])
+    return table.astype({"block": "Int64", "head": "Int64"})
 
 
 # ---- what a circuit is worth ----
@@ -220,7 +215,7 @@ def brings(
     position: int = -1,
     progress: Progress | None = None,
 ) -> Values:
-    """What each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
+    """Return what each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """

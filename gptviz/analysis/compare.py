@@ -200,7 +200,7 @@ def side_by_side(
     other_text: str | None = None,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """What comes next on either side, at the pair of tokens that `position` of `text` belongs to.
+    """Return what comes next on either side, at the pair of tokens that `position` of `text` belongs to.
 
     `block_apart` and `streams_apart` compare the two traces themselves.
     """

@@ -35,7 +35,7 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
 def steps(
     config: GPTConfig, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
 ) -> pd.DataFrame:
-    """What each of `written` tokens costs after a prompt of so many: a row a token.
+    """Return what each of `written` tokens costs after a prompt of so many: a row a token.
 
     Columns: step (from 1), tokens (that the model reads), cached (of which keys and values are known),
     with_cache, without_cache (both make the logits of one position), all_logits (the seeds' loop, which makes
@@ -51,16 +51,10 @@ def steps(
         known = prompt + step - 1
         tokens = min(known, config.context_length)
         cached = known - 1 if cache and step > 1 and known <= config.context_length else 0
-        rows.append(
-            {
-                "step": step,
-                "tokens": tokens,
-                "cached": cached,
-                "with_cache": work(config, tokens - cached, cached),
-                "without_cache": work(config, tokens),
-                "all_logits": work(config, tokens, logits=tokens),
-                "cache_bytes": past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes),
-            }
+        with_cache, without, every = (
+            work(config, *counts) for counts in ((tokens - cached, cached), (tokens,), (tokens, 0, tokens))
         )
+        held = past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes)
+        rows.append((step, tokens, cached, with_cache, without, every, held))
     columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]
     return pd.DataFrame(rows, columns=columns)

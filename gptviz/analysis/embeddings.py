@@ -143,7 +143,7 @@ def position_similarity(matrix: torch.Tensor) -> Rows:
 
 
 def largest_dimension(parts: Rows, position: int) -> int:
-    """Where the sum is farthest from zero at that token: the dimension to look at first."""
+    """Return where the sum is farthest from zero at that token: the dimension to look at first."""
     return int(np.abs(parts[2, position]).argmax())
 
 
@@ -199,11 +199,8 @@ class Addition:
 
     def written(self) -> tuple[str, str, str]:
         """The three numbers with as many decimals as it takes for the digits on the screen to add up."""
-        return (
-            fixed(self.token, self.decimals),
-            fixed(self.position, self.decimals),
-            fixed(self.sum, self.decimals),
-        )
+        a, b, c = (fixed(value, self.decimals) for value in (self.token, self.position, self.sum))
+        return a, b, c
 
 
 def addition(parts: Rows, position: int, dimension: int) -> Addition:

@@ -21,7 +21,6 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.attention import edited_weights, rows_of_attention
-from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.readings import tensor
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
@@ -124,7 +123,7 @@ def contribution_graph(
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
     cut, least = (threshold, 0.0) if renormalize else (-1.0, threshold)
-    reached = {position_of(t, position): 1.0}  # position -> the largest share on the way to it
+    reached = {t.place_of(position): 1.0}  # position -> the largest share on the way to it
     edges: list[tuple[object, ...]] = []
     left_out = 0
     for block in reversed(range(lm.config.n_layers)):
@@ -182,7 +181,7 @@ def token_flow(
     a second, all of a text that is not long) and the others taken to stay where they are; the second number
     is the least that was followed in any block, 1 where all was.
     """
-    n, config = position_of(t, position) + 1, lm.config
+    n, config = t.place_of(position) + 1, lm.config
     if most is None:
         most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
     row = torch.eye(n)[-1]

@@ -56,29 +56,14 @@ _CLARK = "Clark et al., What Does BERT Look At?, 2019"
 ROLES = {
     role.name: role
     for role in (
-        Role(
-            "induction",
-            "induction",
-            "looks at what came after an earlier copy of the token",
-            "k with token[k-1] = token[q], k-1 < q",
-            f"{_ELHAGE}; {_OLSSON}",
-        ),
-        Role(
-            "copies",
-            "duplicate",
-            "looks at earlier copies of the token",
-            "k < q with token[k] = token[q]",
-            _WANG,
-        ),
+        Role("induction", "induction", "looks at what came after an earlier copy of the token",
+             "k with token[k-1] = token[q], k-1 < q", f"{_ELHAGE}; {_OLSSON}"),
+        Role("copies", "duplicate", "looks at earlier copies of the token",
+             "k < q with token[k] = token[q]", _WANG),
         Role("previous", "previous", "looks at the token just before", "k = q-1", _ELHAGE),
         Role("itself", "itself", "looks at the token itself", "k = q", _CLARK),
-        Role(
-            "marks",
-            "punctuation",
-            "looks back at punctuation",
-            "k < q with token[k] a punctuation mark",
-            _CLARK,
-        ),
+        Role("marks", "punctuation", "looks back at punctuation",
+             "k < q with token[k] a punctuation mark", _CLARK),
         Role("favourite", "one token", "keeps looking at one token"),
         Role("nearby", "nearby", f"looks at the {NEAR} tokens just before", f"q-{NEAR} <= k < q", _CLARK),
         Role("first", "resting", "rests on the first token", "k = 0", _XIAO, quiet=True),
@@ -86,7 +71,7 @@ ROLES = {
         Role("mixed", "mixed", "has no single habit", quiet=True),
         Role("alone", "alone", "has only one token to look at", quiet=True),
     )
-}
+}  # fmt: skip
 
 # The roles that have a formula, in the order of the columns of `role_keys` and of every table of shares.
 SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby")

@@ -134,7 +134,7 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
-    """How far each of `SHARES` goes from an even head's (0) to all there is (1).
+    """Return how far each of `SHARES` goes from an even head's (0) to all there is (1).
 
     Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, or the head rests.
     """
@@ -145,7 +145,7 @@ def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
 
 
 def _lift(share: float, rest: float, even: float, even_rest: float) -> float:
-    """How far a share of what is left goes from what an even head has (0) to all there is (1)."""
+    """Return how far a share of what is left goes from what an even head has (0) to all there is (1)."""
     if rest > REST:
         return 0.0
     alike = even / (1 - even_rest)

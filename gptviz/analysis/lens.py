@@ -60,7 +60,7 @@ class Followed:
 
 
 def row_keys(config: GPTConfig) -> list[Key]:
-    """Where each row is read: R (site, block) pairs, in the order of the pass."""
+    """Return where each row is read: R (site, block) pairs, in the order of the pass."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
     return [("embed", None), *halves]
 
@@ -79,7 +79,7 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     """
     last, model = trace.logits(position), trace.of(model)
     keys = row_keys(trace.config)[:-1]
-    stream = torch.stack([trace[site, block][position] for site, block in _of(keys)])  # (R - 1, D)
+    stream = torch.stack([trace[key][position] for key in keys])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])
 
 
@@ -125,7 +125,7 @@ class Depths:
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """What each depth says comes after `position`."""
+    """Return what each depth says comes after `position`."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
@@ -206,11 +206,6 @@ def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float
     return found
 
 
-def _of(keys: Sequence[Key]) -> Iterator[tuple[str, int]]:
-    """Keys as a Trace is asked for them; it takes None for a site outside the blocks."""
-    yield from keys  # type: ignore[misc]
-
-
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
     """The final LayerNorm anew, and the output head: (N, D) -> (N, V), in the model's own precision."""
     norm = model.final_norm
@@ -222,8 +217,8 @@ def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torc
     """The logits of one row after the other, (P, V) each; the last is the model's own output."""
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
-    for site, block in _of(row_keys(trace.config)[:-1]):
-        yield _read(trace[site, block][start:stop], model)
+    for key in row_keys(trace.config)[:-1]:
+        yield _read(trace[key][start:stop], model)
     yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
 
 

@@ -35,6 +35,7 @@ from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.reads import reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
@@ -46,8 +47,8 @@ BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final"
 EDIT, ROUNDING = "edit", "rounding"
 
 
-def sites(config: GPTConfig) -> list[str | tuple[str, int]]:
-    """What `attribution` reads."""
+def sites(config: GPTConfig) -> list[str | Key]:
+    """Return what `attribution` reads."""
     return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
 
@@ -79,8 +80,8 @@ def reader(
 
 
 def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
-    """What the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
-    x = trace["resid_post", trace.config.n_layers - 1][position_of(trace, position)].double()  # (D,)
+    """Return what the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
+    x = trace["resid_post", trace.config.n_layers - 1][trace.place_of(position)].double()  # (D,)
     return float(torch.sqrt(x.var(unbiased=False) + trace.of(model).final_norm.eps))
 
 
@@ -116,7 +117,7 @@ def attribution(
 
     Needs `sites(trace.config)`. Raises ValueError for a token or position that there is not.
     """
-    at = position_of(trace, position)
+    at = trace.place_of(position)
     read = reader(trace, model, token, against, at)
     rows: list[tuple[str, int | None, int | None, float]] = [
         (name, None, None, float(read.direction @ trace[site][at].double()))
@@ -136,15 +137,8 @@ def attribution(
     rows += [
         (part, None, None, share) for part, share in _rest(trace, model, token, against, at, read, written)
     ]
-    parts, blocks, heads, contributions = zip(*rows, strict=True)
-    return pd.DataFrame(
-        {
-            "part": parts,
-            "block": pd.array(blocks, dtype="Int64"),
-            "head": pd.array(heads, dtype="Int64"),
-            "contribution": contributions,
-        }
-    )
+    table = pd.DataFrame(rows, columns=["part", "block", "head", "contribution"])
+    return table.astype({"block": "Int64", "head": "Int64"})
 
 
 def source_tokens(
@@ -161,7 +155,7 @@ def source_tokens(
 
     Needs `v` and the last `resid_post`, and `attn` or else `q` and `k`; of an edited run `attn` and `z`.
     """
-    at = position_of(trace, position)
+    at = trace.place_of(position)
     direction = reader(trace, model, token, against, at).direction
     found = torch.zeros(trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64)
     for block in range(trace.config.n_layers):
@@ -170,7 +164,7 @@ def source_tokens(
 
 
 def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, at: int) -> torch.Tensor:
-    """What each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
+    """Return what each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
@@ -221,7 +215,7 @@ def heads_read(
     lm: LanguageModel, t: Trace, block: int, token: int, against: int | None = None, position: int = -1
 ) -> HeadsRead:
     """r . (a_ij v_j W_O) for every head of a block and every token j up to `position`, i."""
-    at = position_of(t, position)
+    at = t.place_of(position)
     direction = reader(t, lm.model, token, against, at).direction  # r, (D,)
     given = _given(t, lm.model, block, direction, at)  # (H, n)
     looks = rows_of_attention(t, block, torch.tensor([at]))[:, 0]  # a_ij, (H, n)
@@ -236,17 +230,10 @@ def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int 
     return float(difference(trace.logits(position), *both_ids(trace.token_id, token, against)))
 
 
-def position_of(trace: Trace, position: int) -> int:
-    """The same counted from 0. ValueError if the text does not have it."""
-    if isinstance(position, bool) or not -len(trace) <= position < len(trace):
-        raise ValueError(f"there is no position {position!r}; they go from 0 to {len(trace) - 1}")
-    return position % len(trace)
-
-
 def _rest(
     trace: Trace, model: GPTModel, token: OneToken, against: Against, at: int, read: Reader, written: float
 ) -> Iterator[tuple[str, float]]:
-    """What no part wrote: an edit of the stream, and the rounding of a model in bfloat16."""
+    """Yield what no part wrote: an edit of the stream, and the rounding of a model in bfloat16."""
     edited = {edit.site for edit in trace.edits}
     total = written + read.constant
     if edited & set(BREAKING):
@@ -261,7 +248,7 @@ def _rest(
 
 
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
-    """How much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
+    """Return how much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
     towards = _double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)

@@ -26,12 +26,12 @@ class _Slice:
 
 
 def read_at(position: int) -> Reduction:
-    """Where every head looks from one position, taken from a pass that need not keep all weights."""
+    """Return what takes from a pass where every head looks from one position; no other weights are kept."""
     return Reduction(f"attention of position {position}", "attn", _Slice(1, position))
 
 
 def towards(position: int) -> Reduction:
-    """How much each head gives to one position, from a pass that need not keep all weights."""
+    """Return what takes from a pass how much each head gives to one position; no other weights are kept."""
     return Reduction(f"attention to position {position}", "attn", _Slice(2, position))
 
 

@@ -28,7 +28,7 @@ class Prediction:
 
     @property
     def nothing(self) -> bool:
-        """Whether the change changed nothing here, up to rounding."""
+        """Return whether the change changed nothing here, up to rounding."""
         return self.logits <= ROUNDING
 
 

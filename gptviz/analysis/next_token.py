@@ -126,7 +126,7 @@ def filters(chosen: Distribution, ids: torch.Tensor) -> list[str]:
 
 
 def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
-    """How likely each token of a prompt was, from what stood before it; one row a token, T rows.
+    """Return how likely each token of a prompt was, from what stood before it; one row a token, T rows.
 
     final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
     of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id, logit,

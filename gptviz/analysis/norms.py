@@ -82,8 +82,7 @@ def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
     norm1 reads what comes into the block, norm2 the stream after attention, the final norm what
     comes out of the last block: the sites resid_pre, resid_mid and resid_post.
     """
-    site, block = norm.source
-    return trace[site if block is None else (site, block)].numpy()
+    return trace[norm.source].numpy()
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ def largest_dimension(steps: Steps) -> int:
 
 
 def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
-    """How many values fall in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
+    """Return how many values fall in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
 
     The counts add up to the number of values. Values that are all the same share one bin. The bins hold the
     values of `also`, too, so that both can be counted in the same ones.

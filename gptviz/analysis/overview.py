@@ -38,7 +38,7 @@ class Glance:
 
 @reads(*SITES, _feed_forward)
 def glance(lm: LanguageModel, t: Trace, position: int, k: int = 5) -> Glance:
-    """What the six pictures show but for attention, of which each head's is `t["attn", block][head]`.
+    """Return what the six pictures show but for attention, of which each head's is `t["attn", block][head]`.
 
     ValueError for a position that does not exist.
     """

@@ -18,7 +18,6 @@ import torch
 from gptviz.analysis import readings
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import edited_weights
-from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.readings import Part, Reading
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
@@ -102,7 +101,7 @@ def paths(
     Bounded: the `HEADS` largest heads are taken apart, of what they read the `EARLIER` largest heads, and of
     each reading the `EDGES` largest edges are kept. ValueError for a token or position that there is not.
     """
-    position = position_of(t, position)
+    position = t.place_of(position)
     word = readings.word_reading(t, lm.model, token, against, position)
     direct = readings.parts(t, lm.model, word)
     total, scale = direct[1].sum().item(), direct[1][:, position].abs().sum().item()
@@ -120,7 +119,7 @@ def paths(
         return edges[first:]
 
     def opened(edge: _Edge, by: str) -> list[_Edge]:
-        """What the head of this edge read, in one of the three ways."""
+        """Return what the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
         reading = _BY[by](t, lm.model, edge.reading, *head)

@@ -42,7 +42,7 @@ def unseen(
 
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
-    """Where an edit puts something else at its site, at most: positions from 0 to `n_tokens` - 1."""
+    """Return where an edit puts something else at its site, at most: positions from 0 to `n_tokens` - 1."""
     given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
     hidden = hidden_token(edit)
     return given if hidden is None else [p for p in given if p > hidden]
@@ -85,7 +85,7 @@ def _unseen_from(
 
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
-    """Where a site stands in the pass: before the blocks (-1), in one of them, after them."""
+    """Return where a site stands in the pass: before the blocks (-1), in one of them, after them."""
     if SITES[site].per_block:
         assert block is not None, "a site of a block has a block"
         return block, _ORDER[site]
@@ -93,7 +93,7 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
 
 
 def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
-    """Whether a whole attention, from keys and values on, stands between two places of the pass."""
+    """Return whether a whole attention, from keys and values on, stands between two places of the pass."""
     begins = here[0] if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]) else here[0] + 1
     ends = there[0] if _ORDER["attn"] <= there[1] < _ORDER["final"] else there[0] - 1
     return begins <= min(ends, n_layers - 1)

@@ -16,7 +16,7 @@ import torch
 
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import rows_of_attention
-from gptviz.analysis.logit_attribution import position_of, reader
+from gptviz.analysis.logit_attribution import reader
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.tokenizer.one import OneToken
@@ -53,12 +53,12 @@ class Part:
 def word_reading(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reading:
-    """By how much the logit of `token` is above the mean of all, or above that of `against`: exact.
+    """Return by how much the logit of `token` is above the mean of all, or above that of `against`: exact.
 
     The final LayerNorm is frozen: see `gptviz.analysis.attribution`. Needs the last `resid_post`.
     ValueError for a position or a token that does not exist.
     """
-    here = torch.zeros(position_of(trace, position) + 1)
+    here = torch.zeros(trace.place_of(position) + 1)
     here[-1] = 1
     read = reader(trace, model, token, against, position)
     return Reading(trace.config.n_layers, here, read.direction.float(), here * read.constant)
@@ -96,7 +96,7 @@ def head_reading(
 def by_value(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
-    """What that head's part reads through its values, at every key: exact, and it sums to the part."""
+    """Return what that head's part reads through its values, at every key: exact, and it sums to the part."""
     att, norm = trace.of(model).trf_blocks[block].att, model.trf_blocks[block].norm1
     given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
     taken = _taken(model, reading, block, head)  # (d,)
@@ -166,7 +166,7 @@ def tensor(weight: torch.Tensor) -> torch.Tensor:
 
 
 def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Tensor:
-    """What a reading takes of a head's z: W_O of the head, transposed, times the direction; (d,)."""
+    """Return what a reading takes of a head's z: W_O of the head, transposed, times the direction; (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
     return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])  # (D,) x (D, d)
@@ -196,7 +196,7 @@ def _behind(
 
 
 def _spread(x: torch.Tensor, norm: LayerNorm) -> torch.Tensor:
-    """What a LayerNorm divides each row by: (n, D) -> (n,)."""
+    """Return what a LayerNorm divides each row by: (n, D) -> (n,)."""
     return (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 
-Sites = tuple[str | tuple[str, int], ...]
+Sites = tuple[str | Key, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -34,7 +35,7 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
 
 def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> Sites:
     """The sites that `function(lm, trace, *args)` reads, as `LanguageModel.trace` takes them for `keep`."""
-    found: list[str | tuple[str, int]] = []
+    found: list[str | Key] = []
     for site in function.__dict__.get("reads", ()):
         found += site(lm, *args) if callable(site) else (site,)
     return tuple(dict.fromkeys(found))

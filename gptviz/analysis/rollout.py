@@ -9,7 +9,6 @@ values, no feed-forward, no sizes.
 import torch
 
 from gptviz.analysis.attention import edited_weights, rows_of_attention
-from gptviz.analysis.logit_attribution import position_of
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
@@ -22,7 +21,7 @@ def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> torch.Tensor:
     Row L is the token itself, row l where what stands before block l comes from, and row 0 the embeddings;
     every row sums to 1. It is one row of the product of the matrices: T by T matrices are never multiplied.
     """
-    n = position_of(t, position) + 1
+    n = t.place_of(position) + 1
     rows = [torch.eye(n)[-1]]
     for block in reversed(range(lm.config.n_layers)):
         looks = rows_of_attention(t, block, torch.arange(n)).mean(dim=0)  # (H, n, n) -> (n, n)

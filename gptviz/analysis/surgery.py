@@ -81,14 +81,9 @@ class Surgery:
     def table(self, ids: Sequence[int]) -> pd.DataFrame:
         """Return a row per id: its probability and logit before and after, and its logit in a whole pass."""
         before, after = (logits.double().softmax(0) for logits in (self.cached, self.after))
-        columns = {
-            "id": torch.tensor(ids),
-            "probability_before": before[ids],
-            "probability_after": after[ids],
-        }
-        columns |= {"logit_whole_pass": self.uncached[ids], "logit_before": self.cached[ids]}
-        columns |= {"logit_after": self.after[ids]}
-        return pd.DataFrame({name: values.numpy() for name, values in columns.items()})
+        columns = {"probability_before": before, "probability_after": after}
+        columns |= {"logit_whole_pass": self.uncached, "logit_before": self.cached, "logit_after": self.after}
+        return pd.DataFrame({"id": ids} | {name: values[ids].numpy() for name, values in columns.items()})
 
     @property
     def kl_bits(self) -> float:

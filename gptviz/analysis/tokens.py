@@ -178,7 +178,16 @@ def compare(
     cuts.append(Cut("characters", len(characters.vocabulary), shown, ids, known.count(False)))
 
     raw = text.encode()
-    cuts.append(Cut("bytes", 256, tuple(f"{byte:02x}" for byte in raw), tuple(raw), 0, _single(raw)))
+    cuts.append(
+        Cut(
+            "bytes",
+            256,
+            tuple(f"{byte:02x}" for byte in raw),
+            tuple(raw),
+            0,
+            tuple(bytes([byte]) for byte in raw),
+        )
+    )
     return cuts
 
 
@@ -191,10 +200,6 @@ def _cut_by(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Cut
     ids = encode(encoding, text, special_tokens)
     raws = tuple(token_bytes(encoding, id) for id in ids)
     return Cut(encoding.name, encoding.n_vocab, tuple(map(show_token, raws)), tuple(ids), 0, raws)
-
-
-def _single(raw: bytes) -> tuple[bytes, ...]:
-    return tuple(bytes([byte]) for byte in raw)
 
 
 def chapter() -> str:

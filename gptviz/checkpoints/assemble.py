@@ -109,14 +109,13 @@ def checked(
     if config.context_length > LONGEST_CONTEXT:
         length = config.context_length
         raise CheckpointError(f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work")
-    copies = dialect.table(config)
+    try:
+        model, copies = blank_model(config), dialect.table(config)
+    except RuntimeError as error:  # a tensor of more bytes than there are numbers for
+        raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
     # a tied head may be stored all the same: then it must be the embedding
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
     _check_names(tensors, names, {copy.source for copy in copies})
-    try:
-        model = blank_model(config)
-    except RuntimeError as error:  # a tensor of more bytes than there are numbers for
-        raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     wanted: dict[str, list[Copy]] = {}  # by the file's own names
     for copy in copies:

@@ -9,6 +9,7 @@ import re
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, HeadsMissing, errors_of
 from gptviz.checkpoints.tensors import Tensors
+from gptviz.engine.blank import blank_model
 from gptviz.engine.config import WIDEST, GPTConfig, divisors
 
 IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
@@ -17,18 +18,8 @@ SIZES = ("tok_emb.weight", "pos_emb.weight")
 
 def table(config: GPTConfig) -> list[Copy]:
     """Every tensor of our model, under its own name."""
-    names = ["tok_emb.weight", "pos_emb.weight", "final_norm.scale"]
-    names += ["final_norm.shift"] * config.norm_bias
-    names += ["out_head.weight"] * (not config.tie_embeddings)
-    for block in range(config.n_layers):
-        at = f"trf_blocks.{block}."
-        for part in ("att.W_query", "att.W_key", "att.W_value"):
-            names += [f"{at}{part}.weight"] + [f"{at}{part}.bias"] * config.qkv_bias
-        for part in ("att.out_proj", "ff.layers.0", "ff.layers.2"):
-            names += [f"{at}{part}.weight"] + [f"{at}{part}.bias"] * config.linear_bias
-        for part in ("norm1", "norm2"):
-            names += [f"{at}{part}.scale"] + [f"{at}{part}.shift"] * config.norm_bias
-    return [Copy(name, name) for name in names]
+    tied = {"out_head.weight"} if config.tie_embeddings else set()
+    return [Copy(name, name) for name in blank_model(config).state_dict() if name not in tied]
 
 
 DIALECT = Dialect(

@@ -38,7 +38,7 @@ class Checkpoint:
 
 
 def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
-    """What is at `path`. `n_heads` is for the book's files, which do not say it.
+    """Return what is at `path`. `n_heads` is for the book's files, which do not say it.
 
     Raises CheckpointError for what is none of the formats, and where `n_heads` is not the checkpoint's own.
     """

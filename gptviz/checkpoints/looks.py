@@ -23,7 +23,7 @@ KNOWN = {
 
 
 def is_of_torch(path: Path) -> bool:
-    """Whether a file begins as those of torch.save do, since 1.6 or before."""
+    """Return whether a file begins as those of torch.save do, since 1.6 or before."""
     first = _first(path)
     return first.startswith(ZIP) or (first.startswith(b"\x80") and LEGACY in first[:32])
 
@@ -35,7 +35,7 @@ def is_of_safetensors(path: Path) -> bool:
 
 
 def look(path: Path) -> str:
-    """What a file is, such as "a PNG picture"."""
+    """Return what a file is, such as "a PNG picture"."""
     first = _first(path)
     if not first:
         return "an empty file"

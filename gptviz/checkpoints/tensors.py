@@ -47,7 +47,7 @@ class Tensors(ABC):
         return self.path
 
     def shares(self, name: str, other: str) -> bool:
-        """Whether the two names are one and the same tensor in the file, as tied embeddings are."""
+        """Return whether the two names are one and the same tensor in the file, as tied embeddings are."""
         return False
 
 

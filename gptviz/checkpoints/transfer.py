@@ -169,7 +169,7 @@ def _size(path: Path) -> int:
 
 
 def _in_words(error: Exception, repository: str) -> CheckpointError:
-    """What went wrong, and what to do about it."""
+    """Return what went wrong, and what to do about it."""
     from httpx2 import TransportError
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError

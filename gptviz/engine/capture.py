@@ -32,7 +32,7 @@ class CaptureError(RuntimeError):
 def capture(
     lm: Loaded,
     ids: Sequence[int],
-    keep: Iterable[str | tuple[str, int]] | None,
+    keep: Iterable[str | Key] | None,
     edits: tuple[Edit, ...],
     ready: Sequence[Edit],
     reduce: Iterable[Reduction],
@@ -87,7 +87,7 @@ def _beginning(
     edits: tuple[Edit, ...],
     keys: Iterable[Key],
 ) -> Trace | None:
-    """What of an earlier trace can be used for these ids: the part that they begin with, or None."""
+    """Return what of an earlier trace can be used for these ids: the part that they begin with, or None."""
     after.of(model)
     same = after.config == config and after.edits == edits
     needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}

@@ -89,7 +89,7 @@ class GPTConfig:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are trained; a tied output head is not counted again."""
+        """Return how many numbers are trained; a tied output head is not counted again."""
         D = self.emb_dim
         embeddings = (self.vocab_size + self.context_length) * D
         norm = D * (1 + self.norm_bias)

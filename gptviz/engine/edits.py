@@ -189,7 +189,7 @@ class Edit:
 
     @property
     def known(self) -> int | None:
-        """For how many tokens of a text the value has numbers; None where for any number of them."""
+        """Return for how many tokens of a text the value has numbers; None where for any number of them."""
         if isinstance(self.value, Source):
             return len(self.value)
         if isinstance(self.value, torch.Tensor):
@@ -209,12 +209,12 @@ class Edit:
 
     @property
     def is_function(self) -> bool:
-        """Whether the value is a function of Python's, of which nobody can say what it will do."""
+        """Return whether the value is a function of Python's, of which nobody can say what it will do."""
         return callable(self.value) and not isinstance(self.value, torch.Tensor | Source)
 
     @property
     def is_causal(self) -> bool:
-        """Whether what it does at a token is the same in every longer text that begins so.
+        """Return whether what it does at a token is the same in every longer text that begins so.
 
         A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
         what a function may do.

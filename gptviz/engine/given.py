@@ -17,10 +17,7 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     Raises ValueError for what is neither text nor ids, and for an id or a character that the model does not
     have. An empty text is none of its business.
     """
-    if isinstance(text, str):
-        ids = lm.encode(text, special_tokens=special_tokens)
-    else:
-        ids = [_id(one) for one in _list(text)]
+    ids = lm.encode(text, special_tokens) if isinstance(text, str) else token_ids(text)
     outside = [i for i in ids if not 0 <= i < lm.config.vocab_size]
     if outside and isinstance(text, str):  # a character model knows only the characters it was shown
         missing = next((c for c in text if set(lm.encode(c)) & set(outside)), "?")
@@ -40,12 +37,17 @@ def whole(what: str, value: object, least: int) -> int:
     return number
 
 
+def token_ids(given: object) -> list[int]:
+    """Whole numbers as plain ints, whether a model has them or not. Raises ValueError for anything else."""
+    return [_id(one) for one in _list(given)]
+
+
 def _list(given: object) -> Sequence[object]:
     if isinstance(given, torch.Tensor | np.ndarray):
         if given.ndim != 1:
             raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
         return list(given.tolist())
-    if isinstance(given, bytes | bytearray) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable):
         raise ValueError(f"{given!r} given; {HOW}")
     return list(given)
 

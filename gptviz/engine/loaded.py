@@ -53,7 +53,7 @@ class Loaded:
 
     @property
     def is_causal(self) -> bool:
-        """Whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
+        """Return whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
         return all(edit.is_causal for edit in self.edits)
 
     def check_plain(self, what: str) -> None:
@@ -64,13 +64,13 @@ class Loaded:
 
     @property
     def nbytes(self) -> int:
-        """What the weights and buffers take in memory; tied ones count once."""
+        """Return what the weights and buffers take in memory; tied ones count once."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
 
     @property
     def dtype(self) -> str:
-        """What the model computes in: "float32", or "bfloat16" on request."""
+        """Return what the model computes in: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:
@@ -90,7 +90,7 @@ class Loaded:
 
 
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
-    """What its modules say of a model's config; of a part that is none of the book's, nothing."""
+    """Yield what its modules say of a model's config; of a part that is none of the book's, nothing."""
     yield "vocab_size", model.tok_emb.num_embeddings
     yield "emb_dim", model.tok_emb.embedding_dim
     yield "context_length", model.pos_emb.num_embeddings

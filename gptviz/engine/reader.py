@@ -21,7 +21,7 @@ from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample_means import sample_means
-from gptviz.engine.sites import Key, named_key
+from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import PerWeights
 
@@ -40,7 +40,7 @@ class Reader(Loaded):
     def trace(
         self,
         text: str | Sequence[int],
-        keep: Iterable[str | tuple[str, int]] | None = None,
+        keep: Iterable[str | Key] | None = None,
         edits: Iterable[Given] = (),
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),
@@ -143,11 +143,11 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     """A trace of these ids with these edits that has these sites, from before if they were read before."""
     here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
     if any(edit.is_function for edit in here):  # it may do something else today
-        return lm.plain.trace(ids, keep=list(map(named_key, keys)), edits=here)
+        return lm.plain.trace(ids, keep=keys, edits=here)
     kept, what = _texts.get(lm.model, _Kept), (ids, here)
     with _lock:
         known = kept.get(what)
-    missing = [named_key(key) for key in keys if known is None or key not in known.sites()]
+    missing = [key for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
     trace = lm.plain.trace(ids, keep=missing, edits=here)

@@ -1,10 +1,10 @@
 """Run: which forward pass some numbers belong to. Everything on a screen belongs to one."""
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from gptviz.engine.edits import Edit
+from gptviz.engine.edits import Edit, edits_of
+from gptviz.engine.given import token_ids
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Run:
 
 
 def alike(one: Sequence[int], other: Sequence[int]) -> int:
-    """With how many token ids both begin."""
+    """Return with how many token ids both begin."""
     shorter = min(len(one), len(other))
     if one[:shorter] == other[:shorter]:
         return shorter
@@ -49,27 +49,15 @@ def alike(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def _ids(given: Iterable[int]) -> tuple[int, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"a run's ids are {given!r}; give a list of token ids, such as lm.encode(text)")
-    ids = tuple(given)
-    wrong = [i for i in ids if isinstance(i, bool) or not hasattr(i, "__index__")]
-    if wrong:
-        raise ValueError(f"a run's ids have {wrong[0]!r}, which is no whole number")
-    ids = tuple(operator.index(i) for i in ids)
-    if not ids:
-        raise ValueError("a run has no token ids: give at least one")
-    if min(ids) < 0:
-        raise ValueError(f"a run's ids have {min(ids)}; ids are whole numbers from 0 on")
+    ids = tuple(token_ids(given))
+    if not ids or min(ids) < 0:
+        raise ValueError(f"a run's ids are {given!r}: give at least one, and whole numbers from 0 on")
     return ids
 
 
-def _edits(given: Iterable[Edit]) -> tuple[Edit, ...]:
-    if isinstance(given, str | Edit) or not isinstance(given, Iterable):
-        raise ValueError(f"a run's edits are {given!r}; give a list of edits, such as [Edit('z', 4)]")
-    edits = tuple(given)
+def _edits(given: Iterable[Edit | str]) -> tuple[Edit, ...]:
+    edits = edits_of(given)
     for edit in edits:
-        if not isinstance(edit, Edit):
-            raise ValueError(f"a run's edits have {edit!r}; make an Edit of it with Edit.parse('z.4.3=zero')")
         if callable(edit.value):
             raise ValueError(
                 f"a run cannot have the edit of {edit.site!r} by a Python function: two functions cannot be "

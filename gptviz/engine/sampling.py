@@ -24,6 +24,15 @@ def _is_whole(value: float) -> bool:
     return _is_number(value) and math.isfinite(value) and value == int(value)
 
 
+_RULES = {
+    "temperature": "a finite number of 0 or more (0 always takes the most probable token, 1 leaves the model "
+    "as it is)",
+    "top_k": "a whole number from 1 on, or None for no filter",
+    "top_p": "above 0 and at most 1, or None for no filter",
+    "seed": "a whole number from -2^63 to 2^64 - 1, or None",
+}
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How the next token is chosen; as the fields stand here, the model's own distribution is left alone.
@@ -40,36 +49,28 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.temperature) and math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(
-                f"temperature is {self.temperature}; it must be a finite number of 0 or more "
-                "(0 always takes the most probable token, 1 leaves the model as it is)"
-            )
-        if self.top_k is not None:
-            if not (_is_whole(self.top_k) and self.top_k >= 1):
-                raise ValueError(
-                    f"top_k is {self.top_k}; it must be a whole number from 1 on, or None for no filter"
-                )
-            object.__setattr__(self, "top_k", int(self.top_k))
-        if self.top_p is not None and not (_is_number(self.top_p) and 0 < self.top_p <= 1):
-            raise ValueError(
-                f"top_p is {self.top_p}; it must be above 0 and at most 1, or None for no filter"
-            )
-        if self.seed is not None:
-            if not (_is_whole(self.seed) and -(2**63) <= self.seed < 2**64):
-                raise ValueError(
-                    f"seed is {self.seed}; it must be a whole number from -2^63 to 2^64 - 1, or None"
-                )
-            object.__setattr__(self, "seed", int(self.seed))
+        t, k, p, seed = self.temperature, self.top_k, self.top_p, self.seed
+        fits = {
+            "temperature": _is_number(t) and math.isfinite(t) and t >= 0,
+            "top_k": k is None or (_is_whole(k) and k >= 1),
+            "top_p": p is None or (_is_number(p) and 0 < p <= 1),
+            "seed": seed is None or (_is_whole(seed) and -(2**63) <= seed < 2**64),
+        }
+        for name, good in fits.items():
+            if not good:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be {_RULES[name]}")
+        for name in ("top_k", "seed"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, int(getattr(self, name)))
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether every probability stays what the model gives it."""
+        """Return whether every probability stays what the model gives it."""
         return self.temperature == 1 and self.top_k is None and self.top_p in (None, 1)
 
     @property
     def greedy(self) -> bool:
-        """Whether the most probable token is always taken, so that nothing is drawn."""
+        """Return whether the most probable token is always taken, so that nothing is drawn."""
         return self.temperature == 0
 
     def stream(self, skip: int = 0) -> Iterator[float]:
@@ -156,7 +157,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
 
 
 def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
-    """How many of these (V,) shares, given in falling order with sum 1, it takes to reach top_p."""
+    """Return how many of these (V,) shares, given in falling order with sum 1, it takes to reach top_p."""
     if top_p is None or top_p == 1:  # rounding must not cut a tail whose mass is below the last digit
         return shares.numel()
     before = torch.cumsum(shares, dim=0) - shares  # the mass ahead of each token

@@ -59,7 +59,7 @@ class Site:
         return "{b}" in self.module
 
     def floats(self, n_tokens: int, config: GPTConfig) -> int:
-        """How many numbers it holds for a text of so many tokens, as `shape` says."""
+        """Return how many numbers it holds for a text of so many tokens, as `shape` says."""
         d, h = config.emb_dim, config.n_heads
         sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
         return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
@@ -129,12 +129,6 @@ def all_keys(config: GPTConfig) -> list[Key]:
     return [*before, *blocks, ("final", None)]
 
 
-def named_key(key: Key) -> str | tuple[str, int]:
-    """A key as `keep` has it: a site outside the blocks by its name alone."""
-    site, block = key
-    return site if block is None else (site, block)
-
-
 def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
     """The key, if there is such a place; else a ValueError that says what there is.
 
@@ -153,7 +147,7 @@ def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
     return site, block
 
 
-def expand(keep: Iterable[str | tuple[str, int]] | None, config: GPTConfig) -> list[Key]:
+def expand(keep: Iterable[str | Key] | None, config: GPTConfig) -> list[Key]:
     """`keep` as a list of keys: None is every site, a bare name is that site in every block."""
     if keep is None:
         return all_keys(config)

@@ -87,7 +87,7 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({self.name!r}, {len(self)} tokens, {len(self._values)} sites, {self.nbytes:,} bytes)"
 
-    def __getitem__(self, key: str | tuple[str, int]) -> torch.Tensor:
+    def __getitem__(self, key: str | Key) -> torch.Tensor:
         name, block = (key, None) if isinstance(key, str) else key
         return self._values_of(check_key(name, block, self.config.n_layers))
 
@@ -139,9 +139,7 @@ class Trace:
             f"there is no reduction {name!r} in this trace (it has {kept}); trace again with reduce=[...]"
         )
 
-    def holds(
-        self, keep: Iterable[str | tuple[str, int]] | None = None, reduce: Iterable[Reduction] = ()
-    ) -> bool:
+    def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
         """Return whether all of this is here. Raises ValueError for sites and blocks that do not exist."""
         return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
 
@@ -230,9 +228,8 @@ class Trace:
         ValueError if there is no such position, if the model's output head was changed since the pass, and
         where the logits are NaN or infinite.
         """
-        position = self._position(position)
-        head = self._head.tensor
-        final = self._final.between(position, position + 1)  # (1, D)
+        at, head = self.place_of(position), self._head.tensor
+        final = self._final.between(at, at + 1)  # (1, D)
         return checked(kernels.linear(final.to(head), head)[0].float().cpu())  # x (V, D) -> (V,)
 
     def next_tokens(
@@ -277,7 +274,8 @@ class Trace:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
         return one_token(self.tokenizer, self.config.vocab_size, token, what)
 
-    def _position(self, position: int) -> int:
+    def place_of(self, position: int) -> int:
+        """The same counted from 0. ValueError if the text does not have it."""
         if (
             not isinstance(position, int)
             or isinstance(position, bool)

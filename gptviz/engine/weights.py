@@ -106,7 +106,7 @@ class _Watched:
         return list(chain.from_iterable(map(dict.values, self._places)))
 
     def is_current(self) -> bool:
-        """Whether the same tensors stand there, in the same memory."""
+        """Return whether the same tensors stand there, in the same memory."""
         return (
             list(map(id, self._all())) == self._ids
             and [t.data_ptr() for t in self._addressed] == self._addresses

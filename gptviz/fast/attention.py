@@ -99,7 +99,7 @@ def _by_rows(
 
 
 def _version(x: torch.Tensor) -> int | None:
-    """How often it was written into, as torch counts; it does not count in inference mode."""
+    """Return how often it was written into, as torch counts; it does not count in inference mode."""
     return None if x.is_inference() else x._version
 
 

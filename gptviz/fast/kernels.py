@@ -44,7 +44,7 @@ _onednn_is_faster: dict[tuple[int, ...], bool] = {}
 
 
 def enabled() -> bool:
-    """Whether the setting leaves them on. ValueError for a value that is neither on nor off."""
+    """Return whether the setting leaves them on. ValueError for a value that is neither on nor off."""
     value = os.environ.get(SETTING, "on")
     if value not in ("on", "off"):
         raise ValueError(f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")')
@@ -105,7 +105,7 @@ def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
 
 
 def is_ours(forward: Any) -> bool:
-    """Whether what stands on a module in the place of its forward was put there by `fast`."""
+    """Return whether what stands on a module in the place of its forward was put there by `fast`."""
     return getattr(forward, "__func__", None) in _TWINS.values()
 
 
@@ -151,7 +151,7 @@ def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> tor
 
 
 def is_row(x: torch.Tensor) -> bool:
-    """Whether what comes into a pass of this thread is for `row`."""
+    """Return whether what comes into a pass of this thread is for `row`."""
     return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
 
 
@@ -159,7 +159,7 @@ _HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_g
 
 
 def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
+    """Return whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
     return (
         x.dtype is dtype
         and x.is_cpu
@@ -230,5 +230,5 @@ _TWINS = {nn.Linear: _linear_twin(), MultiHeadAttention: _attention_twin()}
 
 
 def serves(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether this thread's pass goes through `attention` for what comes into it (in float32)."""
+    """Return whether this thread's pass goes through `attention` for what comes into it (in float32)."""
     return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

@@ -57,7 +57,7 @@ _BOOKS = {
 
 
 def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
-    """Whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
+    """Return whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
     weight = model.tok_emb.weight
     if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
         return False

@@ -27,7 +27,7 @@ START = "\n"
 
 @cache
 def held_out_bytes() -> int:
-    """How many bytes the held-out text has, as UTF-8."""
+    """Return how many bytes the held-out text has, as UTF-8."""
     return sum(len(passage.text.encode()) for passage in passages())
 
 

@@ -25,7 +25,7 @@ class Dropped:
 
     @property
     def gone(self) -> int:
-        """How many of the weights above zero the mask has put out."""
+        """Return how many of the weights above zero the mask has put out."""
         return int(((self.mask == 0) & (self.before > 0)).sum())
 
     @property
@@ -34,7 +34,7 @@ class Dropped:
 
 
 def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
-    """What `torch.manual_seed(seed); nn.Dropout(p)(weights)` makes of it, with its mask.
+    """Return what `torch.manual_seed(seed); nn.Dropout(p)(weights)` makes of it, with its mask.
 
     From a generator of its own: nobody else's random numbers change. ValueError unless 0 <= p < 1.
     """

@@ -40,7 +40,7 @@ def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[i
 
 
 def gradient_left(weights: Floats) -> Floats:
-    """How far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
+    """Return how far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
 
     The Jacobian w_i (1[i = j] - w_j) has w (1 - w) as its diagonal: here as a share of the most there can be,
     which even weights have; towards 0 where one weight is 1. ValueError for a single key, always at 1.

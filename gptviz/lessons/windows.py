@@ -50,7 +50,7 @@ class Windows:
         return GPTDatasetV1(np.array(self.ids, dtype=np.int64), self.max_length, self.stride)
 
     def __len__(self) -> int:
-        """How many windows the text has, with those that `drop_last` loses."""
+        """Return how many windows the text has, with those that `drop_last` loses."""
         return len(self.dataset)
 
     # ---- batches ----

@@ -175,7 +175,7 @@ def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
 
 
 def nameless(id: int) -> str:
-    """What goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
+    """Return what goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
 
     A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
     now and then one of them is drawn.

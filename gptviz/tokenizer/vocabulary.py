@@ -62,7 +62,7 @@ def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
 
 
 def is_gpt2(vocabulary: Vocabulary) -> bool:
-    """Whether it is GPT-2's own; GPT-2's is only looked up for one of its size."""
+    """Return whether it is GPT-2's own; GPT-2's is only looked up for one of its size."""
     return vocabulary.size == GPT2_SIZE and vocabulary == of_encoding(get_encoding("gpt2"))
 
 

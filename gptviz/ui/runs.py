@@ -25,7 +25,7 @@ from gptviz.engine import forward
 from gptviz.engine.past import past_bytes
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import alike
-from gptviz.engine.sites import SITES, Key, all_keys, expand, named_key
+from gptviz.engine.sites import SITES, Key, all_keys, expand
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
@@ -37,7 +37,7 @@ SETTING = "GPTVIZ_TRACE_CACHE_MB"
 SWITCH_SECONDS = 0.03
 WAIT_SECONDS = 60.0  # for others' long texts, before a visitor is told to try again
 
-Keep = Iterable[str | tuple[str, int]] | None
+Keep = Iterable[str | Key] | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -113,26 +113,21 @@ class Runs:
         if known is not None:
             keys = {key: None for key in keys if key not in set(known.sites())}
             reduce = tuple(r for r in reduce if not known.holds((), (r,)))
-        missing = [named_key(key) for key in keys]
-        earlier, common = self._earlier(run, [*missing, *(r.site for r in reduce)])
+        earlier, common = self._earlier(run, [*keys, *(r.site for r in reduce)])
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, keep=missing, edits=run.edits, reduce=reduce, after=earlier)
+        found = lm.trace(run.ids, keep=keys, edits=run.edits, reduce=reduce, after=earlier)
         if known is not None:
             found = known.joined(found)
         self._register(run, found)
         if common < len(run) or known is not None:  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
-            if (
-                earlier is not None
-                and common == len(earlier)
-                and found.holds(map(named_key, earlier.sites()))
-            ):
+            if earlier is not None and common == len(earlier) and found.holds(earlier.sites()):
                 with self._lock:  # what a longer text has in it need not be counted twice
                     self._cache.pop(("trace", replace(run, ids=run.ids[:common])), None)
         return found
 
-    def _earlier(self, run: Run, sites: list[str | tuple[str, int]]) -> tuple[Trace | None, int]:
+    def _earlier(self, run: Run, sites: list[str | Key]) -> tuple[Trace | None, int]:
         """Of other texts' traces the one that begins as this one for the longest, and for how many tokens.
 
         With the same edits, and with these sites and all that later tokens look at.

@@ -123,21 +123,3 @@ def test_an_edited_run_has_every_part_muted_on_top():
     table = knock_out(lm.edited(*edits), IDS, 99)
     assert table["effect"][1] == pytest.approx(0, abs=1e-5)  # muted already
     assert np.abs(table["logit"] - knock_out(lm, IDS, 99)["logit"]).max() > 1e-2
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"target": 8192}, "target is 8192; the ids go from 0 to 8191"),
-        ({"target": (1, 2, 3)}, "give a token, or a pair"),
-        ({"target": (5, 5)}, "target is twice .*: give two tokens, or one"),
-        ({"target": ""}, "target is the empty text"),
-        ({"target": "two words"}, "which is not one token of this model but "),
-        ({"target": 1, "baseline": "uniform"}, "baseline is 'uniform'; it must be one of zero, mean, sample"),
-        ({"target": 1, "position": 9}, "no position 9"),
-        ({"target": 1, "text": ""}, "the text is empty"),
-    ],
-)
-def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
-    with pytest.raises(ValueError, match=says):
-        knock_out(lm, **{"text": IDS, **options})

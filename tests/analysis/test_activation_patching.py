@@ -201,31 +201,6 @@ def test_bfloat16():
     assert table["effect"].to_numpy()[:96].reshape(6, 16)[:, 7].min() > 0.85
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"sites": "tok_emb"}, "sites has 'tok_emb'; they are resid_pre, attn_out"),
-        ({"sites": []}, "sites has 'nothing'"),
-        ({"direction": "both"}, "direction is 'both'; it must be one of denoising, noising"),
-        ({"target": 5}, "target is 5; give a pair"),
-        ({"target": (5, 5)}, "the difference 0: give two tokens"),
-        ({"target": (5, 8192)}, "target is 8192"),
-        ({"position": 1.5}, "position is 1.5; give a whole number"),
-        ({"clean": None}, "None given; give a text"),
-        ({"target": ("mill", 5)}, "but 2: m, ill; ' mill' is one"),
-        ({"position": 9}, "no position 9; the texts have 0 to 6"),
-        ({"corrupt": CORRUPT[:-1]}, "the corrupt one lacks .*, which the clean one has at position 5"),
-        ({"clean": CLEAN[1:]}, "the clean one lacks .*, which the corrupt one has at position 0"),
-        ({"corrupt": CLEAN}, "after both texts: choose two tokens"),
-        ({"corrupt": CLEAN, "target": (5, 6)}, "same difference .* nothing that a patch could bring back"),
-        ({"clean": "", "corrupt": ""}, "both texts are empty"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
-    with pytest.raises(ValueError, match=says):
-        patching(lm, **{"clean": CLEAN, "corrupt": CORRUPT, **options})
-
-
 def test_a_model_of_one_block_has_the_difference_itself_alone():
     cells = np.array([[0.0, 1.0, 0.0, 0.0]])
     assert strongest("resid_pre", cells, [1]) == [(0, 0)] and cells[0, 1] == 1.0

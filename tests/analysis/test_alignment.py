@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,8 +50,3 @@ def test_a_long_text_takes_no_time():
     shorter = longer[:300] + longer[301:700] + longer[703:]
     assert missing(shorter, longer)[0].position == 300
     assert filled(shorter, longer) == longer
-
-
-def test_the_longer_text_given_first_is_refused():
-    with pytest.raises(ValueError, match="give the shorter first"):
-        missing([1, 2], [1])

@@ -127,15 +127,6 @@ def test_an_untrained_model_has_no_sink():
         assert found is not None and not found.draws_all and not found.draws_own
 
 
-def test_what_does_not_exist_is_refused_by_name(lm, trace):
-    with pytest.raises(ValueError, match="there is no head 4; a block of random has heads 0 to 3"):
-        attention.steps(lm, trace, 0, 4)
-    with pytest.raises(ValueError, match="block from 0 to 1"):
-        attention.steps(lm, trace, 2, 0)
-    with pytest.raises(ValueError, match="key is position 99"):
-        attention.cell(lm, trace, 0, 0, 0, 99)
-
-
 def test_one_token(lm):
     trace = lm.trace(lm.encode("The")[:1])
     steps = attention.steps(lm, trace, 0, 0)

@@ -251,37 +251,3 @@ def test_one_token_one_head_and_bfloat16():
 def test_a_circuit_is_read_as_it_is_written(heads):
     assert parse(written(heads), TINY) == sorted(heads)
     assert parse(written(heads).replace("+", " "), TINY) == sorted(heads)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("4", "'4' is no head; a circuit is written block.head"),
-        ("0.0++1.1", "'' is no head"),
-        ("0.0+2.0", "there is no head 2.0: the blocks of random go from 0 to 1"),
-        ("0.9", "the heads of each from 0 to 1"),
-        ("-1.0", "'-1.0' is no head"),
-        ("٣.0", "is no head"),
-    ],
-)
-def test_what_is_no_circuit_is_answered_with_a_sentence(text, says):
-    with pytest.raises(ValueError, match=says.replace("+", r"\+")):
-        parse(text, TINY)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"within": 0}, "within is 0; it is the share of"),
-        ({"within": float("nan")}, "within is nan"),
-        ({"within": "all"}, "within is 'all'"),
-        ({"way": "best"}, "way is 'best'; it must be one of remove, add"),
-        ({"baseline": "uniform"}, "baseline is 'uniform'"),
-        ({"target": 8192}, "target is 8192"),
-        ({"position": 9}, "no position 9"),
-        ({"text": ""}, "the text is empty"),
-    ],
-)
-def test_what_cannot_be_is_answered_with_a_sentence(lm, options, says):
-    with pytest.raises(ValueError, match=says):
-        circuit(lm, **{"text": IDS, "target": 7, **options})

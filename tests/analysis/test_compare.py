@@ -18,6 +18,11 @@ from gptviz.engine.trace import Token
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
+@pytest.fixture(scope="module")
+def untrained():
+    return gptviz.load("gpt2-untrained")
+
+
 def tokens(*pieces):
     return [Token(i, 0, piece, piece.encode()) for i, piece in enumerate(pieces)]
 
@@ -112,17 +117,16 @@ def test_streams_apart_is_one_less_the_cosine_before_each_block_and_after_the_la
     assert itself.min() == 0 and itself.max() < 1e-12
 
 
-def test_models_of_other_shapes_are_refused_in_a_sentence(mini):
-    other = gptviz.load("gpt2-untrained")
-    left, right = mini.trace("Seven parrots"), other.trace("Seven parrots")
+def test_models_of_other_shapes_are_refused_in_a_sentence(mini, untrained):
+    left, right = mini.trace("Seven parrots"), untrained.trace("Seven parrots")
     pairs = align(left.tokens, right.tokens, one_text=True)
     for compared, what in ((heads_apart, "6 x 8 heads"), (streams_apart, "256 numbers a token")):
         with pytest.raises(ValueError, match=f"{what}.* of one shape only"):
             compared(left, right, pairs)
 
 
-def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini):
-    other = gptviz.load("gpt2-untrained")
+def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini, untrained):
+    other = untrained
     left, right = mini.trace(TEXT).logits(), other.trace(TEXT).logits()
     found = compare.next_tokens(left, right, mini.tokenizer, other.tokenizer, k=3)
     mine, theirs = left.double().softmax(0), right.double().softmax(0)
@@ -138,8 +142,8 @@ def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini
     assert found[["left", "right"]].max(axis=1).is_monotonic_decreasing
 
 
-def test_a_token_that_a_vocabulary_lacks_has_no_numbers_there(mini):
-    other = gptviz.load("gpt2-untrained")
+def test_a_token_that_a_vocabulary_lacks_has_no_numbers_there(mini, untrained):
+    other = untrained
     lacking = next(i for i in range(40000, 50000) if mini.encode(other.decode([i]))[1:])
     right = torch.zeros(50257).index_fill(0, torch.tensor([lacking]), 50.0)
     found = compare.next_tokens(torch.arange(8192.0), right, mini.tokenizer, other.tokenizer, k=1)

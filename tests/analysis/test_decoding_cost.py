@@ -81,15 +81,3 @@ def test_the_cache_in_bytes_grows_by_a_key_and_a_value_a_block():
     table = steps(GPT2, 1000, 30, number_bytes=2)
     assert table["cache_bytes"].iloc[0] == 2 * 12 * 1000 * 768 * 2
     assert table["cache_bytes"].iloc[-1] == 2 * 12 * 1024 * 768 * 2  # the context is full
-
-
-@pytest.mark.parametrize("wrong", [(0, 0, 0), (1, -1, 1), (2, 0, 3), (2, 0, -1)])
-def test_what_no_pass_has(wrong):
-    with pytest.raises(ValueError, match=str(wrong[0])):
-        work(GPT2, *wrong)
-
-
-def test_there_is_something_to_write_after():
-    with pytest.raises(ValueError, match="prompt is 0"):
-        steps(GPT2, 0, 3)
-    assert steps(GPT2, 3, 0).empty

@@ -66,21 +66,6 @@ def test_nearest_tokens_of_a_small_matrix_and_of_a_row_of_zeros():
     assert nearest_tokens(matrix, 2)["cosine"].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_what_does_not_exist_is_refused_by_name(lm, trace):
-    matrix = torch.eye(3)
-    with pytest.raises(ValueError, match="token id 3 is not in the matrix; it has ids 0 to 2"):
-        nearest_tokens(matrix, 3)
-    with pytest.raises(ValueError, match="'euclid'"):
-        nearest_tokens(matrix, 0, measure="euclid")
-    with pytest.raises(ValueError, match="k is 0"):
-        nearest_tokens(matrix, 0, k=0)
-    parts = embedding_rows(lm, trace)
-    with pytest.raises(ValueError, match="position 99"):
-        addition(parts, 99, 0)
-    with pytest.raises(ValueError, match="dimension -1"):
-        addition(parts, 0, -1)
-
-
 def test_similarity_of_positions_is_the_cosine_of_every_pair():
     matrix = torch.randn(9, 6, generator=torch.Generator().manual_seed(2))
     matrix[4] = 0

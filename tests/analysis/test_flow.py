@@ -197,17 +197,6 @@ def test_rollout_is_the_product_that_the_paper_writes(tokens, position):
     assert torch.allclose(rollout(lm, narrow, position), rollout(lm, trace, position), atol=1e-6)
 
 
-def test_what_makes_no_sense_is_refused(lm):
-    trace = lm.trace(IDS)
-    for call in (contribution_graph, token_flow):
-        with pytest.raises(ValueError, match="no position 7"):
-            call(lm, trace, 7)
-    with pytest.raises(ValueError, match="no position -8"):
-        rollout(lm, trace, -8)
-    with pytest.raises(ValueError, match="threshold is 1"):
-        contribution_graph(lm, trace, 0, 1.0)
-
-
 def test_edited_and_in_bfloat16():
     lm = random_lm(3)
     edited = lm.trace(IDS, edits=[Edit("attn", 0, "uniform"), Edit("mlp_out", 1, "zero")])

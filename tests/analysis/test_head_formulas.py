@@ -71,8 +71,3 @@ def test_a_head_looks_alike_at_all_keys_of_a_set():
     attn = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
     found = shares(attn, same_before([4, 4, 4, 5])[..., None])
     assert found.item() == pytest.approx((0.5 + 0.5) / 2)  # query 1 at 0; query 2 at 0 and 1
-
-
-def test_keys_of_another_text_are_refused():
-    with pytest.raises(ValueError, match=r"\(3, 3, 7\); weights of 4 tokens"):
-        shares(torch.ones(4, 4), role_keys([1, 2, 3], [False] * 3))

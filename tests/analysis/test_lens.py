@@ -17,7 +17,6 @@ from gptviz.analysis.lens import (
     followed,
     followed_cells,
     leaders,
-    reading,
     row_keys,
     row_names,
     settled_from,
@@ -191,21 +190,3 @@ def test_who_peaks_in_the_middle_stands_before_who_never_did():
     """ndif#161: by the highest probability at any depth, not by the last."""
     logits = torch.tensor([[0.0, 9.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
     assert contenders(logits, k=2) == [1, 3, 0, 2]
-
-
-def test_what_cannot_be_read_is_said(lm, mini):
-    t = lm.trace(TEXT, keep=KEEP)
-    for position in (len(t), -len(t) - 1, 1.0):
-        with pytest.raises(ValueError, match="there is no position"):
-            logit_lens(t, lm.model, position)
-    with pytest.raises(ValueError, match="was not kept"):
-        logit_lens(lm.trace(TEXT, keep=["embed"]), lm.model)
-    with pytest.raises(ValueError, match="made by another model"):
-        logit_lens(t, mini.model)
-    for start, stop in ((0, 0), (3, 2), (0, len(t) + 1), (-1, 2)):
-        with pytest.raises(ValueError, match="there are no positions"):
-            cells(lm, t, start, stop)
-    with pytest.raises(ValueError, match="there is no token 8192"):
-        followed(torch.zeros(1, 8192), [8192])
-    with pytest.raises(ValueError, match="k is 0"):
-        reading(torch.zeros(2, 3), k=0)

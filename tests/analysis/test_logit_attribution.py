@@ -243,19 +243,3 @@ def test_tokens_may_be_named_by_their_text(mini):
     assert (source_tokens(*by_text) == source_tokens(*by_id)).all()
     with pytest.raises(ValueError, match="against is 'no token', which is not one token of this model but"):
         attribution(trace, mini.model, " mill", "no token")
-
-
-def test_what_there_is_not_is_answered_with_a_sentence(lm):
-    trace = lm.trace(IDS, keep=sites(lm.config))
-    with pytest.raises(ValueError, match="token is 8192; the ids go from 0 to 8191"):
-        attribution(trace, lm.model, 8192)
-    with pytest.raises(ValueError, match="against is -1"):
-        attribution(trace, lm.model, 3, -1)
-    with pytest.raises(ValueError, match="no position 7; they go from 0 to 6"):
-        attribution(trace, lm.model, 3, position=7)
-    with pytest.raises(ValueError, match=r"'v', 0.* was not kept"):
-        source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "attn"]), lm.model, 3)
-    with pytest.raises(ValueError, match=r"'q', 0.* was not kept"):
-        source_tokens(lm.trace(IDS, keep=[("resid_post", 1), "v"]), lm.model, 3, position=2)
-    with pytest.raises(ValueError, match="edited pass needs attn of block 0"):
-        source_tokens(lm.trace(IDS, keep=[*sites(lm.config), "q", "k", "v"], edits=["z.0=mean"]), lm.model, 3)

@@ -135,8 +135,3 @@ def test_the_curve_runs_from_the_first_rank_to_the_last(size):
     assert found["id"].tolist() == order[found["rank"].to_numpy() - 1].tolist()
     assert np.allclose(found["model_probability"], values[found["rank"].to_numpy() - 1])
     assert (found["probability"] > 0).sum() == (found["rank"] <= 2).sum()
-
-
-def test_no_row_is_no_question():
-    with pytest.raises(ValueError, match="k is 0"):
-        candidates(torch.zeros(3), k=0)

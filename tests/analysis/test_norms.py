@@ -201,21 +201,6 @@ def test_a_histogram_counts_every_value_once(x, bins):
     assert edges[0] <= min(x) and edges[-1] >= max(x)
 
 
-def test_what_does_not_exist_is_refused_by_name(lm, trace):
-    with pytest.raises(ValueError, match=r"'norm3'; this model has block 0 · norm1, .*final"):
-        find_norm(lm.model, "norm3")
-    with pytest.raises(ValueError, match=r"'spread'; they have mean, variance"):
-        trace.norm_statistics().grid("spread")
-    with pytest.raises(ValueError, match="'median'"):
-        norm_grids(lm, trace, "median")
-    with pytest.raises(ValueError, match=r"shape \(3,\)"):
-        norm_steps(norms_of(lm.model)[0], np.zeros(3))
-    with pytest.raises(ValueError, match="'during'"):
-        norm_steps(norms_of(lm.model)[0], np.zeros(32)).stage("during")
-    with pytest.raises(ValueError, match="no values"):
-        histogram(np.array([]))
-
-
 def test_a_norm_run_again_has_the_traces_shapes(lm):
     t = lm.trace("a cat on a mat")
     n, d = len(t.tokens), lm.config.emb_dim

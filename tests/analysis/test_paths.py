@@ -198,10 +198,3 @@ def test_bfloat16_is_near():
     sources = source_tokens(lm.trace(IDS), lm.model, 5)[1, 2].sum().item()
     assert table[table["by"] == "V"]["logits"].sum() == pytest.approx(sources, abs=0.05)
     assert paths(lm, trace, 5).total == pytest.approx(exact, rel=0.05, abs=0.1)
-
-
-def test_what_does_not_exist_is_refused(lm):
-    with pytest.raises(ValueError, match="token is 1000000"):
-        paths(lm, lm.trace(IDS), 10**6)
-    with pytest.raises(ValueError, match="no position 7"):
-        paths(lm, lm.trace(IDS), 5, position=7)

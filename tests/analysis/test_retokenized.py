@@ -1,6 +1,5 @@
 """Two ways to cut one text, compared."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +20,6 @@ def test_only_what_differs():
 def test_a_text_that_was_cut_at_a_context_is_compared_as_far_as_it_goes():
     assert differences([b"a", b"bc", b"d"], [b"ab", b"c"]) == [Difference(range(0, 2), range(0, 2))]
     assert differences([b"a", b"b"], []) == []
-
-
-def test_other_texts_cannot_be_compared():
-    with pytest.raises(ValueError, match="same text"):
-        differences([b"a", b"b"], [b"a", b"c"])
 
 
 def test_the_same_place():

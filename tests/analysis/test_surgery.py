@@ -175,27 +175,6 @@ def test_two_tokens_and_the_only_one_deleted(lm):
     )
 
 
-@pytest.mark.parametrize(
-    ("made", "says"),
-    [
-        (lambda: Operation("mend", 0), "mend"),
-        (lambda: Operation("delete", 0, other=1), "other = 1"),
-        (lambda: Operation("swap", 0), "other = None"),
-        (lambda: Operation("freeze", 0, other=1), "token = None"),
-        (lambda: Operation("delete", 0, token=3), "token = 3"),
-        (lambda: surgery(random_lm(), IDS, Operation("delete", N)), f"position {N} is not cached"),
-        (lambda: surgery(random_lm(), IDS, Operation("swap", 0, other=-1)), "position -1"),
-        (lambda: surgery(random_lm(), IDS[:1], Operation("delete", 0)), "one token"),
-        (lambda: surgery(random_lm(), 5, Operation("delete", 0)), "5 given"),
-        (lambda: surgery(random_lm(), [1, 99999], Operation("delete", 0)), "token id 99999"),
-        (lambda: surgery(random_lm(), IDS, Operation("freeze", 1, 0, 99999)), "token id 99999"),
-    ],
-)
-def test_what_cannot_be_done_is_said(made, says):
-    with pytest.raises(ValueError, match=says):
-        made()
-
-
 def test_a_text_is_encoded(lm):
     text = "The cat sat on"
     one, other = (surgery(lm, given, Operation("delete", 0)) for given in (text, lm.encode(text)))

@@ -30,6 +30,12 @@ def model_at(path, n_heads=None):
     return recognise(path, n_heads).model()
 
 
+def configured(folder, **changes):
+    """Rewrite config.json with other values."""
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(values | changes))
+
+
 def test_missing_surplus_and_misshapen_tensors_are_named(hf):
     weight = "transformer.h.1.mlp.c_fc.weight"
     change(hf, **{weight: None})
@@ -81,8 +87,7 @@ def test_finite_weights_whose_sums_would_not_be_are_refused_by_name(hf, name, va
 
 
 def test_a_norm_that_would_divide_by_zero_is_refused(hf):
-    values = json.loads((hf / "config.json").read_text())
-    (hf / "config.json").write_text(json.dumps(values | {"layer_norm_epsilon": 1e-60}))
+    configured(hf, layer_norm_epsilon=1e-60)
     with pytest.raises(CheckpointError, match="norm_eps is 1e-60, which is 0"):
         model_at(hf)
 
@@ -148,8 +153,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("key", REFUSED)
 def test_a_config_that_asks_for_more_is_refused_by_the_keys_name(hf, key):
-    values = json.loads((hf / "config.json").read_text())
-    (hf / "config.json").write_text(json.dumps(values | {key: REFUSED[key]}))
+    configured(hf, **{key: REFUSED[key]})
     named = {"n_head": "5 heads", "n_layer": "n_layers", "n_embd": "emb_dim", "resid_pdrop": "drop_rate"}
     named["layer_norm_epsilon"] = "norm_eps"
     with pytest.raises(CheckpointError, match=named.get(key, f'"{key}"')):
@@ -158,16 +162,14 @@ def test_a_config_that_asks_for_more_is_refused_by_the_keys_name(hf, key):
 
 @pytest.mark.parametrize("depth", [1, 3, 10**9])
 def test_another_depth_than_the_configs(hf, depth):
-    values = json.loads((hf / "config.json").read_text())
-    (hf / "config.json").write_text(json.dumps(values | {"n_layer": depth}))
+    configured(hf, n_layer=depth)
     with pytest.raises(CheckpointError, match=r"blocks|lacks|has transformer\.h\.1"):
         model_at(hf)
 
 
 def test_sizes_that_no_memory_holds_cost_nothing(hf):
-    values = json.loads((hf / "config.json").read_text())
     for sizes in ({"vocab_size": 10**12}, {"n_positions": 10**9}, {"n_embd": 10**9, "n_head": 1}):
-        (hf / "config.json").write_text(json.dumps(values | sizes))
+        configured(hf, **{"vocab_size": 61, "n_positions": 24} | sizes)
         with pytest.raises(CheckpointError, match=r"shape|context length|emb_dim"):
             model_at(hf)
 

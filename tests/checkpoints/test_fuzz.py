@@ -146,20 +146,20 @@ def test_hundreds_of_damaged_files_give_an_error_or_a_model_that_works(damaged, 
     if damage is exponents:
         files = [file for file in files if file.suffix not in (".json", ".pkl")]
     chance, outcomes = random.Random(7), []
-    for turn in range(280 if damage is mutate else 160):
+    for turn in range(180 if damage is mutate else 100):
         victim = files[turn % len(files)]
         whole = victim.read_bytes()
         victim.write_bytes(damage(whole, chance))
         outcomes.append(outcome(victim.parent, meta))
         victim.write_bytes(whole)
-    assert min(outcomes.count("error"), outcomes.count("model")) > 20
+    assert min(outcomes.count("error"), outcomes.count("model")) > 10
 
 
 def test_hundreds_of_whole_files_of_damaged_weights_give_an_error_or_a_model_that_works(damaged):
     files, meta = damaged
     chance, outcomes = random.Random(11), []
     victims = [file for file in files if file.name in ("model.safetensors", "ckpt.pt", "pytorch_model.bin")]
-    for turn in range(160):
+    for turn in range(100):
         victim = victims[turn % len(victims)]
         whole = victim.read_bytes()
         if victim.suffix == ".safetensors":
@@ -173,4 +173,4 @@ def test_hundreds_of_whole_files_of_damaged_weights_give_an_error_or_a_model_tha
             torch.save(saved, victim, _use_new_zipfile_serialization=victim.parent.name != "legacy")
         outcomes.append(outcome(victim.parent, meta))
         victim.write_bytes(whole)
-    assert min(outcomes.count("error"), outcomes.count("model")) > 20
+    assert min(outcomes.count("error"), outcomes.count("model")) > 10

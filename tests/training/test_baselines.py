@@ -20,20 +20,6 @@ def test_unigram_by_hand():
     assert nats.tolist() == pytest.approx([math.log(12 / 5), math.log(12)])
 
 
-def test_bigram_by_hand():
-    bigram = Bigram.count(IDS, vocab_size=4, strength=2.0)
-    # pairs: 01 10 01 10 02 21 10; first of a pair: 0 three times, 1 three times, 2 once
-    expected = {
-        (0, 1): (2 + 2 * 4 / 12) / (3 + 2),
-        (0, 3): (0 + 2 * 1 / 12) / (3 + 2),
-        (1, 0): (3 + 2 * 5 / 12) / (3 + 2),
-        (2, 1): (1 + 2 * 4 / 12) / (1 + 2),
-        (3, 0): 5 / 12,  # never seen first: the unigram
-    }
-    for pair, probability in expected.items():
-        assert bigram.nats(np.array(pair)).tolist() == pytest.approx([-math.log(probability)])
-
-
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=60), st.sampled_from(STRENGTHS))
 def test_every_context_has_a_whole_distribution(ids, strength):
     bigram = Bigram.count(np.array(ids), vocab_size=7, strength=strength)

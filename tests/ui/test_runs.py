@@ -69,7 +69,7 @@ def test_only_the_gaps_are_filled(model, lm):
     both = cache.get(run, ("attn", "embed"), (peak_of := [Reduction("peak", "attn", peak)]))
     for_later = {("k", 0), ("k", 1), ("v", 0), ("v", 1)}  # so that a longer text can go on from here
     kept = [set(options["keep"]) for _, options in model.passes]
-    assert kept == [{("attn", 0)} | for_later, {("attn", 1), "embed"}]
+    assert kept == [{("attn", 0)} | for_later, {("attn", 1), ("embed", None)}]
     truth = lm.trace([1, 2, 3])
     assert torch.equal(both["attn", 0], truth["attn", 0]) and torch.equal(both["embed"], truth["embed"])
     assert torch.equal(both.reduced("peak")[1], peak(truth["attn", 1]))

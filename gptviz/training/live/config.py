@@ -120,7 +120,7 @@ class LiveConfig:
         )
 
     def parameters(self, vocab_size: int) -> int:
-        """How many numbers are trained."""
+        """Return how many numbers are trained."""
         D, blocks = self.emb_dim, self.n_layers
         absent = 0
         if not self.layer_norm:
