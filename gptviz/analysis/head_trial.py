@@ -29,7 +29,7 @@ replaced).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -184,7 +184,8 @@ def known_trials(lm: LanguageModel) -> dict[Claim, Trial]:
 
 
 def to_json(made: Trial) -> dict[str, Any]:
-    return vars(made) | {"table": made.table.to_dict("list")}
+    kept = {field.name: getattr(made, field.name) for field in fields(made)}
+    return kept | {"table": made.table.to_dict("list")}
 
 
 def from_json(found: dict[str, Any]) -> Trial:

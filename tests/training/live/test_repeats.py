@@ -62,8 +62,6 @@ def test_the_floor_of_the_usual_run():
     assert floor(64, 64) == pytest.approx(by_hand) == pytest.approx(1.157, abs=5e-4)
 
 
-
-
 @given(st.integers(2, 100), st.integers(16, 128))
 def test_the_floor_is_below_an_even_guess(vocab_size, max_length):
     assert floor(vocab_size, max_length) > 0
