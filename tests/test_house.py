@@ -25,7 +25,7 @@ FLOORS = [
     {"cli"},
     {"ui"},
     {"figures"},
-    {"guides"},
+    {"guides", "classroom"},
     {"lessons"},
     {"training"},
     {"analysis"},

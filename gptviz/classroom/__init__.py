@@ -1,0 +1,12 @@
+"""A class that answers together: who is in it, where its teacher has led it, what each has answered.
+
+It lives in a database, outside every process, since a server may be several: SQLite in the folder for caches,
+or what GPTVIZ_DATABASE names (`postgresql+psycopg://...`). Nothing personal is kept: pupils get their names
+here, secrets are kept as hashes, and after a day, or when its teacher ends it, a class is deleted.
+"""
+
+from gptviz.classroom.classes import ClassError, Classes, Member, Room
+from gptviz.classroom.names import parse_code, written_code
+from gptviz.classroom.tables import open_database
+
+__all__ = ["ClassError", "Classes", "Member", "Room", "open_database", "parse_code", "written_code"]

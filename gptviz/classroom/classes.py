@@ -1,0 +1,305 @@
+"""What teacher and pupils do in a class: begin, join, steer, vote, look, end."""
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cachetools import TTLCache
+from sqlalchemy import Connection, Engine, Row, Table, delete, func, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from gptviz.classroom.names import free_name, new_code, parse_code, written_code
+from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, WAIT
+
+DAY = 24 * 3600.0  # seconds that a class lasts
+MOST_CLASSES = 500  # at the same time
+MOST_PUPILS = 200  # in one
+LONGEST_ANSWER = 2000  # characters, as JSON
+WRONG_CODES = 60  # a minute, of one visitor's address: a school may have one for all
+MARKS = ("locked", "shown", "revealed")  # what a teacher says of a step
+
+
+class ClassError(ValueError):
+    """Why something cannot be done in a class, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """A class as everybody in it sees it. Steps count from 0; `marks` are those of each step."""
+
+    id: int
+    code: str
+    model: dict[str, str]
+    pages: tuple[str, ...]
+    step: int
+    together: bool
+    frozen: bool
+    marks: dict[int, frozenset[str]]
+    steered: int
+    ends: float
+
+    def has(self, mark: str, step: int) -> bool:
+        """Whether the teacher has locked, shown or revealed this step."""
+        return mark in self.marks.get(step, ())
+
+
+@dataclass(frozen=True)
+class Member:
+    """Who somebody is in a class: a pupil with a name, or its teacher, without."""
+
+    room: Room
+    name: str = ""
+    pupil: int | None = None
+
+    @property
+    def teaches(self) -> bool:
+        return self.pupil is None
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A pupil's answer to a step: the one that counts, and the first. None where it was skipped."""
+
+    name: str
+    step: int
+    given: Any
+    first: Any
+    hints: int
+    changes: int
+    at: float
+
+
+class Classes:
+    """The classes of a database. Every method is one transaction; where it fails nothing has changed.
+
+    Raises ClassError with a sentence, also where the database does not answer.
+    """
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._wrong: TTLCache[str, int] = TTLCache(10_000, ttl=60.0)
+        self._lock = threading.Lock()
+
+    # ---- the teacher ----
+
+    def begin(self, guide: str, model: dict[str, str], pages: Sequence[str]) -> str:
+        """A new class with the text of its guide, its model's parameters of the address, and the pages that
+        pupils see (none for all). Gives the teacher's secret, which alone steers it."""
+        secret = secrets.token_urlsafe(24)
+        with self._change() as connection:
+            _sweep(connection)
+            if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) >= MOST_CLASSES:
+                raise ClassError(f"There are {MOST_CLASSES} classes already; one has to end first.")
+            given = {"guide": guide, "model": model, "pages": list(pages)}
+            texts = {name: json.dumps(value) for name, value in given.items()}
+            ends = time.time() + DAY
+            connection.execute(
+                insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
+            )
+        return secret
+
+    def steer(
+        self,
+        secret: str,
+        step: int | None = None,
+        together: bool | None = None,
+        frozen: bool | None = None,
+        marks: tuple[int, Sequence[str]] | None = None,
+    ) -> None:
+        """What the teacher changes, and None for what stays; `marks` are a step and all that it has now."""
+        with self._change() as connection:
+            row = _touched(connection, CLASSES.c.teacher == _hash(secret), steered=CLASSES.c.steered + 1)
+            changed: dict[str, Any] = {"step": step, "together": together, "frozen": frozen}
+            if marks is not None:
+                kept = sorted(set(marks[1]) & set(MARKS))
+                changed["marks"] = json.dumps(json.loads(row.marks) | {str(marks[0]): kept})
+            changed = {name: value for name, value in changed.items() if value is not None}
+            if changed:
+                connection.execute(update(CLASSES).where(CLASSES.c.id == row.id).values(**changed))
+
+    def end(self, secret: str) -> None:
+        """Delete the class of this teacher, and all that was in it."""
+        with self._change() as connection:
+            row = _touched(connection, CLASSES.c.teacher == _hash(secret))
+            _delete(connection, [row.id])
+
+    # ---- pupils ----
+
+    def join(self, code: str, source: str) -> str:
+        """A new pupil of the class with this code, from this address; gives the pupil's secret."""
+        plain = parse_code(code)
+        with self._lock:
+            if self._wrong.get(source, 0) >= WRONG_CODES:
+                raise ClassError("Too many wrong codes came from here. Wait a minute, and try again.")
+        secret = secrets.token_urlsafe(24)
+        with self._change() as connection:
+            _sweep(connection)
+            try:
+                row = _touched(connection, CLASSES.c.code == plain)
+            except ClassError:
+                with self._lock:
+                    self._wrong[source] = self._wrong.get(source, 0) + 1
+                known = "has no class here, or it has ended" if plain else "is no code"
+                raise ClassError(
+                    f"{code.strip()[:20]!r} {known}. A code has six letters and digits, like "
+                    f"{written_code('KF7M2Q')}; it stands on the teacher's screen."
+                ) from None
+            names = connection.scalars(select(PUPILS.c.name).where(PUPILS.c.class_id == row.id)).all()
+            if len(names) >= MOST_PUPILS:
+                raise ClassError(f"This class is full: {MOST_PUPILS} have joined.")
+            connection.execute(
+                insert(PUPILS).values(
+                    class_id=row.id, secret=_hash(secret), name=free_name(set(names)), joined=time.time()
+                )
+            )
+        return secret
+
+    def vote(self, member: Member, step: int, given: Any, hints: int = 0) -> None:
+        """A pupil's answer; a later one takes its place until the step is locked or its truth is told."""
+        try:
+            text = json.dumps(given, allow_nan=False)
+        except ValueError:
+            raise ClassError(f"{given!r} is no answer.") from None
+        if len(text) > LONGEST_ANSWER:
+            raise ClassError(f"An answer may have {LONGEST_ANSWER} characters; this one has {len(text)}.")
+        with self._change() as connection:
+            row = _touched(connection, CLASSES.c.id == member.room.id)
+            marks = json.loads(row.marks).get(str(step), ())
+            if "locked" in marks or "revealed" in marks:
+                raise ClassError("This answer came too late and does not count: the votes are locked.")
+            if row.frozen:
+                raise ClassError("The class stands still for a moment; answer when it goes on.")
+            mine = (ANSWERS.c.pupil_id == member.pupil) & (ANSWERS.c.step == step)
+            before = connection.execute(select(ANSWERS.c.changes).where(mine)).first()
+            new = {"given": text, "hints": hints, "at": time.time()}
+            if before is None:
+                connection.execute(
+                    insert(ANSWERS).values(pupil_id=member.pupil, step=step, first=text, changes=0, **new)
+                )
+            elif not row.together:  # the truth was told after the first
+                raise ClassError("You have answered this step; the first answer counts.")
+            else:
+                connection.execute(update(ANSWERS).where(mine).values(changes=before.changes + 1, **new))
+
+    def leave(self, member: Member) -> None:
+        """Take a pupil and its answers out of the class."""
+        with self._change() as connection:
+            _touched(connection, CLASSES.c.id == member.room.id)
+            connection.execute(delete(ANSWERS).where(ANSWERS.c.pupil_id == member.pupil))
+            connection.execute(delete(PUPILS).where(PUPILS.c.id == member.pupil))
+
+    # ---- looking ----
+
+    def member(self, secret: str) -> Member | None:
+        """Who has this secret; None where the class has ended, or never was."""
+        hashed, running = _hash(secret), CLASSES.c.ends > time.time()
+        room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news")]
+        pupil = select(PUPILS.c.id.label("pupil"), PUPILS.c.name, *room).join(
+            CLASSES, PUPILS.c.class_id == CLASSES.c.id
+        )
+        with self._change() as connection:
+            found = connection.execute(select(*room).where(CLASSES.c.teacher == hashed, running)).first()
+            if found is not None:
+                return Member(_room(found))
+            found = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
+            return None if found is None else Member(_room(found), found.name, found.pupil)
+
+    def guide(self, room: Room) -> str:
+        """The text of the class's guide."""
+        with self._change() as connection:
+            found = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room.id))
+        if found is None:
+            raise ClassError("This class has ended.")
+        return str(json.loads(found))
+
+    def news(self, room: Room) -> tuple[int, int]:
+        """Two numbers that grow: with what the teacher does, with all that happens. (-1, -1) at the end."""
+        with self._change() as connection:
+            row = connection.execute(
+                select(CLASSES.c.steered, CLASSES.c.news).where(CLASSES.c.id == room.id)
+            ).first()
+        return (-1, -1) if row is None else (row.steered, row.news)
+
+    def names(self, room: Room) -> list[str]:
+        """Who has joined, in that order."""
+        with self._change() as connection:
+            mine = PUPILS.c.class_id == room.id
+            return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))
+
+    def votes(self, room: Room, step: int | None = None, pupil: int | None = None) -> list[Vote]:
+        """The answers of all, or of one pupil, to all steps or to one; in the order of steps and joining."""
+        wanted = (
+            select(PUPILS.c.name, ANSWERS)
+            .join(ANSWERS, ANSWERS.c.pupil_id == PUPILS.c.id)
+            .where(PUPILS.c.class_id == room.id)
+            .order_by(ANSWERS.c.step, PUPILS.c.id)
+        )
+        wanted = wanted if step is None else wanted.where(ANSWERS.c.step == step)
+        wanted = wanted if pupil is None else wanted.where(ANSWERS.c.pupil_id == pupil)
+        with self._change() as connection:
+            rows = connection.execute(wanted).all()
+        return [
+            Vote(r.name, r.step, json.loads(r.given), json.loads(r.first), r.hints, r.changes, r.at)
+            for r in rows
+        ]
+
+    @contextmanager
+    def _change(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except IntegrityError:  # two chose the same name or code at once, or a vote came after its pupil left
+            raise ClassError("Somebody else was quicker by a moment. Nothing was lost: try again.") from None
+        except DBAPIError as error:
+            raise ClassError(
+                f"The class's database did not answer within {WAIT:.0f} s ({type(error.orig).__name__}). "
+                "What it holds is not lost: try again."
+            ) from error
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _touched(connection: Connection, which: Any, **changes: Any) -> Row[Any]:
+    """The class, locked until the transaction ends: who comes second sees what the first has done."""
+    values = {"news": CLASSES.c.news + 1} | changes
+    held = (CLASSES.c.id, CLASSES.c.marks, CLASSES.c.frozen, CLASSES.c.together)
+    row = connection.execute(
+        update(CLASSES).where(which, CLASSES.c.ends > time.time()).values(**values).returning(*held)
+    ).first()
+    if row is None:
+        raise ClassError("This class has ended.")
+    return row
+
+
+def _room(row: Row[Any]) -> Room:
+    marks = {int(step): frozenset(found) for step, found in json.loads(row.marks).items()}
+    model, pages = json.loads(row.model), tuple(json.loads(row.pages))
+    return Room(
+        row.id, row.code, model, pages, row.step, row.together, row.frozen, marks, row.steered, row.ends
+    )
+
+
+def _sweep(connection: Connection) -> None:
+    """Delete the classes that have ended."""
+    ended = connection.scalars(select(CLASSES.c.id).where(CLASSES.c.ends <= time.time())).all()
+    if ended:
+        _delete(connection, ended)
+
+
+def _delete(connection: Connection, ids: Sequence[int]) -> None:
+    pupils = select(PUPILS.c.id).where(PUPILS.c.class_id.in_(ids))
+    whose: list[tuple[Table, Any]] = [
+        (ANSWERS, ANSWERS.c.pupil_id.in_(pupils)),
+        (PUPILS, PUPILS.c.class_id.in_(ids)),
+        (CLASSES, CLASSES.c.id.in_(ids)),
+    ]
+    for table, which in whose:
+        connection.execute(delete(table).where(which))

@@ -1,0 +1,138 @@
+"""The tables of a class, and the database that holds them.
+
+SQLAlchemy, because the same statements then run on SQLite, which comes with Python, and on PostgreSQL.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import DBAPIError
+
+from gptviz import disk_cache
+
+SETTING = "GPTVIZ_DATABASE"
+FILE = "classes.sqlite"
+WAIT = 10.0  # seconds for another's write to end
+
+_tables = MetaData()
+VERSION = Table("schema_version", _tables, Column("version", Integer, nullable=False))
+# `steered` counts what the teacher has done, `news` all that happened: pages look at these numbers.
+# Texts that people gave are kept as JSON, which holds every character on every database.
+CLASSES = Table(
+    "classes",
+    _tables,
+    Column("id", Integer, primary_key=True),
+    Column("code", String(12), nullable=False, unique=True),
+    Column("teacher", String(64), nullable=False, unique=True),  # the secret's SHA-256
+    Column("guide", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("pages", Text, nullable=False),
+    Column("ends", Float, nullable=False),
+    Column("step", Integer, nullable=False, default=0),
+    Column("together", Boolean, nullable=False, default=True),
+    Column("frozen", Boolean, nullable=False, default=False),
+    Column("marks", Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
+    Column("steered", Integer, nullable=False, default=0),
+    Column("news", Integer, nullable=False, default=0),
+    sqlite_autoincrement=True,  # the number of a class that has ended is never another's
+)
+PUPILS = Table(
+    "pupils",
+    _tables,
+    Column("id", Integer, primary_key=True),
+    Column("class_id", ForeignKey("classes.id"), nullable=False, index=True),
+    Column("secret", String(64), nullable=False, unique=True),  # its SHA-256
+    Column("name", String(40), nullable=False),
+    Column("joined", Float, nullable=False),
+    UniqueConstraint("class_id", "name"),
+    sqlite_autoincrement=True,
+)
+ANSWERS = (
+    Table(  # one row of a pupil and step: a second vote takes the place of the first and is not one more
+        "answers",
+        _tables,
+        Column("pupil_id", ForeignKey("pupils.id"), primary_key=True),
+        Column("step", Integer, primary_key=True),
+        Column("first", Text, nullable=False),
+        Column("given", Text, nullable=False),
+        Column("hints", Integer, nullable=False),
+        Column("changes", Integer, nullable=False),
+        Column("at", Float, nullable=False),
+    )
+)
+# what makes a database of version n + 1 one of version n + 2: statements; a new one has them all
+MIGRATIONS: tuple[tuple[str, ...], ...] = ()
+
+
+def open_database(url: str | None = None) -> Engine:
+    """The database of classes, with its tables: of this URL, of GPTVIZ_DATABASE, or a file of SQLite.
+
+    Raises ValueError where a newer gptviz has made it, SQLAlchemy's DBAPIError where it cannot be reached.
+    """
+    url = url or os.environ.get(SETTING) or _file()
+    sqlite = url.startswith("sqlite")
+    engine = create_engine(url, pool_pre_ping=not sqlite, connect_args={"timeout": WAIT} if sqlite else {})
+    if sqlite:
+        event.listen(engine, "connect", _begin_well)
+    for wait in (0.1, 0.3, 1.0, 0.0):  # two servers may make the tables at the same time
+        try:
+            with engine.begin() as connection:
+                _migrate(connection)
+            return engine
+        except DBAPIError:
+            if not wait:
+                raise
+            time.sleep(wait)
+    raise AssertionError
+
+
+def _file() -> str:
+    folder: Path = disk_cache.folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{folder / FILE}"
+
+
+def _begin_well(connection: Any, _record: Any) -> None:
+    """Readers beside a writer, and what is acknowledged survives a power cut."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _migrate(connection: Connection) -> None:
+    newest = 1 + len(MIGRATIONS)
+    _tables.create_all(connection)
+    version = connection.execute(select(VERSION.c.version)).scalar()
+    if version is None:
+        connection.execute(insert(VERSION).values(version=newest))
+        return
+    if version > newest:
+        raise ValueError(
+            f"the database of classes has version {version}: a newer gptviz made it, this one knows {newest}"
+        )
+    for statement in (one for step in MIGRATIONS[version - 1 :] for one in step):
+        connection.execute(text(statement))
+    if version < newest:
+        connection.execute(update(VERSION).values(version=newest))

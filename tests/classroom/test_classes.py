@@ -1,0 +1,226 @@
+"""A class on SQLite and on PostgreSQL: no vote is lost, counted twice, or taken late."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import update
+
+from gptviz.classroom import ClassError, Classes, open_database, parse_code, written_code
+from gptviz.classroom import classes as module
+from gptviz.classroom.names import ALPHABET, LENGTH, free_name, new_code
+from gptviz.classroom.tables import CLASSES, VERSION
+
+
+def begin(classes: Classes) -> tuple[str, str]:
+    """A class's secret and code."""
+    secret = classes.begin("the guide's text, \0 and \ud800", {"model": "mini"}, ["attention"])
+    return secret, classes.member(secret).room.code
+
+
+def pupils(classes: Classes, code: str, number: int) -> list[str]:
+    return [classes.join(code, "here") for _ in range(number)]
+
+
+def test_a_class_from_its_beginning_to_its_end(classes):
+    secret, code = begin(classes)
+    teacher = classes.member(secret)
+    assert (
+        teacher.teaches and teacher.room.model == {"model": "mini"} and teacher.room.pages == ("attention",)
+    )
+    assert classes.guide(teacher.room) == "the guide's text, \0 and \ud800"
+    first, second = pupils(classes, written_code(code).lower(), 2)
+    otter, owl = classes.member(first), classes.member(second)
+    assert (
+        not otter.teaches and otter.name != owl.name and classes.names(otter.room) == [otter.name, owl.name]
+    )
+
+    classes.vote(otter, 0, "mat", hints=2)
+    classes.vote(otter, 0, "mill")
+    classes.vote(owl, 0, None)
+    (vote, skipped) = classes.votes(teacher.room, 0)
+    assert (vote.name, vote.given, vote.first, vote.changes) == (otter.name, "mill", "mat", 1)
+    assert skipped.given is None and [vote] == classes.votes(teacher.room, pupil=otter.pupil)
+
+    steered, news = classes.news(teacher.room)
+    classes.steer(secret, step=3, together=False, frozen=True, marks=(0, ["locked", "nonsense"]))
+    room = classes.member(first).room
+    assert (room.step, room.together, room.frozen) == (3, False, True)
+    assert room.has("locked", 0) and not room.has("locked", 1) and not room.has("revealed", 0)
+    assert classes.news(room) == (steered + 1, news + 1)
+
+    classes.leave(otter)
+    assert classes.member(first) is None and classes.names(room) == [owl.name]
+    with pytest.raises(ClassError):
+        classes.vote(otter, 1, "ghost")  # it has left
+    classes.end(secret)
+    assert classes.member(second) is None and classes.member(secret) is None
+    assert classes.news(room) == (-1, -1) and classes.votes(room) == []
+    for late in (lambda: classes.vote(owl, 0, "x"), lambda: classes.end(secret), lambda: classes.guide(room)):
+        with pytest.raises(ClassError, match="has ended"):
+            late()
+
+
+@pytest.mark.parametrize("mark", ["locked", "revealed"])
+def test_a_vote_after_the_lock_or_the_truth_is_refused(classes, mark):
+    secret, code = begin(classes)
+    (one,) = map(classes.member, pupils(classes, code, 1))
+    classes.vote(one, 0, 1)
+    classes.steer(secret, marks=(0, [mark]))
+    before = classes.news(one.room)
+    with pytest.raises(ClassError, match="too late"):
+        classes.vote(one, 0, 2)
+    assert [vote.given for vote in classes.votes(one.room)] == [1] and classes.news(one.room) == before
+    classes.vote(one, 1, 2)  # of another step it is not
+    classes.steer(secret, frozen=True)
+    with pytest.raises(ClassError, match="stands still"):
+        classes.vote(one, 1, 3)
+
+
+def test_at_ones_own_pace_the_first_answer_counts_for_its_truth_was_told(classes):
+    secret, code = begin(classes)
+    (one,) = map(classes.member, pupils(classes, code, 1))
+    classes.steer(secret, together=False)
+    classes.vote(one, 0, 1)
+    with pytest.raises(ClassError, match="first answer counts"):
+        classes.vote(one, 0, 2)
+
+
+def test_thirty_who_vote_at_once_while_the_teacher_locks(classes):
+    """Each vote counts once or is refused; what was acknowledged is there, and nothing else."""
+    secret, code = begin(classes)
+    everybody = [*map(classes.member, pupils(classes, code, 30))]
+    sent: dict[str, int] = {}
+    refused: list[str] = []
+
+    def vote(number: int) -> None:
+        for value in (number, number + 100):  # a quick hand clicks twice
+            try:
+                classes.vote(everybody[number], 0, value)
+                sent[everybody[number].name] = value
+            except ClassError as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=vote, args=(number,)) for number in range(30)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        if number == 20:
+            classes.steer(secret, marks=(0, ["locked"]))
+    for thread in threads:
+        thread.join()
+    assert {vote.name: vote.given for vote in classes.votes(everybody[0].room)} == sent
+    assert all("too late" in sentence for sentence in refused)
+    accepted = 60 - len(refused)
+    assert accepted == sum(1 + vote.changes for vote in classes.votes(everybody[0].room))
+    assert classes.news(everybody[0].room)[1] == 30 + 1 + accepted
+
+
+def test_what_was_acknowledged_is_there_for_another_server(classes, url):
+    secret, code = begin(classes)
+    one = classes.member(classes.join(code, "here"))
+    classes.vote(one, 0, [3, 1])
+    other = Classes(open_database(url))
+    assert [vote.given for vote in other.votes(one.room)] == [[3, 1]]
+    other.steer(secret, step=2)
+    assert classes.member(secret).room.step == 2
+
+
+def test_a_class_ends_after_a_day_and_is_deleted(classes):
+    secret, code = begin(classes)
+    one = classes.member(classes.join(code, "here"))
+    classes.vote(one, 0, 1)
+    with classes._engine.begin() as connection:
+        connection.execute(update(CLASSES).values(ends=time.time() - 1))
+    assert classes.member(secret) is None
+    with pytest.raises(ClassError, match="ended"):
+        classes.join(code, "here")
+    begin(classes)
+    assert classes.news(one.room) == (-1, -1) and classes.votes(one.room) == []
+
+
+def test_hostile_codes_get_a_sentence_and_then_a_pause(classes, monkeypatch):
+    _, code = begin(classes)
+    monkeypatch.setattr(module, "WRONG_CODES", 40)
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.text(max_size=200))
+    def try_code(text):
+        with pytest.raises(ClassError):
+            classes.join(text, "a bad place")
+
+    try_code()
+    with pytest.raises(ClassError, match=r"'!' is no code"):
+        classes.join("!", "another place")
+    for _ in range(module.WRONG_CODES):
+        with pytest.raises(ClassError):
+            classes.join("222222", "a bad place")
+    with pytest.raises(ClassError, match="Wait a minute"):
+        classes.join(code, "a bad place")
+    classes.join(code, "here")  # which stops nobody else
+
+
+def test_limits_are_sentences(classes, monkeypatch):
+    _, code = begin(classes)
+    one = classes.member(classes.join(code, "here"))
+    for answer in (float("nan"), "x" * 3000):
+        with pytest.raises(ClassError, match="answer"):
+            classes.vote(one, 0, answer)
+    monkeypatch.setattr(module, "MOST_PUPILS", 1)
+    with pytest.raises(ClassError, match="full"):
+        classes.join(code, "here")
+    monkeypatch.setattr(module, "MOST_CLASSES", 1)
+    with pytest.raises(ClassError, match="has to end first"):
+        begin(classes)
+
+
+def test_no_secret_is_kept_as_it_is(classes):
+    secret, code = begin(classes)
+    pupil = classes.join(code, "here")
+    with classes._engine.begin() as connection:
+        tables = ("classes", "pupils", "answers")
+        kept = repr([connection.exec_driver_sql(f"select * from {name}").all() for name in tables])
+    assert secret not in kept and pupil not in kept
+
+
+def test_a_database_of_a_newer_gptviz_is_refused(url):
+    engine = open_database(url)
+    with engine.begin() as connection:
+        connection.execute(update(VERSION).values(version=99))
+    with pytest.raises(ValueError, match="newer gptviz"):
+        open_database(url)
+
+
+def test_an_older_database_is_brought_forward(url, monkeypatch):
+    from gptviz.classroom import tables
+
+    open_database(url)
+    monkeypatch.setattr(tables, "MIGRATIONS", (("alter table classes add column motto text",),))
+    for _ in range(2):  # the second finds it done
+        engine = open_database(url)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("select motto from classes").all() == []
+
+
+def test_a_database_that_does_not_answer_is_a_sentence(classes, monkeypatch):
+    secret, _ = begin(classes)
+    room = classes.member(secret).room
+    with classes._engine.begin() as connection:
+        connection.exec_driver_sql("drop table answers")
+    with pytest.raises(ClassError, match="did not answer"):
+        classes.votes(room)
+
+
+@given(st.text(ALPHABET, min_size=LENGTH, max_size=LENGTH))
+def test_a_code_is_read_as_it_is_written(code):
+    assert parse_code(written_code(code)) == parse_code(f" {code.lower()} ") == code
+
+
+def test_codes_and_names_are_drawn_evenly():
+    assert {char for _ in range(300) for char in new_code()} == set(ALPHABET)
+    taken: set[str] = set()
+    for _ in range(200):
+        taken.add(free_name(taken))
+    assert len(taken) == 200 and max(Counter(name.split()[1] for name in taken).values()) < 15
