@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from cachetools import TTLCache
@@ -15,6 +14,7 @@ from sqlalchemy import Connection, Engine, Row, Table, delete, func, insert, sel
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gptviz.classroom.names import free_name, new_code, parse_code, written_code
+from gptviz.classroom.room import MARKS, ClassError, Member, Room, Vote
 from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, WAIT
 
 DAY = 24 * 3600.0  # seconds that a class lasts
@@ -22,57 +22,6 @@ MOST_CLASSES = 500  # at the same time
 MOST_PUPILS = 200  # in one
 LONGEST_ANSWER = 2000  # characters, as JSON
 WRONG_CODES = 60  # a minute, of one visitor's address: a school may have one for all
-MARKS = ("locked", "shown", "revealed")  # what a teacher says of a step
-
-
-class ClassError(ValueError):
-    """Why something cannot be done in a class, as a sentence."""
-
-
-@dataclass(frozen=True)
-class Room:
-    """A class as everybody in it sees it. Steps count from 0; `marks` are those of each step."""
-
-    id: int
-    code: str
-    model: dict[str, str]
-    pages: tuple[str, ...]
-    step: int
-    together: bool
-    frozen: bool
-    marks: dict[int, frozenset[str]]
-    steered: int
-    ends: float
-
-    def has(self, mark: str, step: int) -> bool:
-        """Whether the teacher has locked, shown or revealed this step."""
-        return mark in self.marks.get(step, ())
-
-
-@dataclass(frozen=True)
-class Member:
-    """Who somebody is in a class: a pupil with a name, or its teacher, without."""
-
-    room: Room
-    name: str = ""
-    pupil: int | None = None
-
-    @property
-    def teaches(self) -> bool:
-        return self.pupil is None
-
-
-@dataclass(frozen=True)
-class Vote:
-    """A pupil's answer to a step: the one that counts, and the first. None where it was skipped."""
-
-    name: str
-    step: int
-    given: Any
-    first: Any
-    hints: int
-    changes: int
-    at: float
 
 
 class Classes:
@@ -210,10 +159,10 @@ class Classes:
             found = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
             return None if found is None else Member(_room(found), found.name, found.pupil)
 
-    def guide(self, room: Room) -> str:
-        """The text of the class's guide."""
+    def guide(self, room: int) -> str:
+        """The text of the guide of the class with this number."""
         with self._change() as connection:
-            found = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room.id))
+            found = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room))
         if found is None:
             raise ClassError("This class has ended.")
         return str(json.loads(found))

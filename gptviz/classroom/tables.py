@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Engine,
     Float,
     ForeignKey,
@@ -28,9 +27,10 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gptviz import disk_cache
+from gptviz.classroom.room import LOBBY, ClassError
 
 SETTING = "GPTVIZ_DATABASE"
 FILE = "classes.sqlite"
@@ -50,7 +50,7 @@ CLASSES = Table(
     Column("model", Text, nullable=False),
     Column("pages", Text, nullable=False),
     Column("ends", Float, nullable=False),
-    Column("step", Integer, nullable=False, default=0),
+    Column("step", Integer, nullable=False, default=LOBBY),
     Column("together", Boolean, nullable=False, default=True),
     Column("frozen", Boolean, nullable=False, default=False),
     Column("marks", Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
@@ -89,23 +89,29 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = ()
 def open_database(url: str | None = None) -> Engine:
     """The database of classes, with its tables: of this URL, of GPTVIZ_DATABASE, or a file of SQLite.
 
-    Raises ValueError where a newer gptviz has made it, SQLAlchemy's DBAPIError where it cannot be reached.
+    Raises ClassError where it cannot be opened, or a newer gptviz has made it.
     """
     url = url or os.environ.get(SETTING) or _file()
     sqlite = url.startswith("sqlite")
-    engine = create_engine(url, pool_pre_ping=not sqlite, connect_args={"timeout": WAIT} if sqlite else {})
-    if sqlite:
-        event.listen(engine, "connect", _begin_well)
-    for wait in (0.1, 0.3, 1.0, 0.0):  # two servers may make the tables at the same time
-        try:
-            with engine.begin() as connection:
-                _migrate(connection)
-            return engine
-        except DBAPIError:
-            if not wait:
-                raise
-            time.sleep(wait)
-    raise AssertionError
+    try:
+        engine = create_engine(
+            url, pool_pre_ping=not sqlite, connect_args={"timeout": WAIT} if sqlite else {}
+        )
+        if sqlite:
+            event.listen(engine, "connect", _begin_well)
+        for wait in (0.1, 0.3, 1.0):  # two servers may make the tables at the same time
+            try:
+                _migrate(engine)
+                return engine
+            except DBAPIError:
+                time.sleep(wait)
+        _migrate(engine)
+    except (SQLAlchemyError, ImportError) as error:  # without the URL, which may hold a password
+        raise ClassError(
+            f"The database of classes cannot be opened ({type(error).__name__}). {SETTING} names it, like "
+            "postgresql+psycopg://user:password@host/name; without it a file is used."
+        ) from error
+    return engine
 
 
 def _file() -> str:
@@ -121,18 +127,19 @@ def _begin_well(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
 
 
-def _migrate(connection: Connection) -> None:
+def _migrate(engine: Engine) -> None:
     newest = 1 + len(MIGRATIONS)
-    _tables.create_all(connection)
-    version = connection.execute(select(VERSION.c.version)).scalar()
-    if version is None:
-        connection.execute(insert(VERSION).values(version=newest))
-        return
-    if version > newest:
-        raise ValueError(
-            f"the database of classes has version {version}: a newer gptviz made it, this one knows {newest}"
-        )
-    for statement in (one for step in MIGRATIONS[version - 1 :] for one in step):
-        connection.execute(text(statement))
-    if version < newest:
+    with engine.begin() as connection:
+        _tables.create_all(connection)
+        version = connection.execute(select(VERSION.c.version)).scalar()
+        if version is None:
+            connection.execute(insert(VERSION).values(version=newest))
+            return
+        if version > newest:
+            raise ClassError(
+                f"The database of classes has version {version}, made by a newer gptviz; "
+                f"this one knows {newest}."
+            )
+        for statement in (one for step in MIGRATIONS[version - 1 :] for one in step):
+            connection.execute(text(statement))
         connection.execute(update(VERSION).values(version=newest))

@@ -18,8 +18,8 @@ from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
 from gptviz.guides.guide import with_facts
 from gptviz.guides.keys import KEYS, CannotAsk
 from gptviz.loading import load
-from gptviz.ui.shell.guide import ANSWERS
 from gptviz.ui.shell.navigation import PAGES, page_file
+from gptviz.ui.shell.question import ANSWERS
 from gptviz.ui.shell.state import DEFAULT_TEXT, TOKEN
 
 TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every key

@@ -31,6 +31,7 @@ from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
 from gptviz.ui.components.prompt import prompt as draw_prompt
+from gptviz.ui.components.seat import seat as keep_seat
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
@@ -199,6 +200,11 @@ def guide_look(mode: Mode, on: On) -> None:
     with st.container(key="framed"):
         st.write("It is framed.")
     look_at("framed", mode)
+
+
+def seat(mode: Mode, on: On) -> None:
+    """Somebody in a class; of itself it draws nothing."""
+    keep_seat("a-secret", mode, on("taught"))
 
 
 def heads(mode: Mode, on: On) -> None:

@@ -197,7 +197,7 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         assert root.get_attribute("data-mode") == mode
         assert root.evaluate("(n) => n.style.getPropertyValue('--ink')") == PALETTES[mode].ink
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        if name not in ("cell_clicks", "theme_watch", "guide_look"):
+        if name not in ("cell_clicks", "theme_watch", "guide_look", "seat"):
             assert root.bounding_box()["height"] > 20
         before = root.bounding_box()
         for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():

@@ -11,6 +11,7 @@ from gptviz.guides.keys import KEYS
 from gptviz.ui.guide_check import keys_of as keys_in
 from gptviz.ui.shell import guide
 from gptviz.ui.shell.navigation import PAGES, page_file
+from gptviz.ui.shell.question import ANSWERS
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, prose
 
@@ -27,7 +28,7 @@ def answer(at, kind, value):
     if kind == "word":
         at.text_input[0].input(value)
     elif kind == "number":
-        number = next(box for box in at.number_input if "guess" not in (box.key or "") and not box.key)
+        number = next(box for box in at.number_input if (box.key or "").startswith("guide_given"))
         number.set_value(value)
     elif kind == "choice":
         at.radio[0].set_value(at.radio[0].options[value])
@@ -98,7 +99,7 @@ def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
     step = find(name).steps[number - 1]
     at = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
     at.query_params.update({"guide": name, "step": str(number)})
-    at.session_state[guide.ANSWERS] = {(name, number - 1): None}  # skipped
+    at.session_state[ANSWERS] = {(name, number - 1): None}  # skipped
     at.run()
     assert not at.exception, [error.message for error in at.exception]
     known = {param.name for param in at.session_state["gptviz_params"]}
@@ -173,7 +174,7 @@ def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch)
 def test_an_answer_about_another_text_is_no_error(own_guide):
     own_guide("loss", "dearest")
     at = run_page("loss", text="one two three four five", guide="mine")
-    at.session_state[guide.ANSWERS] = {("mine", 0): 4}
+    at.session_state[ANSWERS] = {("mine", 0): 4}
     at.run()
     assert "You said" in prose(at)
     at.session_state["text"] = "one two three"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from gptviz.ui.shell import address, state
+from gptviz.ui.shell import address, classroom, state
 
 UI = Path(__file__).resolve().parents[1]
 
@@ -94,10 +94,12 @@ BESIDE = {
         "patching", "a circuit names heads, and patching the tokens at which they matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
         "why", "where two runs part, it names the parts of the model that spoke for each token."),
+    "class": Door("Class", "groups", "What do we all predict, and what does the model do?",
+        "overview", "what was asked together can be looked at alone."),
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
-COMPARE = "compare"
+COMPARE, CLASS = "compare", "class"
 HALVES = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
@@ -153,9 +155,12 @@ def draw_links(here: str) -> None:
 
     The one called `here` is marked.
     """
-    query = state.link()
+    query, open_ = state.link(), classroom.doors() or (*PAGES,)
     here = HALVES[0] if here in HALVES else here
-    for section, doors in SECTIONS.items():
+    for section, all_doors in SECTIONS.items():
+        doors = {name: door for name, door in all_doors.items() if name in open_}
+        if not doors:
+            continue
         st.html(f'<p class="gv-section">{section}</p>')
         for name, door in doors.items():
             link(

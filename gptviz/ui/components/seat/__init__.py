@@ -1,0 +1,19 @@
+"""Keeps a browser's place in a class in a cookie, and takes the teacher's secret out of the address.
+
+The secret is in the address's fragment (`#teach=...`), which no browser sends to a server.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import component, text
+
+COOKIE = "gptviz_class"
+_component = component("seat")
+
+
+def seat(secret: str | None, mode: Mode, on_taught: Callable[[str], Any] | None = None) -> None:
+    """Have the browser keep this secret for a day, with "" none, with None what it has; `on_taught` gets that
+    of its address."""
+    _component("seat", {"cookie": COOKIE, "secret": secret}, mode, {"taught": (text(100), on_taught)})

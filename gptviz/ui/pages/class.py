@@ -1,0 +1,191 @@
+"""A class: join it by its code; or begin one, and see who is in it and what they have answered."""
+
+import csv
+import io
+import json
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+from html import escape
+from urllib.parse import urlsplit
+
+import segno
+import streamlit as st
+from streamlit.net_util import get_internal_ip
+
+from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
+from gptviz.guides import Guide, GuideError, files, find, read
+from gptviz.ui.components.seat import seat
+from gptviz.ui.models.choice import UPLOAD, params_of
+from gptviz.ui.shell import classroom, state
+from gptviz.ui.shell import guide as guide_bar
+from gptviz.ui.shell.guide import checked
+from gptviz.ui.shell.page import frame
+from gptviz.ui.shell.params import Param
+from gptviz.ui.words import counted, escaped
+
+CODE = Param("code", str, "")  # of a class, in the link that pupils get
+FILE = "class_file"  # a guide that a teacher brings
+ALL, OF_GUIDE = "All pages", "Only the guide's pages"
+
+
+def join() -> None:
+    """Callback: this browser is a pupil."""
+    source = st.context.ip_address or "here"
+    code = str(st.session_state["class_code"])
+    if code and (found := classroom.attempt(lambda: classroom.classes().join(code, source))):
+        classroom.become(found)
+
+
+def begin() -> None:
+    """Callback: this browser is the teacher of a new class, with the model in hand."""
+    file, name = st.session_state.get(FILE), st.session_state["class_guide"]
+    try:
+        held = files()[name].read_bytes() if file is None else file.getvalue()
+        text = held.decode("utf-8", "replace")
+        guide = read(text)
+        checked(guide)
+    except GuideError as error:
+        classroom.say(f"This guide cannot be used. {error}")
+        return
+    if state.current().model.name.startswith(UPLOAD):
+        classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
+        return
+    model = {key: value for key, value in params_of(state.current().model).items() if value is not None}
+    pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
+    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages)):
+        classroom.become(found)
+
+
+def leave(member: Member) -> None:
+    """Callback: out of the class, with all that was answered; a teacher ends it for all."""
+    classes, secret = classroom.classes(), classroom.secret()
+    classroom.attempt(lambda: classes.end(secret) if member.teaches else classes.leave(member))
+    classroom.become("")
+
+
+def origin() -> str:
+    """The server's address as other machines reach it, also where this browser is on the server's own."""
+    here = urlsplit(st.context.url or "http://localhost:8501")
+    if here.hostname not in ("localhost", "127.0.0.1"):
+        return f"{here.scheme}://{here.netloc}"
+    return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}"
+
+
+def answers(votes: list[Vote], guide: Guide) -> str:
+    """All answers as CSV. What was given is JSON: no spreadsheet takes a pupil's word for a formula."""
+    file = io.StringIO()
+    out = csv.writer(file)
+    columns = "step heading pupil answer first_answer changes hints skipped time"
+    out.writerow(columns.split())
+    for vote in votes:
+        when = datetime.fromtimestamp(vote.at, UTC).isoformat(timespec="seconds")
+        given, first = (json.dumps(one, ensure_ascii=False) for one in (vote.given, vote.first))
+        heading = guide.steps[vote.step].heading if vote.step < len(guide.steps) else ""
+        place, skipped = (vote.step + 1, heading, vote.name), vote.given is None
+        out.writerow([*place, given, first, vote.changes, vote.hints, skipped, when])
+    return file.getvalue()
+
+
+def nobody() -> None:
+    """Two ways into a class."""
+    with st.container(horizontal=True, gap="large"):
+        with st.form("class_join", width=360):
+            st.subheader("Join", anchor=False)
+            st.markdown("The code stands on your teacher's screen. You get a name here; nobody asks yours.")
+            st.session_state.setdefault("class_code", CODE.value)
+            st.text_input("Code", key="class_code", max_chars=20, placeholder="KF7-M2Q")
+            st.form_submit_button("Join", type="primary", on_click=join)
+        with st.form("class_new", width=540):
+            st.subheader("Begin one", anchor=False)
+            st.markdown("A guide, read together: everybody predicts, then the model says what it does.")
+            names = sorted(files(), key=lambda name: (name != "tour", name))
+            st.selectbox("Guide", names, format_func=titles().__getitem__, key="class_guide")
+            st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
+            st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
+            st.caption(f"With the model in hand: {escaped(made.lm.name)}. The class ends after a day.")
+            st.form_submit_button("Begin a class", type="primary", on_click=begin)
+
+
+@st.cache_data(max_entries=2, ttl=60, show_spinner=False)
+def titles() -> dict[str, str]:
+    """What the guides are called; one that cannot be read by its file's name."""
+    found = {}
+    for name in files():
+        with suppress(GuideError):
+            guide = find(name)
+            found[name] = f"{guide.title}, {guide.minutes} minutes" if guide.minutes else guide.title
+    return {name: found.get(name, f"{name}.md") for name in files()}
+
+
+def pupil(member: Member) -> None:
+    """Who this browser is, and the way out."""
+    st.markdown(f"You are **{member.name}** in the class {written_code(member.room.code)}.")
+    if member.room.step == LOBBY:
+        st.markdown("Your teacher begins in a moment, and this page turns by itself. Till then, look around.")
+    st.button("Leave the class", on_click=leave, args=(member,), help="Your answers are deleted.")
+
+
+def teacher(member: Member) -> None:
+    """What stands on the projector: the code and its picture, who is there; the steps, and the way on."""
+    room, guide = member.room, read(classroom.guide())
+    link = f"{origin()}/class?code={room.code}"
+    with st.container(horizontal=True, gap="large"):
+        with st.container(width=340):
+            picture = segno.make(link, error="m").svg_data_uri(scale=8, dark="#000", light="#fff")
+            st.html(f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">')
+            st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')
+            st.markdown(escaped(link))
+        with st.container(width="stretch"):
+            st.fragment(run_every=2.0)(gathered)(room)
+            if room.step == LOBBY:
+                first = guide.steps[0].heading
+                st.button(f"Begin with step 1: {first}", type="primary", key="class_start", on_click=start)
+            steps(member, guide)
+    with st.container(horizontal=True, gap="small"):
+        votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
+        st.download_button("Answers as CSV", answers(votes, guide), "gptviz_class.csv", key="class_csv")
+        own = st.popover("Your own link", key="class_own", on_change="rerun")
+        if own.open:  # only then is it on the page at all
+            own.markdown("It steers the class. Keep it to yourself.")
+            own.code(f"{origin()}/class#teach={classroom.secret()}")
+        with st.popover("End the class", key="class_end"):
+            st.markdown("All answers are deleted, for everybody.")
+            st.button("End it now", type="primary", key="class_end_now", on_click=leave, args=(member,))
+
+
+def start() -> None:
+    """Callback: on with the first step, for everybody."""
+    classroom.attempt(lambda: classroom.classes().steer(classroom.secret(), step=0))
+    guide_bar.go()
+
+
+def gathered(room: Room) -> None:
+    """Who has joined; it looks again by itself."""
+    names = classroom.attempt(lambda: classroom.classes().names(room))
+    classroom.say_wrong()
+    if names is not None:
+        st.markdown(f"**{counted(len(names), 'pupil')}** {'has' if len(names) == 1 else 'have'} joined.")
+        st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
+
+
+def steps(member: Member, guide: Guide) -> None:
+    """The guide's steps, each with how many have answered it, and a click that leads there."""
+    votes = classroom.attempt(lambda: classroom.classes().votes(member.room)) or []
+    said = Counter(vote.step for vote in votes if vote.given is not None)
+    with st.container(gap=None):
+        for number, step in enumerate(guide.steps):
+            count = f" · {counted(said[number], 'answer')}" if step.ask is not None else ""
+            guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
+
+
+made = frame("Class", (CODE,))
+member = classroom.member()
+classroom.say_wrong()
+if member is None:
+    seat(classroom.kept(), made.mode, on_taught=classroom.become)
+    nobody()
+elif member.teaches:
+    teacher(member)
+else:
+    pupil(member)

@@ -1,0 +1,241 @@
+"""Who this browser is in a class, and how the class leads it.
+
+A browser keeps a secret in a cookie, by which a reload, a second tab and a server that was started again know
+it. Everything else is in the database of `gptviz.classroom`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import streamlit as st
+
+from gptviz.classroom import LOBBY, ClassError, Member, Room
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.seat import COOKIE, seat
+from gptviz.ui.shell import address, state
+
+if TYPE_CHECKING:
+    from gptviz.classroom.classes import Classes
+
+GUIDE = "class"  # what the guide of a class is called in the address
+EVERY = 2.0  # seconds between two looks at what the teacher has done
+_SECRET = "class_secret"  # in the session; "" for nobody
+_MEMBER = "class_member"  # as the database said last
+_STEP = "class_step"  # the step that this browser and the class were at last
+_LEFT = "class_left"  # this browser was in a class
+_WRONG = "class_wrong"  # why the last thing could not be done
+ACTS = {
+    "together": ("Everybody follows me", ":material/groups:"),
+    "frozen": ("Screens stand still", ":material/front_hand:"),
+    "locked": ("Votes locked", ":material/lock:"),
+    "shown": ("Votes shown", ":material/bar_chart:"),
+    "revealed": ("Truth told", ":material/visibility:"),
+}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How it stands with a question: what was `given` (None: skipped) where it was `answered`; whether the
+    truth may be `told`, and whether an answer is taken still."""
+
+    answered: bool
+    given: Any
+    told: bool
+    open: bool
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def classes() -> "Classes":
+    """The classes of this server's database. Raises ClassError where it cannot be opened."""
+    from gptviz.classroom.classes import Classes
+    from gptviz.classroom.tables import open_database
+
+    return Classes(open_database())
+
+
+def secret() -> str:
+    """This browser's secret, "" where it is in no class."""
+    if _SECRET not in st.session_state:
+        held = st.context.cookies.get(COOKIE)
+        st.session_state[_SECRET] = held if isinstance(held, str) else ""
+    return str(st.session_state[_SECRET])
+
+
+def kept() -> str | None:
+    """What the browser's cookie is to be: the secret; "" after one that was given up; None for no matter."""
+    return secret() or ("" if _LEFT in st.session_state else None)
+
+
+def become(secret: str) -> None:
+    """Have this browser be somebody else in a class, or with "" nobody."""
+    if not secret:
+        st.session_state[_LEFT] = True
+    st.session_state[_SECRET] = secret
+    for key in (_STEP, _MEMBER):
+        st.session_state.pop(key, None)
+    if state.GUIDE.value == GUIDE:
+        state.GUIDE.set(None)
+
+
+def attempt(act: Callable[[], T]) -> T | None:
+    """What this gives; None where it cannot be done, which `say_wrong` then says."""
+    try:
+        return act()
+    except ClassError as error:
+        say(str(error))
+        return None
+
+
+def say(wrong: str) -> None:
+    """Have the next run say why something could not be done."""
+    st.session_state[_WRONG] = wrong
+
+
+def say_wrong() -> None:
+    """Why the last thing could not be done, once."""
+    if (wrong := st.session_state.pop(_WRONG, None)) is not None:
+        st.warning(wrong)
+
+
+def member() -> Member | None:
+    """Who this browser was when `look` was called last."""
+    found: Member | None = st.session_state.get(_MEMBER)
+    return found
+
+
+def look() -> Member | None:
+    """Who this browser is in which class; as it was where the database does not answer."""
+    if not secret():
+        return None
+    try:
+        found = classes().member(secret())
+    except ClassError as error:
+        say(str(error))
+        return member()
+    if found is None:
+        if member() is not None:
+            say("The class has ended. What you see is yours to explore.")
+        become("")
+    else:
+        st.session_state[_MEMBER] = found
+    return found
+
+
+def lead() -> Member | None:
+    """Go to the class's step; where the teacher has turned to another, have the class follow."""
+    found = look()
+    if found is None or found.room.step == LOBBY:
+        return found
+    room, before, mine = found.room, st.session_state.get(_STEP), state.STEP.value - 1
+    leads = found.teaches and room.together and before == room.step != mine
+    if leads and state.GUIDE.value == GUIDE:
+        attempt(lambda: classes().steer(secret(), step=max(0, mine)))
+        look()
+    elif room.together or state.GUIDE.value != GUIDE:
+        mine = room.step
+    state.GUIDE.set(GUIDE)
+    state.STEP.set(mine + 1)
+    st.session_state[_STEP] = mine
+    return member()
+
+
+def watch(mode: Mode) -> bool:
+    """Keep the browser's secret, and look now and then for news; whether its screen is to stand still."""
+    found = member()
+    say_wrong()
+    if found is None:
+        return False
+    seat(secret(), mode, on_taught=become)
+    st.fragment(run_every=EVERY)(_watch)(found.room)
+    if found.teaches or not found.room.frozen:
+        return False
+    st.info("Your teacher asks you to look up. It goes on in a moment, and nothing is lost.")
+    return True
+
+
+def _watch(room: Room) -> None:
+    try:
+        steered, _ = classes().news(room)
+    except ClassError as error:
+        st.caption(str(error))
+    else:
+        if steered != room.steered and address.is_fragment_run():
+            st.rerun()
+
+
+def guide() -> str:
+    """The text of the class's guide, for who is in it."""
+    found = member()
+    assert found is not None
+    return str(_guide_of(found.room.id) or "")
+
+
+@st.cache_resource(max_entries=50, show_spinner=False)  # a class never changes its guide
+def _guide_of(room: int) -> str:
+    return classes().guide(room)
+
+
+def standing(number: int) -> Standing:
+    """How it stands with the question of this step, for who is in a class."""
+    found = member()
+    assert found is not None
+    room = found.room
+    told, shut = room.has("revealed", number), room.has("locked", number) or room.frozen
+    if found.teaches:
+        return Standing(False, None, told, False)
+    mine = attempt(lambda: classes().votes(room, number, found.pupil))
+    answered = bool(mine)
+    given = mine[0].given if mine else None
+    given = tuple(given) if isinstance(given, list) else given  # a head, in JSON
+    told = told or (answered and not room.together)
+    return Standing(answered, given, told, not (told or shut))
+
+
+def vote(number: int, given: Any, hints: int) -> None:
+    """Callback: a pupil answers; where that is too late it is said."""
+    found = member()
+    assert found is not None
+    attempt(lambda: classes().vote(found, number, given, hints))
+
+
+def controls(number: int, asks: bool) -> None:
+    """What the teacher steers: all acts where the step asks something."""
+    found = member()
+    assert found is not None and found.teaches
+    room = found.room
+    on = [act for act in ACTS if _is_on(room, act, number)]
+    st.session_state["class_acts"] = on
+    st.pills(
+        "The class",
+        [*ACTS] if asks else ["together", "frozen"],
+        selection_mode="multi",
+        format_func=lambda act: f"{ACTS[act][1]} {ACTS[act][0]}",
+        key="class_acts",
+        on_change=_steered,
+        args=(number, on),
+        label_visibility="collapsed",
+    )
+
+
+def _is_on(room: Room, act: str, number: int) -> bool:
+    return bool(getattr(room, act)) if act in ("together", "frozen") else room.has(act, number)
+
+
+def _steered(number: int, before: Iterable[str]) -> None:
+    """Callback: the teacher has switched something. Who leads again takes the class along."""
+    now = set(st.session_state["class_acts"])
+    changed = now ^ set(before)
+    acts: dict[str, Any] = {act: act in now for act in changed & {"together", "frozen"}}
+    if acts.get("together"):
+        acts["step"] = number
+    if changed - {"together", "frozen"}:
+        acts["marks"] = (number, sorted(now))
+    attempt(lambda: classes().steer(secret(), **acts))
+
+
+def doors() -> tuple[str, ...]:
+    """The pages that a pupil's class sees; none for all."""
+    found = member()
+    return () if found is None or found.teaches else found.room.pages

@@ -1,0 +1,168 @@
+"""The question of a guide's step: asked before its picture, then the prediction beside the truth.
+
+What was answered is kept in the session, or for a pupil in the class.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from gptviz import CaptureError, LanguageModel, Run
+from gptviz.figures.theme import Mode
+from gptviz.guides import Question, Step, keys
+from gptviz.guides.guide import filled
+from gptviz.guides.keys import KEYS, Answer, CannotAsk
+from gptviz.ui import heads, runs
+from gptviz.ui.components.chips import chips
+from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell import address, changes, classroom, state, wall
+from gptviz.ui.shell import prompt as prompt_box
+from gptviz.ui.shell.classroom import Standing
+
+ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
+HINTS = "guide_hints"  # (guide, step) -> how many are shown
+_OPENED = "guide_opened"  # the (guide, step) whose truth, a head, was opened
+At = tuple[str | None, int]  # the guide's name, and the step from 0
+
+
+def standing(at: At) -> Standing:
+    """How it stands with the question of this step."""
+    if at[0] == classroom.GUIDE:
+        return classroom.standing(at[1])
+    answers = st.session_state.setdefault(ANSWERS, {})
+    return Standing(at in answers, answers.get(at), told=at in answers, open=at not in answers)
+
+
+@per_run
+def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any) -> Answer:
+    lm = runs.model(run)
+    trace = runs.get(run, keys.sites(question, lm, position, given, *arguments))
+    return KEYS[question][1](lm, trace, position, given, *arguments)
+
+
+def ask(
+    asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, mode: Mode
+) -> bool:
+    """Ask, or say what was answered and what is true; whether the picture still waits."""
+    reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
+    if not reading.ids:
+        return False  # the page says why
+    last, token = len(reading.ids) - 1, state.TOKEN.value
+    position = last if token is None else min(token, last)
+    run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
+
+    def answer(given: Any) -> Answer:
+        arguments = keys.arguments(asked.key, asked.kind, asked.given)
+        return _answer(run, asked.key, position, given, *arguments)
+
+    try:
+        truth = answer(found.given if found.told else None)
+    except (CannotAsk, CaptureError, runs.Busy, ValueError) as error:
+        st.info(f"This cannot be asked here: {error}.")
+        return False
+    if found.told:
+        _told(found.given, truth, step.after, at)
+    else:
+        st.markdown(filled(step.text, truth.facts))
+        asked = replace(asked, text=filled(asked.text, truth.facts))
+        st.markdown(f"**{asked.text}**")
+        if (member := classroom.member()) is None or not member.teaches:
+            st.fragment(_ballot)(asked, at, truth, run, position, mode)
+    if at[0] == classroom.GUIDE:
+        wall.draw(at[1], asked, lm.tokens(run.ids), answer)
+    return not found.told
+
+
+def _told(given: Any, answer: Answer, after: str, at: At) -> None:
+    """What was said beside what is true, and the step's own sentences with this run's numbers."""
+    if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != at:
+        state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
+        st.session_state[_OPENED] = at
+    said = ""
+    if given is not None:
+        mark = ":material/check: " if answer.right else ":material/close: "
+        said = f"{mark}You said {answer.said}. "
+    st.markdown(f"{said}This model: **{answer.shown}**.")
+    told = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
+    st.markdown(filled(after, told))
+
+
+def _say(at: At, given: Any) -> None:
+    """Callback: this is the answer; None skips."""
+    if at[0] == classroom.GUIDE:
+        classroom.vote(at[1], given, st.session_state.get(HINTS, {}).get(at, 0))
+    else:
+        st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {at: given}
+
+
+def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode: Mode) -> None:
+    """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
+    found = standing(at)
+    if found.told and address.is_fragment_run():
+        st.rerun()
+    classroom.say_wrong()
+    tokens = runs.model(run).tokens(run.ids)
+    if found.answered:
+        said = "nothing" if found.given is None else wall.shown(ask.kind, found.given, tokens)
+        st.markdown(f":material/check: You said {said}." + " You may still change your mind." * found.open)
+    if not found.open:
+        st.markdown(":material/lock: The votes are locked.")
+        return
+
+    def say(given: Any) -> None:
+        _say(at, given)
+
+    if ask.kind == "token":
+        chips(tuple(tokens), position, mode, say, key="guide_chips")
+    elif ask.kind == "head":
+        _heads(run, say, mode)
+    else:
+        _form(ask, truth.options, at)
+    _hints(ask, at)
+
+
+def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
+    """What is typed or chosen, and a button to say it."""
+    name, kept = f"guide_{at[0]}_{at[1]}", f"guide_given_{at[0]}_{at[1]}"
+
+    def sent() -> None:
+        given = st.session_state.get(kept)
+        if given not in (None, ""):
+            _say(at, given[:60] if isinstance(given, str) else given)
+
+    with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        hidden: Any = {"label_visibility": "collapsed", "key": kept}
+        if ask.kind == "choice":
+            st.radio(ask.text, ask.options or options, index=None, **hidden)
+        elif ask.kind == "word":
+            st.text_input(ask.text, max_chars=60, width=260, **hidden)
+        else:
+            st.number_input(ask.text, value=None, width=160, **hidden)
+        st.form_submit_button("That is my guess", type="primary", on_click=sent)
+
+
+def _heads(run: Run, say: Callable[[Any], None], mode: Mode) -> None:
+    """Every head, small and without a name, to be clicked."""
+    lm = runs.model(run)
+    picture, side = heads.thumbnails(run, mode)
+    unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
+    grid = [[unnamed] * lm.config.n_heads for _ in range(lm.config.n_layers)]
+    head_grid(picture, side, grid, None, mode, lambda block, head: say((block, head)), key="guide_heads")
+
+
+def _hints(ask: Question, at: At) -> None:
+    shown = st.session_state.setdefault(HINTS, {}).get(at, 0)
+    for hint in ask.hints[:shown]:
+        st.caption(f":material/lightbulb: {hint}")
+    with st.container(horizontal=True, gap="small", key="guide_help"):
+        if shown < len(ask.hints):
+            st.button("A hint", key="guide_hint", type="tertiary", on_click=_more, args=(at, shown + 1))
+        label = "Skip" if at[0] == classroom.GUIDE else "Show me"
+        st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))
+
+
+def _more(at: At, shown: int) -> None:
+    st.session_state[HINTS] = st.session_state.get(HINTS, {}) | {at: shown}

@@ -1,0 +1,113 @@
+"""The wall: how many of a class have answered, what they said, and beside it what the live model says."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from gptviz.classroom import ClassError, Vote
+from gptviz.digits import number
+from gptviz.engine.trace import Token
+from gptviz.guides import Question
+from gptviz.guides.keys import Answer
+from gptviz.tokenizer import show_token
+from gptviz.ui.shell import address, classroom, state
+from gptviz.ui.words import counted
+
+MOST = 12  # different answers that are shown; the others are one line
+EVERY = 1.0  # seconds between two looks
+
+
+def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
+    """An answer as the wall says it."""
+    if kind == "head":
+        return f"head {given[1]} of block {given[0]}"
+    if kind == "token":
+        there = given < len(tokens)
+        return f"{show_token(tokens[given].raw)} (position {given})" if there else f"position {given}"
+    return number(given) if kind == "number" else str(given)
+
+
+def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
+    """(how it is shown, an answer, how many gave it): numbers by size, all else the most frequent first."""
+    said = [(shown(kind, _plain(vote.given), tokens), _plain(vote.given)) for vote in votes]
+    often, of = Counter(label for label, _ in said), dict(said)
+    frequent = [label for label, _ in often.most_common()]
+    order = sorted(of, key=of.__getitem__) if kind == "number" else frequent
+    return [(label, of[label], often[label]) for label in order]
+
+
+def draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]) -> None:
+    """The wall of a step's question, for the teacher: it looks for news by itself."""
+    member = classroom.member()
+    if member is not None and member.teaches:
+        st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer)
+
+
+def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]) -> None:
+    address.run_the_page_if_asked_for()
+    member = classroom.member()
+    if member is None:
+        return
+    room = member.room
+    try:
+        votes, joined = classroom.classes().votes(room, step), len(classroom.classes().names(room))
+    except ClassError as error:
+        st.caption(str(error))
+        return
+    given = [vote for vote in votes if vote.given is not None]
+    skipped = f", {len(votes) - len(given)} skipped" if len(votes) > len(given) else ""
+    st.markdown(f"**{len(given)}** of {counted(joined, 'pupil')} have answered{skipped}.")
+    if room.has("shown", step) and given:
+        told = room.has("revealed", step)
+        rows = counts(given, ask.kind, tokens)
+        right = {label: bool(answer(one).right) for label, one, _ in rows[:MOST]} if told else {}
+        st.html(_table(rows, right))
+        if told:
+            _ways_there(ask, rows)
+
+
+def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
+    """What the votes speak of, on the page below: its head or token, or the change that was asked about."""
+    there: list[tuple[str, Any]] = []
+    if ask.kind in ("head", "token"):
+        there = [(f"Open {label}", one) for label, one, _ in rows[:3]]
+    elif edit := dict(ask.given).get("edit"):
+        there = [(f"Make this change: {edit}", edit)]
+    if there:
+        with st.container(horizontal=True, gap="small", key="wall_ways"):
+            for label, one in there:
+                st.button(label, type="tertiary", key=f"wall_{label}", on_click=_open, args=(ask.kind, one))
+
+
+def _open(kind: str, one: Any) -> None:
+    """Callback: have the page below show this."""
+    if kind == "head":
+        state.open_head(*one)
+    elif kind == "token":
+        state.TOKEN.set(one)
+    else:
+        state.EDITS.set(one)
+    address.ask_for_the_page()
+
+
+def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
+    """Bars as a table that a screen reader reads; what is right is marked in words too."""
+    most = max(count for *_, count in rows)
+    lines = [(label, count) for label, _, count in rows[:MOST]]
+    if rest := sum(count for *_, count in rows[MOST:]):
+        lines.append(("other answers", rest))
+    cells = [
+        f'<tr class="{"right" * right.get(label, False)}"><th scope="row">{escape(label)}'
+        f"{' ✓ right' * right.get(label, False)}</th>"
+        f'<td><i style="width:{100 * count / max(most, count):.0f}%"></i></td><td>{count}</td></tr>'
+        for label, count in lines
+    ]
+    return f'<table class="gv-wall" data-testid="wall">{"".join(cells)}</table>'
+
+
+def _plain(given: Any) -> Any:
+    """A head comes back from JSON as a list."""
+    return tuple(given) if isinstance(given, list) else given

@@ -1,0 +1,207 @@
+"""A class through AppTest: its teacher leads, pupils answer before they see, the wall counts."""
+
+import csv
+import io
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from gptviz.classroom import classes as store
+from gptviz.guides import find
+from gptviz.ui.guide_check import keys_of
+from gptviz.ui.shell import classroom
+from gptviz.ui.shell.navigation import page_file
+from tests.pages.conftest import run_page
+from tests.specs import given, prose
+
+TOUR = find("tour").steps
+WORD, NUMBER = TOUR[0], TOUR[1]
+
+
+@pytest.fixture(autouse=True)
+def no_class_is_there():
+    """Each test has a database of its own, in its folder for caches."""
+    for kept in (classroom.classes, classroom._guide_of):
+        kept.clear()
+
+
+def page_of(name, secret, session=(), **query):
+    """The page as the browser opens it that holds this secret."""
+    at = AppTest.from_file(str(page_file(name)), default_timeout=60)
+    for key, value in ({"class_secret": secret} | dict(session)).items():
+        at.session_state[key] = value
+    for key, value in query.items():
+        at.query_params[key] = str(value)
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def press(at, label):
+    next(button for button in at.button if button.label == label).click().run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
+def begun(pages="All pages", guide="tour"):
+    """The teacher's page and secret."""
+    at = run_page("class")
+    at.selectbox(key="class_guide").set_value(guide)
+    at.session_state["class_pages"] = pages
+    press(at, "Begin a class")
+    return at, at.session_state["class_secret"]
+
+
+def code_of(at):
+    return classroom.classes().member(at.session_state["class_secret"]).room.code
+
+
+def joined(code):
+    """A pupil's secret."""
+    at = run_page("class", code=code)
+    press(at, "Join")
+    assert "You are **" in prose(at)
+    return at.session_state["class_secret"]
+
+
+def room(secret):
+    return classroom.classes().member(secret).room
+
+
+def guess(at, word):
+    at.text_input(key="guide_given_class_0").input(word)
+    return press(at, "That is my guess")
+
+
+def everything(at):
+    """All that a browser is sent."""
+    return "".join(str(proto) for side in (at.main, at.sidebar) for proto in protos(side))
+
+
+def protos(node):
+    for child in node.children.values():
+        yield getattr(child, "proto", "")
+        if hasattr(child, "children"):
+            yield from protos(child)
+
+
+def acts(at, *now):
+    at.button_group(key="class_acts").set_value(list(now)).run()
+    assert not at.exception
+    return at
+
+
+def test_a_class_predicts_before_it_sees(monkeypatch):
+    teacher, secret = begun()
+    code = code_of(teacher)
+    otter, owl = joined(code), joined(code)
+    names = classroom.classes().names(room(secret))
+    teacher.run()
+    assert all(name in everything(teacher) for name in names) and "**2 pupils** have joined" in prose(teacher)
+    classroom.classes().steer(secret, step=0)
+
+    pupil = page_of("next_token", otter)
+    assert "Which word does the model think comes next?" in prose(pupil)
+    assert given(pupil, "candidates") is None and given(pupil, "chips") is None
+    assert "Next step" not in str([link.proto.label for link in pupil.get("page_link")])
+    guess(pupil, "mill")
+    assert "You said mill. You may still change your mind" in prose(pupil)
+    other = guess(page_of("next_token", owl), "<b>=cmd</b>")
+    seen = everything(pupil)
+    assert "This model" not in prose(pupil)
+    assert not [one for one in (names[1], secret, owl) if one in seen]
+    assert given(pupil, "candidates") is None
+
+    wall = page_of("next_token", secret)
+    assert "**2** of 2 pupils have answered." in prose(wall) and 'gv-wall"' not in everything(wall)
+    acts(wall, "together", "shown")
+    assert "&lt;b&gt;=cmd&lt;/b&gt;" in everything(wall) and "<b>" not in everything(wall)
+    assert "✓ right" not in everything(wall)
+    assert given(wall, "candidates") is None
+    acts(wall, "together", "shown", "locked")
+    late = page_of("next_token", otter)
+    assert "The votes are locked." in prose(late) and "That is my guess" not in str(late.button)
+    acts(wall, "together", "shown", "locked", "revealed")
+    assert "mill ✓ right" in everything(wall) and given(wall, "candidates") is not None
+    for at, mark in ((pupil, ":material/check:"), (other, ":material/close:")):
+        at.run()
+        assert f"{mark} You said" in prose(at) and "This model: **`·mill`**" in prose(at)
+        assert given(at, "candidates") is not None
+
+    with monkeypatch.context() as patch:
+        files = []
+        patch.setattr(st, "download_button", lambda label, data, *names, **options: files.append(data))
+        page_of("class", secret)
+    rows = [*csv.DictReader(io.StringIO(files[0]))]
+    said = [(row["pupil"], row["answer"], row["skipped"]) for row in rows]
+    assert said == [(names[0], '"mill"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
+
+
+def test_everybody_follows_or_goes_at_their_own_pace():
+    teacher, secret = begun()
+    pupil_secret = joined(code_of(teacher))
+    classroom.classes().steer(secret, step=0)
+    leads = page_of("next_token", secret)
+    assert leads.session_state["step"] == 1
+    leads = page_of("tokens", secret, {"class_step": 0, "guide_said": ("class", 1)}, guide="class", step=2)
+    assert room(secret).step == 1 and leads.session_state["step"] == 2
+    pupil = page_of("tokens", pupil_secret, guide="class", step=7)
+    assert pupil.session_state["step"] == 2 and NUMBER.ask.text in prose(pupil)
+
+    classroom.classes().steer(secret, together=False)
+    pupil = page_of("next_token", pupil_secret, guide="class", step=1)
+    assert pupil.session_state["step"] == 1
+    guess(pupil, "umbrella")
+    assert "This model: **`·mill`**" in prose(pupil) and given(pupil, "candidates") is not None
+    assert [vote.given for vote in classroom.classes().votes(room(secret))] == ["umbrella"]
+
+
+def test_screens_stand_still_and_nothing_is_lost():
+    teacher, secret = begun()
+    pupil = page_of("tokens", joined(code_of(teacher)), text="my own words")
+    classroom.classes().steer(secret, frozen=True)
+    pupil.run()
+    assert "asks you to look up" in pupil.info[0].value and given(pupil, "token_cards") is None
+    classroom.classes().steer(secret, frozen=False)
+    pupil.run()
+    assert given(pupil, "token_cards") is not None and pupil.session_state["text"] == "my own words"
+
+
+def test_a_pupil_sees_the_pages_of_the_class():
+    teacher, secret = begun(pages="Only the guide's pages")
+    pupil = page_of("overview", joined(code_of(teacher)))
+    labels = [link.proto.label for link in pupil.sidebar.get("page_link")]
+    assert "Tokens" in labels and "Patching" not in labels
+    labels = [link.proto.label for link in page_of("overview", secret).sidebar.get("page_link")]
+    assert "Patching" in labels
+
+
+def test_the_class_ends_and_everybody_is_told():
+    teacher, _ = begun()
+    pupil = page_of("tokens", joined(code_of(teacher)), text="a b")
+    press(teacher, "End it now")
+    assert "Begin a class" in str(teacher.button)
+    pupil.run()
+    assert "has ended" in pupil.warning[0].value and given(pupil, "token_cards") is not None
+    assert pupil.session_state["class_secret"] == ""
+
+
+def test_what_cannot_be_begun_or_joined_is_a_sentence(monkeypatch):
+    at = run_page("class", code="<b>nonsense</b>")
+    press(at, "Join")
+    assert "is no code" in at.warning[0].value and "Begin a class" in str(at.button)
+    monkeypatch.setattr(store, "MOST_CLASSES", 0)
+    press(at, "Begin a class")
+    assert "has to end first" in at.warning[0].value
+    monkeypatch.setenv("GPTVIZ_DATABASE", "postgresql+psycopg://nobody:secret@127.0.0.1:1/none")
+    classroom.classes.clear()
+    at = page_of("tokens", "a secret", text="a b")
+    assert "cannot be opened" in at.warning[0].value and "nobody:secret" not in everything(at)
+    assert given(at, "token_cards") is not None
+
+
+def test_the_guide_of_a_class_is_its_own():
+    at = run_page("tokens", text="a b", guide="class", step=2)
+    assert "join it on the page Class" in at.warning[0].value and given(at, "token_cards") is not None
+    assert "guide_tour" in keys_of(run_page("overview").main)
