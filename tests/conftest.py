@@ -40,7 +40,7 @@ settings.register_profile("gptviz", deadline=None, suppress_health_check=[Health
 settings.load_profile("gptviz")
 
 # pages that are about no text, or about their own until somebody asks for the prompt
-WITHOUT_TEXT = {"anatomy", "attention_by_hand", "baselines", "training"}
+WITHOUT_TEXT = {"anatomy", "attention_by_hand", "baselines", "class", "training"}
 
 # what `random_lm` takes for a model of each kind that there is
 KINDS_OF_MODELS: dict[str, dict[str, object]] = {

@@ -15,7 +15,7 @@ from tests.browser.components_app import with_examples
 from tests.browser.conftest import Watch, start_server, stop_server
 
 PENDING = {"chart"}  # not on the kernel yet
-SILENT = {"merges", "tokenizer_rows", "guide_look"}  # they send nothing
+SILENT = {"merges", "tokenizer_rows", "guide_look", "seat"}  # they send nothing
 
 
 def part(page, component, *path):

@@ -25,7 +25,7 @@ import torch
 
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.jobs import Jobs
-from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.pages.conftest import open_all, run_page
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -313,7 +313,7 @@ def run_program(code: str, folder: Path) -> dict:
 ASKED = [("generate", ask) for ask in ("looked", "cache", "surgery", "loops", "beams")]
 
 
-@pytest.mark.parametrize(("name", "ask"), [*((name, "") for name in PAGES), *ASKED])
+@pytest.mark.parametrize(("name", "ask"), [*((name, "") for name in PAGES if name != CLASS), *ASKED])
 def test_what_stands_on_the_page_and_its_programs(name, ask, tmp_path):
     query = {"ask": ask, "written": 4} if ask else {}
     plain, changed = (open_all(run_page(name, **query, **edits)) for edits in ({}, {"edits": CHANGE}))

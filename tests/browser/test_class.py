@@ -1,0 +1,61 @@
+"""A class in real browsers: a teacher with two screens, two pupils, one of them with a phone."""
+
+import re
+
+
+def test_a_class_answers_together(open_page, settled):
+    teacher = open_page("class")
+    teacher.get_by_role("button", name="Begin a class").click()
+    code = teacher.get_by_test_id("code").inner_text()
+    link = teacher.get_by_role("link", name=re.compile("class.code=")).inner_text()
+    assert link.endswith(f"/class?code={code.replace('-', '')}")
+    assert teacher.get_by_alt_text(f"QR code of {link}").is_visible()
+
+    by_link = open_page(f"class{link[link.index('?') :]}", viewport=(390, 844), color_scheme="dark")
+    by_link.get_by_role("button", name="Join").click()
+    by_code = open_page("class")
+    by_code.get_by_role("textbox", name="Code").fill(code.lower())
+    by_code.get_by_role("button", name="Join").click()
+    pupils = (by_link, by_code)
+    for pupil in pupils:
+        pupil.get_by_text("Your teacher begins in a moment").wait_for()
+    teacher.get_by_text("2 pupils have joined").wait_for()
+    teacher.get_by_role("button", name="Begin with step 1").click()
+    for pupil, word in zip(pupils, ("mill", "umbrella"), strict=True):
+        pupil.wait_for_url("**/next_token?**")
+        settled(pupil)
+        assert pupil.get_by_test_id("candidate").count() == 0
+        pupil.get_by_role("textbox", name="Which word").fill(word)
+        pupil.get_by_role("button", name="That is my guess").click()
+        pupil.get_by_text(f"You said {word}").wait_for()
+    assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
+
+    teacher.get_by_text("2 of 2 pupils have answered").wait_for()
+    by_link.reload()
+    by_link.get_by_text("You said mill").wait_for()
+    assert teacher.get_by_test_id("wall").count() == 0
+    teacher.get_by_text("Votes shown").click()
+    teacher.get_by_test_id("wall").get_by_text("umbrella").wait_for()
+    teacher.get_by_text("Truth told").click()
+    teacher.get_by_test_id("wall").get_by_text("mill ✓ right").wait_for()
+    for pupil in pupils:
+        pupil.get_by_text("This model:").wait_for()
+        pupil.get_by_test_id("candidate").first.wait_for()
+    settled(teacher)
+    teacher.get_by_role("link", name="Next step").click()
+    for pupil in pupils:
+        pupil.wait_for_url("**/tokens?**")
+
+    settled(teacher)
+    teacher.locator(".st-key-gv_guide").get_by_role("link", name="Class").click()
+    teacher.wait_for_url("**/class?**")
+    teacher.get_by_role("button", name="Your own link").click()
+    own = teacher.locator("code").inner_text()
+    secret = own[own.index("#teach=") + 7 :]
+    assert secret not in teacher.url and all(secret not in pupil.content() for pupil in pupils)
+    desk = open_page(f"class{own[own.index('#') :]}")
+    desk.get_by_test_id("code").wait_for()
+    desk.get_by_role("button", name="End the class").click()
+    desk.get_by_role("button", name="End it now").click()
+    for pupil in pupils:
+        pupil.get_by_text("The class has ended").wait_for()
