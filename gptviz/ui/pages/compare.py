@@ -35,14 +35,14 @@ from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import capital, says
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for, watched
-from gptviz.ui.shell.state import BLOCK, HEAD, open_head
+from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, escaped, prose, show_id
 
 TEXT, MODEL, EDITS = "text", "model", "edits"
@@ -303,8 +303,7 @@ with halves[1]:
             lambda done, of: f"{done} of {of} blocks compared",
         )
 most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
-block, head = BLOCK.within(ours.n_layers), HEAD.within(ours.n_heads)
-head_at = most[0] if block is None else block, most[1] if head is None else head
+head_at = opened_head(ours, lambda: most)
 if apart is not None:
     columns = [f"head {h}" for h in range(ours.n_heads)]
     places = np.indices(apart.shape).reshape(2, -1)

@@ -1,6 +1,6 @@
 """The app's block, and its head, as number inputs; left empty, a page shows those that it has reason to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -21,6 +21,21 @@ def block_input(layers: int, default: int, empty: str, width: int) -> int:
     """The chosen block, or `default`, which `empty` describes ("the last")."""
     chosen = BLOCK.index(f"Block, 0 to {layers - 1}", layers, f"{default}, {empty}", width)
     return default if chosen is None else chosen
+
+
+def opened_head(config: GPTConfig, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+    """The block and head that somebody chose; each is the `usual` one as long as nobody did."""
+    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+    if block is not None and head is not None:
+        return block, head
+    first = usual()
+    return first[0] if block is None else block, first[1] if head is None else head
+
+
+def telling_head(scene: Scene) -> tuple[int, int]:
+    """The head whose role on this text is the rarest."""
+    best = most_telling(heads.measured(scene.run).roles)
+    return best.block, best.head
 
 
 def block_and_head_inputs(
@@ -62,18 +77,13 @@ def head_sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:
-    """Draw block and head as two numbers, with buttons for the head before and after; the chosen two.
-
-    As long as nobody has chosen, it is the head whose role on this text is the rarest.
-    """
-    config = scene.lm.config
-    best = most_telling(heads.measured(scene.run).roles)
-    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
-    shown = (best.block if block is None else block), (best.head if head is None else head)
+    """Draw block and head as two numbers, with buttons for the head before and after; the chosen two."""
+    config, usual = scene.lm.config, telling_head(scene)
+    shown = opened_head(config, lambda: usual)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
         step = (*shown, config.n_layers, config.n_heads)
         st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
-        block_and_head_inputs(config, best.block, best.head)
+        block_and_head_inputs(config, *usual)
         st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
     return shown
 

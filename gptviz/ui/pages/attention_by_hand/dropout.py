@@ -12,11 +12,11 @@ from gptviz.figures.maps import Map, maps
 from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
+from gptviz.ui.shell.block import opened_head
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
-from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.words import prose
 
 WEIGHTS = Param("sc_weights", str, "ones", if_there)
@@ -79,7 +79,7 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
         return dropped(of, p, seed), labels, "", partial(sheet.code_of, made, sources, dropped, of, p, seed)
     shown = read(made)
     shown.strip()
-    block, head = BLOCK.within(shown.lm.config.n_layers) or 0, HEAD.within(shown.lm.config.n_heads) or 0
+    block, head = opened_head(shown.lm.config, lambda: (0, 0))
     found = sheet.of(shown, dropped_attention, block, head, p, seed).now
     count, changed = len(found.after), "changed " if shown.other else ""
     whose = f" The weights are those of block {block}, head {head}, of the {changed}model."

@@ -14,12 +14,11 @@ from gptviz.lessons.scaling import by_size, own_heads, sharpened
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
-from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
-from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
@@ -139,9 +138,7 @@ def _own_heads(made: Frame) -> None:
     shown = read(made)
     shown.strip()
     config, count = shown.lm.config, len(shown.tokens)
-    BLOCK.within(config.n_layers)
-    HEAD.within(config.n_heads)
-    block, d = BLOCK.value or 0, config.emb_dim // config.n_heads
+    (block, head), d = opened_head(config, lambda: (0, 0)), config.emb_dim // config.n_heads
     found = sheet.of(shown, own_heads, block)
 
     def mean(name: str) -> Both[float]:
@@ -180,7 +177,7 @@ def _own_heads(made: Frame) -> None:
                 which=(f"block{block}",), colors=color,
             )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
-        block_and_head_inputs(config, block, HEAD.value or 0)
+        block_and_head_inputs(config, block, head)
     sheet.numbers_of(
         "scaling_heads",
         lambda: found,

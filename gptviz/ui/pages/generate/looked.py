@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from gptviz import Run
-from gptviz.analysis import head_roles, looked
+from gptviz.analysis import looked
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import weight
@@ -24,7 +24,7 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
-from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head, telling_head
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param
@@ -58,10 +58,7 @@ def draw(scene: Scene, written: Written) -> None:
     query = len(tokens) - 1
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
-        if block is None or head is None:  # those that the Attention page begins with
-            best = head_roles.most_telling(heads.measured(scene.run).roles)
-            block, head = (best.block if block is None else block), (best.head if head is None else head)
+        block, head = opened_head(config, lambda: telling_head(scene))  # as on the Attention page
         block_and_head_inputs(config, block, head)
         row = attention(run)[block, head]  # (T,)
         strongest = int(row[:query].argmax()) if query else 0

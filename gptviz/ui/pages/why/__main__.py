@@ -36,14 +36,14 @@ from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import changes, state, target
-from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import knocked, muted_map
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.state import BLOCK, HEAD, open_head
+from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 
 PARTS = ("head", "attention", "feed-forward")
@@ -81,9 +81,7 @@ names = [label_of(*row) for row in table[KEYS].itertuples(index=False)]
 in_blocks = np.flatnonzero(table["block"].notna())
 grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))  # (L, H heads, a bias or none, feed-forward)
 columns = [names[row].removeprefix("block 0 · ") for row in in_blocks[: grids.now.shape[1]]]
-strongest = divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
-chosen = BLOCK.within(layers), HEAD.within(n_heads)  # as long as nobody did, the strongest is open
-block, head = (own if one is None else one for one, own in zip(chosen, strongest, strict=True))
+block, head = opened_head(lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads))
 read = sheet.of(scene, heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
