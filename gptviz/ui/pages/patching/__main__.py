@@ -249,17 +249,13 @@ def in_short(effect: float) -> str:
 
 def does(both: Both[float]) -> str:
     """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
-    effect, short = both.now, both.map(in_short)
-    return _does(effect) + (f" (unchanged {short.was})" if short.moved else "")
-
-
-def _does(effect: float) -> str:
-    share = f"**{percent(abs(effect))}**"
-    if in_logits:
-        return f"moves the difference by **{in_short(effect)}**"
+    effect, short, share = both.now, both.map(in_short), f"**{percent(abs(both.now))}**"
+    said = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
     if way == DENOISING:
-        return f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
-    return f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
+        said = f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
+    if in_logits:
+        said = f"moves the difference by **{in_short(effect)}**"
+    return said + (f" (unchanged {short.was})" if short.moved else "")
 
 
 # ---- every block and position ----

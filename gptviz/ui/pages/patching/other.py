@@ -2,6 +2,7 @@
 
 import html
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -160,8 +161,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
             "Add it" if count == 1 else "Add them",
             key="other_fill",
             type="primary",
-            on_click=_take_prompt if prompt_is_shorter else OTHER.set,
-            args=(text,),
+            on_click=partial(state.change, text=text) if prompt_is_shorter else partial(OTHER.set, text),
         )
     return True
 
@@ -256,10 +256,6 @@ def _typed() -> None:
 def _make() -> None:
     OTHER.set(None)
     MADE.set(True)
-
-
-def _take_prompt(text: str) -> None:
-    state.change(text=text)
 
 
 def _take_pair(pair: Known) -> None:
