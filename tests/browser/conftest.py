@@ -147,17 +147,57 @@ class Watch:
             self.faults.append(f"a request left the machine: {request.url}")
 
 
+def new_page(browser: Any, **options: Any) -> tuple[Any, Watch]:
+    """A page of another person, as far as the server can tell, and what goes wrong in it."""
+    context = browser.new_context(**options)
+    context.add_init_script(path=WATCH)
+    page = context.new_page()
+    page.set_default_timeout(90_000)
+    return page, Watch(page)
+
+
+@pytest.fixture(scope="session")
+def kept() -> list[tuple[Any, Watch]]:
+    """The page that the tests of a worker have one after the other."""
+    return []
+
+
+@pytest.fixture
+def warm(browser: Any, kept: list[tuple[Any, Watch]], request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page and its Watch. It has loaded and compiled Streamlit and Plotly before, which is two thirds of a
+    visit; nothing else is left of the tests that had it: no session, cookie, storage or history."""
+    if not kept:
+        kept.append(new_page(browser))
+    page, watch = kept[0]
+    yield page, watch
+    if page.is_closed() or request.node.stash.get(FAILED, False):
+        kept.clear()
+        page.context.close()
+        return
+    for other in page.context.pages:
+        if other != page:
+            other.close()
+    if page.url.startswith("http"):
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.goto("about:blank")
+    page.context.clear_cookies()
+    page.mouse.move(0, 0)
+    page.context.new_cdp_session(page).send("Page.resetNavigationHistory")
+    watch.faults.clear()
+
+
 OpenPage = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
-    """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", touch=False,
+def open_page(browser: Any, server: str, warm: Any, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", touch=False, cold=False,
     **query) -> Page.
 
-    Every call has a browser context of its own: another person, as far as the server can tell.
+    The first call has the `warm` page, unless it asks for touch or for one that is cold; every other has a
+    browser context of its own: another person, as far as the server can tell.
     """
-    contexts, watches = [], []
+    opened = []
 
     def open_(
         path: str = "",
@@ -166,18 +206,14 @@ def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iter
         viewport: tuple[int, int] = (1280, 800),
         color_scheme: str = "light",
         touch: bool = False,
+        cold: bool = False,
         **query: object,
     ) -> Any:
-        context = browser.new_context(
-            viewport={"width": viewport[0], "height": viewport[1]},
-            color_scheme=color_scheme,
-            has_touch=touch,
-        )
-        context.add_init_script(path=WATCH)
-        contexts.append(context)
-        page = context.new_page()
-        watches.append(Watch(page))
-        page.set_default_timeout(90_000)
+        own = touch or cold or any(one is warm for one in opened)
+        opened.append(new_page(browser, has_touch=touch) if own else warm)
+        page, _ = opened[-1]
+        page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+        page.emulate_media(color_scheme=color_scheme)
         page.goto(f"{base or server}/{path}" + (f"?{urlencode(query)}" if query else ""))
         settled(page)
         if page.locator(".st-key-prompt").count():  # not every page reads one
@@ -189,13 +225,14 @@ def open_page(browser: Any, server: str, request: pytest.FixtureRequest) -> Iter
 
     yield open_
     if request.node.stash.get(FAILED, False):
-        for page in (page for context in contexts for page in context.pages):
-            print(f"{page.url}\nbusy: {page.evaluate('window.gptvizBusy?.()')}")
-            lines = page.locator("body").inner_text().splitlines()
+        for seen in (one for page, _ in opened for one in page.context.pages):
+            print(f"{seen.url}\nbusy: {seen.evaluate('window.gptvizBusy?.()')}")
+            lines = seen.locator("body").inner_text().splitlines()
             print("\n".join(line for line in lines if len(line) > 4)[:6000], end="\n\n")  # without ticks
-    for context in contexts:
-        context.close()
-    faults = [fault for watch in watches for fault in watch.faults]
+    faults = [fault for _, watch in opened for fault in watch.faults]
+    for page, _ in opened:
+        if page is not warm[0]:
+            page.context.close()
     assert not faults, "\n".join(faults)
 
 

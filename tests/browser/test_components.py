@@ -12,7 +12,7 @@ from gptviz.ui import components
 from gptviz.ui.components import kernel
 from tests.browser import examples as drawings
 from tests.browser.components_app import with_examples
-from tests.browser.conftest import Watch, start_server, stop_server
+from tests.browser.conftest import start_server, stop_server
 
 PENDING = {"chart"}  # not on the kernel yet
 SILENT = {"merges", "tokenizer_rows", "guide_look", "seat"}  # they send nothing
@@ -138,25 +138,20 @@ def examples(browser, tmp_path_factory):
 
 
 @pytest.fixture
-def open_example(browser, examples):
+def open_example(warm, examples):
     """open_example(name, mode) -> a page with this example alone; the console must stay silent."""
-    opened = []
+    page, watch = warm
 
     def open_(name, mode="light", width=1000):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=mode)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        opened.append((context, Watch(page)))
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=mode)
         page.goto(f"{examples}/?only={name}")
         part(page, name, ".gv").first.wait_for(state="attached")
         page.evaluate("() => document.fonts.ready.then(() => null)")  # a font that comes later moves a line
         return page
 
     yield open_
-    faults = [fault for _, watch in opened for fault in watch.faults]
-    for context, _ in opened:
-        context.close()
-    assert not faults, "\n".join(faults)
+    assert not watch.faults, "\n".join(watch.faults)
 
 
 def await_sent(page, expected):

@@ -17,7 +17,7 @@ COUNT = """() => performance.getEntriesByType('resource').concat(performance.get
 
 
 def test_the_first_visit_is_compressed_and_a_components_code_kept_for_ever(server, open_page):
-    page = open_page(text="one two three")
+    page = open_page(text="one two three", cold=True)
     loaded = page.evaluate(COUNT)
     scripts = [entry for entry in loaded if entry[0].startswith("/static/") and entry[0].endswith(".js")]
     assert scripts
