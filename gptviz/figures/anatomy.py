@@ -26,7 +26,7 @@ from gptviz.analysis.anatomy import (
 )
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
-from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, palette, text_on
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
 
@@ -118,7 +118,7 @@ def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: A
         "textposition": "inside",
         "insidetextanchor": "middle",
         "textangle": 0,
-        "insidetextfont": {"color": colors.paper},
+        "insidetextfont": {"color": [text_on(fill) for fill in fills]},
         **hover,
     }
 
@@ -365,7 +365,7 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
                 "textposition": "inside",
                 "insidetextanchor": "middle",
                 "textangle": 0,
-                "insidetextfont": {"color": colors.paper},
+                "insidetextfont": {"color": text_on(part_color(part, colors))},
                 "customdata": [
                     f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
                     for name, row in zip(names, rows, strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.figures.marks import BAR, Floats, across, frame, line, signed_axis, upright
+from gptviz.figures.marks import BAR, Floats, across, frame, in_cells, line, signed_axis, upright
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
@@ -42,8 +42,9 @@ def embedding_sum(
         "fixedrange": True,
         "showgrid": False,
     }
+    axis = signed_axis(limit, mode, 0.97)
     layout = {
-        "coloraxis": signed_axis(limit, mode, 0.97),
+        "coloraxis": axis,
         "xaxis": {
             "range": [-0.5, size - 0.5],
             "anchor": "y",
@@ -66,7 +67,7 @@ def embedding_sum(
             frame((dimension, dimension), (-0.5, 2.5), line(colors.accent, 2)),
         ],
     }
-    traces = [_sum_rows(parts, label, position), *_digits(parts, window, cells, limit, mode)]
+    traces = [_sum_rows(parts, label, position), *_digits(parts, window, cells, axis)]
     return figure(traces, layout, mode, height=240 + BAR, t=BAR)
 
 
@@ -86,21 +87,13 @@ def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
 
 
 def _digits(
-    parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], limit: float, mode: Mode
+    parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """The window's cells, and their digits in the ink or, on a deep colour, in the paper's."""
-    colors, columns = palette(mode), [str(d) for d in window]
+    """The window's cells, and their digits."""
+    columns = [str(d) for d in window]
     seen = parts[:, window.start : window.stop]  # (3, n)
-    deep = np.abs(seen) > 0.6 * limit
     fills = {"type": "heatmap", "x": columns, "z": seen, "xgap": 4, "ygap": 4, "coloraxis": "coloraxis"}
-    written = {
-        "type": "scatter",
-        "x": columns * 3,
-        "y": np.repeat([0, 1, 2], len(columns)),
-        "mode": "text",
-        "text": [cell[part] for part in range(3) for cell in cells],  # a row at a time, as x and y
-        "textfont": {"size": 15, "color": np.where(deep, colors.paper, colors.ink).ravel()},
-    }
+    written = in_cells([*zip(*cells, strict=True)], seen, axis, 15, x=columns)
     below = {
         "xaxis": "x2",
         "yaxis": "y2",

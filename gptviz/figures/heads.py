@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import fixed, significant
 from gptviz.figures.marks import frame, heading, line, upright
-from gptviz.figures.next_token import mixed
 from gptviz.figures.role_colors import role_colors
-from gptviz.figures.theme import Figure, Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
@@ -95,12 +94,13 @@ NOTHING = "this text cannot show what these axes are about"
 NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
 # of the picture, across and up: half of what a name takes, and a point
 NAME, POINT = np.array([0.034, 0.026]), np.array([0.015, 0.024])
+SYMBOLS = "circle square diamond triangle-up cross x star pentagon hexagram bowtie".split()  # by role
 SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
 HEAD = "%{customdata[2]}<extra></extra>"  # a hover over a head
 
 
 def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], mode: Mode) -> Figure:
-    """All heads as points in the colours of their roles; `chosen` is ringed, and those apart are named.
+    """All heads as points in their roles' colours and shapes; `chosen` is ringed, and those apart are named.
 
     `heads` has block, head, x, y, role and withdrawn, whose point is hollow. A head without an x or y (NaN)
     is left out. A point's customdata is [block, head, what a hover says]; `axes` are the measures' titles.
@@ -111,13 +111,13 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
     sides = _names(places, own)
     traces = []
-    for role in ROLES.values():
+    for symbol, role in zip(SYMBOLS, ROLES.values(), strict=True):  # colour does not stand alone
         some = [i for i, head in enumerate(seen) if head.role == role.name]
         if not some:
             continue
         says = [[seen[i].block, seen[i].head, _says(seen[i], role.label, axes)] for i in some]
         withdrawn = np.array([seen[i].withdrawn for i in some])
-        hollow = {"symbol": np.where(withdrawn, "circle-open", "circle")}
+        hollow = {"symbol": np.where(withdrawn, f"{symbol}-open", symbol)}
         edge = {"line": {"width": np.where(withdrawn, 2, 0), "color": colors[role.name]}}
         marker = {"size": 12, "color": colors[role.name]} | hollow | edge
         names: dict[str, Any] = {

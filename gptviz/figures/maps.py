@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.both import Both
-from gptviz.digits import significant
+from gptviz.digits import fixed, significant
 from gptviz.figures.marks import (
     BAR,
     CHANGED,
@@ -24,6 +24,7 @@ from gptviz.figures.marks import (
     axis_names,
     frame,
     heading,
+    in_cells,
     line,
     signed_axis,
     upper_half,
@@ -109,7 +110,7 @@ def maps(
     shown_tokens = [escape(label, quote=False) for label in labels]
     drawn = [panel.drawn(shown) for panel in panels]
     layout: dict[str, Any] = {"shapes": [], "annotations": []}
-    traces = []
+    traces, numbers = [], []
     width = (1 - GAP * (n - 1)) / n
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
         x, y = axis_names(number, "x"), axis_names(number, "y")
@@ -129,7 +130,6 @@ def maps(
                 "customdata": _behind(panel, positions),
                 "hovertemplate": _says(panel, place),
                 "hoverongaps": False,
-                **({"texttemplate": "%{z:.2f}"} if panel.written else {}),
                 "coloraxis": coloraxis,
                 "xaxis": x[0],
                 "yaxis": y[0],
@@ -137,6 +137,10 @@ def maps(
                 "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
             }
         )
+        if panel.written:
+            texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
+            at_axes = {"xaxis": x[0], "yaxis": y[0]}
+            numbers.append(in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **at_axes))
         edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": y[0]}
         room = {"range": [-0.5, len(labels) - 0.5]}
@@ -163,7 +167,7 @@ def maps(
     height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
-    return figure(traces, layout, mode, height, t=BAR + heads)
+    return figure(traces + numbers, layout, mode, height, t=BAR + heads)
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:

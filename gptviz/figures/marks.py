@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import Mode, color_at, palette, text_on
 
 Floats = NDArray[np.floating]
 Places = Floats | NDArray[np.integer]
@@ -103,6 +103,28 @@ def share_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
 def upper_half(mode: Mode) -> list[tuple[float, str]]:
     """The part of the signed scale that stands for numbers above 0, from paper on."""
     return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
+
+
+def in_cells(
+    texts: Sequence[Sequence[str]], z: Floats, axis: dict[str, Any], size: int, **more: Any
+) -> dict[str, Any]:
+    """Texts (R, C) in the cells of a map, black or white, whichever can be read better on the cell's colour.
+
+    `z` (R, C) is drawn by the colour axis `axis`; `more` is added to the trace: x for the columns, y for the
+    rows (else 0, 1, ...), axes.
+    """
+    span = axis["cmax"] - axis["cmin"] or 1.0
+    shares = np.nan_to_num((np.asarray(z, dtype=np.float64) - axis["cmin"]) / span)
+    rows, columns = (more.pop(name, range(n)) for name, n in zip("yx", shares.shape, strict=True))
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [*columns] * len(rows),
+        "y": [row for row in rows for _ in columns],
+        "text": [text for row in texts for text in row],
+        "textfont": {"size": size, "color": [text_on(color_at(axis["colorscale"], s)) for s in shares.flat]},
+        "hoverinfo": "skip",
+    } | more
 
 
 def axis_names(number: int, letter: str) -> tuple[str, str]:

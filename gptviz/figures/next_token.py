@@ -9,7 +9,7 @@ import pandas as pd
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
 from gptviz.figures.marks import CHANGED, GHOSTED, ghost_curve
-from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, mixed, palette
 
 
 def probability_text(p: float) -> str:
@@ -35,13 +35,6 @@ def loss_text(nats: float) -> tuple[str, str]:
     ('7.3178', '1507')
     """
     return fixed(nats, 4), significant(perplexity(nats), 4)
-
-
-def mixed(low: str, high: str, share: float) -> str:
-    """The colour at `share` (0 to 1) of the way from `low` to `high`, both `#rrggbb`."""
-    pairs = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
-    share = min(max(share, 0.0), 1.0)
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def surprise_color(bits: float, most: float, mode: Mode) -> str:

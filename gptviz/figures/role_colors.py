@@ -1,8 +1,7 @@
 """The colour of each role of a head, in every picture of roles."""
 
 from gptviz.analysis.head_formulas import ROLES
-from gptviz.figures.next_token import mixed
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import Mode, mixed, palette
 
 
 def role_colors(mode: Mode) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed
-from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, line, share_axis, signed_axis
+from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, in_cells, line, share_axis, signed_axis
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid
@@ -64,10 +64,10 @@ def share_grid(
         "xgap": 1 if inside is None else 5,
         "ygap": 1 if inside is None else 5,
     }
+    traces, axis = [cells], (signed_axis if signed else share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
-        written = [[writes(b, i) for i in range(count)] for b in range(rows)]
-        cells |= {"text": written, "texttemplate": "%{text}", "textfont": {"size": 11}}
+        traces.append(in_cells([[writes(b, i) for i in range(count)] for b in range(rows)], values, axis, 11))
 
     def framed(place: tuple[int, int], stroke: dict[str, Any], room: float = 0.5) -> dict[str, Any]:
         block, column = place
@@ -84,14 +84,14 @@ def share_grid(
     blocks = [f"block {b} " for b in range(rows)]
     down = {"tickvals": np.arange(rows), "ticktext": blocks, "range": [rows - 0.5, -0.5]}
     layout = {
-        "coloraxis": (signed_axis if signed else share_axis)(limit or 1.0, mode, 0.97) | {"showscale": known},
+        "coloraxis": axis | {"showscale": known},
         "xaxis": plain | across,
         "yaxis": plain | down,
         "shapes": shapes,
         "plot_bgcolor": colors.grid if inside is None else colors.paper,  # as in `maps`
     }
     height = (30 if inside is None else 34) if rows <= HIGH_ROWS else ROW
-    return figure([cells], layout, mode, height=BAR + 34 + rows * height, t=BAR + 26, r=4)
+    return figure(traces, layout, mode, height=BAR + 34 + rows * height, t=BAR + 26, r=4)
 
 
 def direct_and_total(

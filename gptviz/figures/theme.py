@@ -50,7 +50,7 @@ PALETTES: dict[Mode, Palette] = {
         accent="#5b35a5",
         query="#2563c9",
         key="#c23b36",
-        value="#1f7f4c",
+        value="#1c7746",
         output="#6a3fb5",
         positive="#d9690f",
         negative="#1f5fbf",
@@ -63,7 +63,7 @@ PALETTES: dict[Mode, Palette] = {
             *("#dfe3f6", "#d0ecea", "#ecebc8", "#f6dcec", "#e4e0d8"),
         ),
         heads=(
-            *("#2563c9", "#c2570a", "#1f7f4c", "#b0307a", "#6a3fb5", "#856800"),
+            *("#2563c9", "#b95309", "#1c7746", "#b0307a", "#6a3fb5", "#856800"),
             *("#0f7684", "#c23b36", "#4a5568", "#7a4a21", "#3d7400", "#8b3fa8"),
         ),
     ),
@@ -98,6 +98,38 @@ PALETTES: dict[Mode, Palette] = {
 
 def palette(mode: Mode) -> Palette:
     return PALETTES[mode]
+
+
+def mixed(low: str, high: str, share: float) -> str:
+    """The colour at `share` (0 to 1) of the way from `low` to `high`, both `#rrggbb`."""
+    pairs = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
+    share = min(max(share, 0.0), 1.0)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def color_at(scale: Scale, share: float) -> str:
+    """The colour of a scale at `share`; outside of 0 to 1 its ends."""
+    share = min(max(share, 0.0), 1.0)
+    after = max(1, next(i for i, (stop, _) in enumerate(scale) if stop >= share))
+    (low, first), (high, last) = scale[after - 1], scale[after]
+    return mixed(first, last, (share - low) / (high - low))
+
+
+def contrast(one: str, other: str) -> float:
+    """How far two colours are apart for the eye, from 1 to 21 (WCAG 2): text can be read from 4.5 on."""
+    darker, lighter = sorted(map(_luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def text_on(color: str) -> str:
+    """Black or white, whichever can be read better on it: at least 4.58 to 1 on any colour."""
+    return max("#000000", "#ffffff", key=lambda text: contrast(color, text))
 
 
 FONT = "Source Sans, sans-serif"

@@ -29,6 +29,7 @@ from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.words import prose
@@ -166,6 +167,8 @@ def maps(
     changed = [show] if any(panel.cells.was is not None for panel in panels) else []
     positions = range(len(scene.tokens))[few]
     cell = None if at is None else (at[0], None if at[1] is None else at[1] - positions[0])
+    if len(panels) > 1 and not joint:
+        sideways(key)  # or their scales would lie one over the other
     fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, show, joint, positions)
     scene_of(scene, show).chart(
         fig, key=key, alt=f"{alt} ({show})" if changed else alt, which=(*which, *changed)

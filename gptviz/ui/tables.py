@@ -13,6 +13,7 @@ STYLE = """<style>
 .gv-table th { text-align: left; font-weight: 600; opacity: 0.75; }
 .gv-table th, .gv-table td { padding: 0.25rem 1.1rem 0.25rem 0; vertical-align: baseline; }
 .gv-table td { border-top: 1px solid rgba(128, 128, 128, 0.3); overflow-wrap: anywhere; min-width: 4ch; }
+.gv-table td:first-child { overflow-wrap: break-word; }
 .gv-table .number { text-align: right; white-space: nowrap; }
 .gv-table .label, .gv-table .word { white-space: nowrap; }
 .gv-table .code { font-family: "Source Code Pro", monospace; font-size: 0.88rem; white-space: nowrap; }

@@ -213,7 +213,9 @@ def open_page(browser: Any, server: str, warm: Any, request: pytest.FixtureReque
         opened.append(new_page(browser, has_touch=touch) if own else warm)
         page, _ = opened[-1]
         page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
-        page.emulate_media(color_scheme=color_scheme)
+        page.emulate_media(
+            color_scheme=color_scheme, reduced_motion="reduce"
+        )  # nothing moves, nothing is waited for
         page.goto(f"{base or server}/{path}" + (f"?{urlencode(query)}" if query else ""))
         settled(page)
         if page.locator(".st-key-prompt").count():  # not every page reads one

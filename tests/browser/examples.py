@@ -9,7 +9,7 @@ import streamlit as st
 from PIL import Image, ImageColor
 
 from gptviz.engine.trace import Token
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import Mode, figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
@@ -20,6 +20,7 @@ from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.cell_clicks import cell_clicks as listen
 from gptviz.ui.components.changes import ACTS, change_strip
+from gptviz.ui.components.chart import chart as draw_chart
 from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.draws import draws as draw_draws
@@ -31,6 +32,7 @@ from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
 from gptviz.ui.components.prompt import prompt as draw_prompt
+from gptviz.ui.components.saved import Saved
 from gptviz.ui.components.seat import seat as keep_seat
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
@@ -104,9 +106,19 @@ def candidates(mode: Mode, on: On) -> None:
 
 def cell_clicks(mode: Mode, on: On) -> None:
     """A heatmap of two rows and three columns."""
-    cells = {"data": [{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], "layout": {"height": 200}}
-    st.plotly_chart(cells, key="cells_example")
+    cells = figure([{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], {}, mode, 200)
+    draw_chart(cells, "cells_example", "Six cells", mode, None, Saved("cells", "Six cells"))
     listen("cells_example", 2, 3, on("cell"), mode)
+
+
+def chart(mode: Mode, on: On) -> None:
+    """Two curves, one of them with a gap."""
+    curves = [
+        {"type": "scatter", "y": y, "hovertext": [*"abc"], "hoverinfo": "y+text"}
+        for y in ([1, 2, 3], [6, None, 4])
+    ]
+    made = figure(curves, {"hovermode": "closest"}, mode, 200)
+    draw_chart(made, "curves_example", "Two curves", mode, None, Saved("curves", "Two curves"))
 
 
 def changes(mode: Mode, on: On) -> None:
@@ -212,7 +224,12 @@ def heads(mode: Mode, on: On) -> None:
     for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
         roles = [
             [
-                {"kind": "mixed", "label": "mixed", "says": "Looks at many. " * (1 + i % 3), "write": 1.0 + i}
+                {
+                    "kind": "mixed",
+                    "label": "mixed",
+                    "says": "mixed, over many. " * (1 + i % 3),
+                    "write": 1.0 + i,
+                }
                 | ({"moved": i / count} if block else {})
                 for i in range(count)
             ]

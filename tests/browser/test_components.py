@@ -11,11 +11,11 @@ from gptviz.figures.theme import PALETTES
 from gptviz.ui import components
 from gptviz.ui.components import kernel
 from tests.browser import examples as drawings
+from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
 from tests.browser.conftest import start_server, stop_server
 
-PENDING = {"chart"}  # not on the kernel yet
-SILENT = {"merges", "tokenizer_rows", "guide_look", "seat"}  # they send nothing
+SILENT = {"chart", "merges", "tokenizer_rows", "guide_look", "seat"}  # they send nothing
 
 
 def part(page, component, *path):
@@ -40,6 +40,12 @@ def press(page, keys):
         page.keyboard.press(key)
 
 
+def keys(page, component, place, pressed):
+    """Keys from a place that has the keyboard."""
+    part(page, component, place).first.focus()
+    press(page, pressed)
+
+
 def click_cell(page):
     """The middle of the upper row, which is row 1; the listener comes with the pointer."""
     plot = part(page, "cell_clicks", ".nsewdrag")
@@ -62,10 +68,22 @@ ACTIONS = {
         (by("arc-token", side="key", position=2), ["pick", [None, 2]]),
         (lambda page: part(page, "arcs", by("arc-head", head=1)).first.dblclick(), ["head", 1]),
         (lambda page: part(page, "arcs", by("arc-mass")).first.press("End"), ["mass", 100]),
+        (
+            lambda page: keys(
+                page, "arcs", by("arc-token", side="key", position=2), "ArrowUp ArrowLeft Space"
+            ),
+            ["pick", [1, None]],
+        ),
     ],
     "branches": [(by("branch-row", branch=2), ["branch", 2]), ("ArrowUp Enter", ["branch", 1])],
     "candidates": [(by("append", id=11), ["append", 11])],
-    "cell_clicks": [(click_cell, ["cell", [1, 1]])],
+    "cell_clicks": [
+        (click_cell, ["cell", [1, 1]]),
+        (
+            lambda page: keys(page, "cell_clicks", by("chart-keys"), "ArrowRight ArrowDown Enter"),
+            ["cell", [0, 0]],
+        ),
+    ],
     "changes": [
         (by("change-remove", number=1), ["remove", 1]),
         (by("changes-switch"), ["act", "switch"]),
@@ -90,6 +108,7 @@ ACTIONS = {
         ),
     ],
     "matrix": [
+        (lambda page: keys(page, "matrix", ".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
         (lambda page: cell_of(page, 5, 3, 8), ["pick", [5, 3]]),
         (
             lambda page: part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(
@@ -98,11 +117,15 @@ ACTIONS = {
             ["pick", [4, None]],
         ),
     ],
-    "surprise": [(by("surprise-chip", position=3), ["position", 2])],
+    "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
     "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
     "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
-    "token_cards": [(by("token-card", position=4), ["position", 4])],
-    "windows": [(by("window", window=2), ["window", 2]), (by("window", window=6), ["window", 6])],
+    "token_cards": [(by("token-card", position=4), ["position", 4]), ("Home Space", ["position", 0])],
+    "windows": [
+        (by("window", window=2), ["window", 2]),
+        (by("window", window=6), ["window", 6]),
+        ("ArrowUp Enter", ["window", 5]),
+    ],
     "worksheet": [
         (
             lambda page: type_cell(page, by("number", sheet="x", row=1, column=0), "0.5"),
@@ -163,8 +186,8 @@ def await_sent(page, expected):
 
 def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch):
     names = {found.name for found in iter_modules(components.__path__) if found.ispkg}
-    assert names - set(with_examples()) <= PENDING
-    sends = {name: set() for name in names - PENDING}
+    assert names == set(with_examples())
+    sends = {name: set() for name in names}
 
     def drawn(component, key, data, mode, on=MappingProxyType({}), saved=None):
         sends[component.name] |= {*on}
@@ -176,6 +199,41 @@ def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch)
     tried = {name: {sent[0] for _, sent in actions} for name, actions in ACTIONS.items()}
     assert {n: events for n, events in sends.items() if events} == {n: tried[n] for n in sends if n in tried}
     assert {name for name, events in sends.items() if not events} == SILENT
+
+
+# what a place says to who has no pointer: where the keyboard is put, keys, where it is said, and what
+HEARD = {
+    "candidates": (by("candidate"), "ArrowDown", by("sentence"), "·gypsy"),
+    "chart": (by("chart-keys"), "ArrowRight ArrowDown ArrowRight", by("chart-aloud"), "4, c"),
+    "matrix": (
+        ".plot",
+        "ArrowUp",
+        by("aloud-example"),
+        "“·my” (position 6) gives 0.78 to “⏎” (position 3), 0.15",
+    ),
+    "worksheet": (".cell:not(.edit)", "ArrowRight", by("says"), "masked: it comes later"),
+}
+
+FOCUS = """() => {
+  let here = document.activeElement;
+  while (here?.shadowRoot?.activeElement) here = here.shadowRoot.activeElement;
+  if (!here?.closest('.gv')) return null;
+  const seen = (one) => getComputedStyle(one).outlineStyle !== 'none';
+  return [[here, ...here.children].some(seen), here.outerHTML];
+}"""
+
+
+def tabbed(page, name):
+    """Tab goes through an example and out of it again, and wherever the keyboard is can be seen."""
+    stop = "'button, a, input, textarea, [tabindex]'"
+    first = f"(all) => all.flatMap((n) => [...n.querySelectorAll({stop})])[0]?.focus()"
+    part(page, name, ".gv").evaluate_all(first)
+    stops = 0
+    while here := page.evaluate(FOCUS):
+        assert here[0], here[1]
+        page.keyboard.press("Tab")
+        stops += 1
+        assert stops < 60, here[1]
 
 
 MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "doors": ".door", "worksheet": ".cell:visible"}
@@ -198,6 +256,12 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():
             thing.hover()
             assert root.bounding_box() == before, thing.get_attribute("aria-label")
+    assert shut_out(page) == []
+    tabbed(page, name)
+    if name in HEARD:
+        place, pressed, where, said = HEARD[name]
+        keys(page, name, place, pressed)
+        part(page, name, where).filter(has_text=said).first.wait_for(state="attached")
     for action, sent in ACTIONS.get(name, ()):
         act(page, name, action)
         expected.append(sent)

@@ -1,9 +1,10 @@
-"""Every page in one visit: its pictures are saved as they are seen, it turns dark, and it fits a phone."""
+"""Every page in one visit: its pictures are saved; dark, on a phone, on a projector nobody is shut out."""
 
 import pytest
 
 from gptviz.figures.theme import palette
 from gptviz.ui.shell.navigation import PAGES
+from tests.browser.axe import shut_out
 from tests.browser.test_pictures import rows_of_buttons, save, texts_of
 
 FIRST_SCREEN = {  # what a page is about, with its lower edge in the first screen
@@ -23,6 +24,41 @@ CUT = """(all) => all.filter((one) => {
   }
   return one.getBoundingClientRect().right > innerWidth;
 }).map((one) => one.outerHTML.slice(0, 200))"""
+
+# what still moves where somebody has asked that nothing does
+MOVES = """() => {
+  const found = [], look = (root) => root.querySelectorAll('*').forEach((one) => {
+    const { transitionDuration, animationDuration, scrollBehavior } = getComputedStyle(one);
+    const longest = Math.max(...`${transitionDuration}, ${animationDuration}`.split(',').map(parseFloat));
+    if (longest > 0.001 || scrollBehavior === 'smooth') found.push(one.outerHTML.slice(0, 160));
+    if (one.shadowRoot) look(one.shadowRoot);
+  });
+  look(document);
+  return found;
+}"""
+
+
+def turned(page, settled):
+    """Dark and on a phone, then on a projector: nothing sticks out, nothing moves, nobody is shut out."""
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(PAPER, arg=palette("dark").paper)
+    page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
+    app = page.locator("[data-testid=stApp]")
+    red, green, blue = bytes.fromhex(palette("dark").paper[1:])
+    assert app.evaluate("(n) => getComputedStyle(n).backgroundColor") == f"rgb({red}, {green}, {blue})"
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.get_by_test_id("stMain").evaluate("(n) => n.scrollWidth - n.clientWidth") <= 0
+    assert page.locator("table:visible, .js-plotly-plot:visible").evaluate_all(CUT) == []
+    assert page.evaluate(MOVES) == []
+    assert shut_out(page) == []
+
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.get_by_role("button", name="Present").click()
+    settled(page)
+    assert shut_out(page) == []
 
 
 def saved(page, folder):
@@ -44,22 +80,23 @@ def saved(page, folder):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_saves_its_pictures_turns_dark_and_fits_a_phone(open_page, settled, tmp_path, name):
+def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, settled, tmp_path, name):
     page = open_page(name, text="one two three <&> 東京 one two")
     if name in FIRST_SCREEN:
         box = page.locator(FIRST_SCREEN[name]).bounding_box()
         assert box["y"] + box["height"] <= 800
     if name not in ("training", "class"):  # nothing was trained yet: see test_training.py
         saved(page, tmp_path)
+    assert shut_out(page) == []
+    turned(page, settled)
 
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(PAPER, arg=palette("dark").paper)
-    page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
-    app = page.locator("[data-testid=stApp]")
-    red, green, blue = bytes.fromhex(palette("dark").paper[1:])
-    assert app.evaluate("(n) => getComputedStyle(n).backgroundColor") == f"rgb({red}, {green}, {blue})"
 
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_the_guides_bar_shuts_nobody_out(open_page, settled):
+    """With its question, on the page that waits for the answer; then answered."""
+    page = open_page("next_token", guide="tour", step=1)
+    assert shut_out(page) == []
+    page.get_by_role("textbox", name="Which word").fill("mill")
+    page.get_by_role("button", name="That is my guess").click()
     settled(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("table:visible, .js-plotly-plot:visible").evaluate_all(CUT) == []
+    assert shut_out(page) == []
+    turned(page, settled)

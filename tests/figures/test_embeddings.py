@@ -3,7 +3,6 @@
 import numpy as np
 
 from gptviz.figures.embeddings import embedding_sum
-from gptviz.figures.theme import palette
 
 
 def parts(tokens=4, size=32):
@@ -33,5 +32,3 @@ def test_the_digits_stand_under_their_dimensions():
     assert np.array_equal(digits.z, values[:, 4:9]) and list(digits.x) == ["4", "5", "6", "7", "8"]
     found = {(x, y): text for x, y, text in zip(written.x, written.y, written.text, strict=True)}
     assert found["4", 0] == "a0" and found["6", 1] == "b2" and found["8", 2] == "c4"
-    ink = {palette("dark").ink, palette("dark").paper}
-    assert set(written.textfont.color) <= ink

@@ -51,7 +51,7 @@ def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     fig = share_grid(VALUES, COLUMNS, (1, 0), "its share is", mode, unchanged=VALUES + 1)
     cells = fig.data[0]
     assert np.allclose(cells.z, VALUES) and (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (-3, 3)
-    assert cells.text[0][1] == "−2.00"
+    assert fig.data[1].text[1] == "−2.00"
     assert cells.hovertext[1][3] == "block 1 · feed-forward: its share is −0.750, 0.250 unchanged"
     half = share_grid(np.abs(VALUES), COLUMNS, None, "it is", mode, signed=False).layout.coloraxis
     scale = fig.layout.coloraxis.colorscale
@@ -60,7 +60,7 @@ def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)
     assert list(fig.layout.xaxis.ticktext) == ["0", "1", "bias", "ff"]
     many = share_grid(np.ones((12, 18)), [f"head {i}" for i in range(18)], None, "", mode)
-    assert many.data[0].texttemplate is None
+    assert len(many.data) == 1  # no numbers
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -33,6 +33,7 @@ const gv = (() => {
     let root = [...parentElement.children].find((child) => child.classList.contains('gv'));
     if (!root) {
       root = document.createElement('div');
+      root.addEventListener('keydown', walk);
       parentElement.appendChild(root);
     }
     if (mode && root.dataset.mode !== mode) {
@@ -56,23 +57,54 @@ const gv = (() => {
       view.redraw = () => {
         render(root, look(view));
         after?.(view);
+        oneStop(root);
       };
       view.redraw();
       return () => state.end?.();
     };
   }
 
-  // Arrow keys walk along `elements`; true where a key was one of those. Only one of them is a tab stop.
-  function walk(event, elements, { columns = 0 } = {}) {
-    const here = elements.indexOf(event.target.closest('button, a, [tabindex]'));
-    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
-    const to = { Home: 0, End: elements.length - 1 }[event.key] ?? (by ? here + by : undefined);
-    if (here < 0 || to === undefined || !elements[to]) return false;
+  // How a button is called whose text is a sign; one with a word goes by that.
+  const spoken = (text, name) => (/\w/.test(text) ? undefined : name);
+
+  // ---- by keyboard ----
+
+  // A group is one tab stop: an element with `data: { walk: a selector of its parts }`. Arrow keys walk among them,
+  // up and down as they stand on the screen; Enter and the space bar click.
+
+  const partsOf = (group) => [...group.querySelectorAll(group.dataset.walk)].filter((part) => !part.disabled);
+
+  // Where the tab stops: at the part that has the keyboard, else what is chosen, else the first.
+  function oneStop(root) {
+    for (const group of root.querySelectorAll('[data-walk]')) {
+      const parts = partsOf(group), here = root.getRootNode().activeElement;
+      const stop = parts.find((part) => part.contains(here)) ?? parts.find((part) => part.ariaPressed === 'true') ?? parts[0];
+      for (const part of parts) part.tabIndex = part === stop ? 0 : -1;
+    }
+  }
+
+  function walk(event) {
+    const group = event.target.closest('[data-walk]'), here = group && event.target.closest(group.dataset.walk);
+    if (!here || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    const parts = partsOf(group), at = parts.indexOf(here), up = event.key === 'ArrowUp';
+    const to = { ArrowRight: () => parts[at + 1], ArrowLeft: () => parts[at - 1], Home: () => parts[0], End: () => parts.at(-1) }[event.key];
+    const next = to ? to() : up || event.key === 'ArrowDown' ? nextLine(here, parts, up) : null;
+    const clicks = event.target === here && !here.matches('button, a') && ['Enter', ' '].includes(event.key);
+    if (!next && !clicks) return;
     event.preventDefault();
-    for (const other of elements) other.tabIndex = -1;
-    elements[to].tabIndex = 0;
-    elements[to].focus();
-    return true;
+    if (clicks) return here.click();
+    here.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  // Of the nearest line of parts above or below, the one that stands nearest.
+  function nextLine(here, parts, up) {
+    const box = here.getBoundingClientRect(), middle = ({ left, right }) => (left + right) / 2;
+    const lines = parts.map((part) => ({ part, box: part.getBoundingClientRect() })).map(({ part, box: own }) => (
+      { part, down: (own.top - box.top) * (up ? -1 : 1), aside: Math.abs(middle(own) - middle(box)) })).filter(({ down }) => down > box.height / 2);
+    const nearest = Math.min(...lines.map(({ down }) => down)) + box.height / 2;
+    return lines.filter(({ down }) => down < nearest).sort((a, b) => a.aside - b.aside)[0]?.part;
   }
 
   // Scroll `inside` (and nothing else: the page stays where it is) until `node` is in its window.
@@ -182,7 +214,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, mount, component, walk, reveal, grouped, reserving, gradient, prose,
+    h, render, mount, component, spoken, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

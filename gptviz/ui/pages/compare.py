@@ -178,6 +178,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
         format_func=DIFFERS.__getitem__,
         required=True,
         on_change=lambda: VS.set(st.session_state["compare_differs"]),
+        wrap=True,
     )
     right = {TEXT: other_text, MODEL: other_model, EDITS: other_edits}[kind]()
 if right is None:

@@ -175,6 +175,7 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
             key=f"change_{key}_part",
             required=True,
             label_visibility="collapsed",
+            wrap=True,
         )
     else:
         st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")

@@ -116,7 +116,9 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
 
 def _style(mode: Mode) -> None:
     colors = palette(mode)
-    style = STYLE.replace("ON_ACCENT", colors.paper).replace("ACCENT", colors.accent)
+    style = STYLE
+    for name, color in (("ON_ACCENT", colors.paper), ("ACCENT", colors.accent), ("QUIET", colors.quiet)):
+        style = style.replace(name, color)
     st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{words.STYLE}")
 
 

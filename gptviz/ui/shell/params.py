@@ -147,6 +147,8 @@ class Param(Generic[T]):
             seen[self.name] = page
         if isinstance(options.get("width"), int) and st.session_state.get("present"):
             options["width"] = round(PRESENTED * options["width"])  # type is larger there
+        if draw is st.segmented_control:
+            options = {"wrap": True} | options  # on a phone the last of them would be out of sight
         return cast(T, draw(label, key=self.name, persist_state="session", **options))
 
 

@@ -23,19 +23,18 @@ function rails({ rows, chosen, step }) {
 
 export default gv.component((view) => {
   const { data, send } = view, { rows, chosen } = data;
-  const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.branch')], { columns: 1 });
   const { svg, left, dot } = rails(data);
   const compared = rows.every(({ unchanged }) => (unchanged ?? null) !== null);
   const heads = ['', 'branch', 'tokens', 'ln p', ...(compared ? ['unchanged'] : []), 'perplexity'];
   const title = ({ text, log_p, unchanged }) => (compared ? `${text} · ln p ${log_p}, unchanged ${unchanged || 'not known'}` : text);
   return gv.h('div', { class: `branches ${compared ? 'compared' : ''}`, data: { testid: 'branches', chosen } },
     gv.h('div', { class: 'head' }, heads.map((text) => gv.h('span', null, text))),
-    gv.h('div', { class: 'tree', onkeydown: keys, role: 'toolbar', 'aria-label': 'The branches; choose one' },
+    gv.h('div', { class: 'tree', data: { walk: '.branch' }, role: 'toolbar', 'aria-label': 'The branches; choose one' },
       gv.h('div', { class: 'rails' }, svg,
         rows.map((row, number) => gv.h('i', { key: `end-${number}`, class: `end ${number === chosen ? 'on' : ''}`, style: { left: `${left(row.length)}%`, top: `${(number + 0.5) * ROW}px` } })),
         gv.h('i', { key: 'here', class: 'here', style: { left: `${dot}%`, top: `${(chosen + 0.5) * ROW}px` } })),
       gv.h('div', { class: 'names' }, rows.map((row, number) => gv.h('button', {
-        key: number, type: 'button', class: 'branch', 'aria-pressed': number === chosen, tabindex: number === chosen ? 0 : -1, title: title(row),
+        key: number, type: 'button', class: 'branch', 'aria-pressed': number === chosen, title: title(row),
         onclick: () => send('branch', number), data: { testid: 'branch-row', branch: number, parent: row.parent, at: row.at, length: row.length, logP: row.log_probability, perplexity: row.value, unchanged: row.unchanged_value },
       }, gv.h('span', { class: 'text' }, row.text), gv.h('span', { class: 'num length' }, row.length),
       gv.h('span', { class: 'num' }, row.log_p), compared ? gv.h('span', { class: 'num ghost' }, row.unchanged) : null,

@@ -34,7 +34,7 @@ function line(view, row, index) {
     mine();
   };
   return gv.h('div', {
-    class: ['line row', ...kinds].join(' '), onmouseenter: mine, onfocusin: mine, onclick: lock,
+    class: ['line row', ...kinds].join(' '), role: 'listitem', onmouseenter: mine, onfocusin: mine, onclick: lock,
     onmouseleave: () => tell(view, resting(view)),
     data: {
       testid: row.rest ? 'rest' : 'candidate', id: row.id, rank: row.rank, logit: row.logit, scaled: row.scaled,
@@ -70,7 +70,8 @@ export default gv.component((view) => {
     i && row.rank > data.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
   if (data.rest) lines.push(gv.h('div', { key: 'gap', class: 'gap' }), line(view, data.rest, data.rows.length));
   return gv.h('div', { class: `candidates ${data.heads.before ? 'compared' : ''}`, data: { testid: 'candidates' } },
-    gv.h('div', { class: 'rows' }, head(data), lines),
+    head(data),
+    gv.h('div', { class: 'rows', role: 'list', 'aria-label': 'The candidates; arrow keys walk', data: { walk: '.row' } }, lines),
     gv.h('div', { class: 'foot' },
       gv.reserving(all(data).map(said),
         gv.h('p', { class: 'sentence', 'aria-live': 'polite', data: { testid: 'sentence' } })),

@@ -16,7 +16,7 @@ function chip({ data, send }, position) {
     key: `${position}-${token.id}`, type: 'button', style,
     class: ['chip', data.highlight[position], masked && 'masked'].filter(Boolean).join(' '),
     title: name(token, position) + gets, 'aria-label': name(token, position) + gets,
-    'aria-pressed': selected, tabindex: selected ? 0 : -1,
+    'aria-pressed': selected,
     data: { testid: 'chip', position, id: token.id, weight: weight ?? undefined, share: gave?.share },
     onclick: () => send('position', position),
   }, token.shown);
@@ -52,11 +52,10 @@ function cut({ root, state }) {
 
 export default gv.component((view) => {
   const { data, state } = view;
-  const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.chip')]);
   return [
     gv.h('div', {
       class: `strip ${state.open ? 'open' : ''}`, role: 'toolbar', 'aria-label': 'The tokens of the prompt; choose one',
-      data: { testid: 'chips' }, onkeydown: keys, onscroll: () => cut(view),
+      data: { testid: 'chips', walk: '.chip' }, onscroll: () => cut(view),
     }, gv.grouped(data.tokens.length, data.groups, (position) => chip(view, position)), following(view)),
     gv.h('button', { class: 'more', type: 'button', data: { testid: 'chips-more' }, onclick: () => {
       state.open = !state.open;

@@ -39,7 +39,8 @@ function key({ compared }) {
 function row(view, one, index) {
   const { data, send } = view, { id, rank, shown, probability, model_probability: own, p_text: p, place, drawn, cut, sentence, ghost, standing } = one;
   return gv.h('div', {
-    class: `row ${drawn ? 'drawn' : ''} ${cut ? 'cut' : ''}`, onmouseenter: () => light(view, index), onmouseleave: () => light(view, null), title: sentence,
+    class: `row ${drawn ? 'drawn' : ''} ${cut ? 'cut' : ''}`, role: 'listitem', title: sentence,
+    onmouseenter: () => light(view, index), onmouseleave: () => light(view, null), onfocusin: () => light(view, index),
     data: { testid: 'draw-row', index, id, rank, probability, modelProbability: own, ghost: ghost ?? undefined, drawn },
   },
   gv.h('span', { class: 'rank' }, rank.toLocaleString('en-US')),
@@ -58,9 +59,9 @@ export default gv.component((view) => {
   const { data, root } = view, { rows, rest } = data;
   return gv.h('div', { class: `draws ${data.compared ? 'compared' : ''}`, data: { testid: 'draws' } },
     bar(view), key(data),
-    gv.h('div', { class: 'rows' }, rows.map((one, i) => [
+    gv.h('div', { class: 'rows', role: 'list', 'aria-label': 'The candidates; arrow keys walk', data: { walk: '.row' } }, rows.map((one, i) => [
       i && one.rank > rows[i - 1].rank + 1 ? gv.h('div', { key: 'gap', class: 'gap' }) : null, row(view, one, i)]),
-    rest ? gv.h('div', { class: 'row rest', data: { testid: 'draw-rest', probability: rest.probability } }, gv.h('span', { class: 'rank' }), gv.h('span', { class: 'shown' }, rest.shown),
+    rest ? gv.h('div', { class: 'row rest', role: 'listitem', data: { testid: 'draw-rest', probability: rest.probability } }, gv.h('span', { class: 'rank' }), gv.h('span', { class: 'shown' }, rest.shown),
       gv.h('span', { class: 'track' }), before(data, rest), gv.h('span', { class: 'p' }, rest.p_text), gv.h('span', { class: 'place' }, rest.place), gv.h('span')) : null),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.draws')), data.saved));
 });

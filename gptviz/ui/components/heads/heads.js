@@ -7,7 +7,7 @@ function thumbnail(view, block, head) {
   const along = (i, n) => (n > 1 ? (100 * i) / (n - 1) : 0);
   const say = () => tell(view, block, head);
   return gv.h('button', {
-    key: `${block}-${head}`, type: 'button', class: 'head', tabindex: chosen || (state.block === null && block + head === 0) ? 0 : -1, 'aria-pressed': chosen,
+    key: `${block}-${head}`, type: 'button', class: 'head', 'aria-pressed': chosen,
     'aria-label': `Block ${block}, head ${head}. ${says}`, data: { testid: `head-${block}-${head}`, block, head, kind, write, changed: changed || undefined, moved },
     onmouseenter: say, onfocus: say,
     onclick: () => {
@@ -37,7 +37,7 @@ function grid(view) {
   return gv.h('div', {
     class: 'grid', role: 'group', style: { '--blocks': blocks, '--heads': heads },
     'aria-label': 'All heads: rows are blocks, columns are heads. Arrow keys walk, Enter opens.',
-    onkeydown: (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.head')], { columns: heads }),
+    data: { walk: '.head' },
     onmouseleave: () => tell(view, view.state.block, view.state.head),
   },
   gv.h('span', { class: 'corner' }), across.map((head) => gv.h('span', { class: 'column' }, gv.h('span', { class: 'word' }, 'head '), String(head))),

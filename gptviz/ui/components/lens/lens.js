@@ -228,7 +228,7 @@ function names({ data }) {
 
 function tools(view) {
   const { state } = view;
-  const button = (name, shown, title, act) => gv.h('button', { type: 'button', title, 'aria-label': title, data: { testid: `lens-${name}` }, onclick: act }, shown);
+  const button = (name, shown, title, act) => gv.h('button', { type: 'button', title, 'aria-label': gv.spoken(shown, title), data: { testid: `lens-${name}` }, onclick: act }, shown);
   return gv.h('div', { class: 'tools', data: { unsaved: '' } },
     button('before', '‹', 'Earlier tokens', () => look(view, state.start - Math.max(1, state.n - 2))),
     button('after', '›', 'Later tokens', () => look(view, state.start + Math.max(1, state.n - 2))),

@@ -135,4 +135,13 @@ function saying({ data, state }, panel, at) {
   return { pieces, value: hidden || nothing ? null : value };
 }
 
+// A row of attention for who hears it: “·sat” (position 2) gives 0.61 to “·cat” (position 1), ... Its largest weights.
+const HEARD = 5;
+function rowSaid({ data, state }, panel, row) {
+  const place = (i) => `“${data.tokens[i]}” (position ${data.positions ? data.positions[i] : i + data.first})`;
+  const weights = data.tokens.map((_, key) => (isMasked(panel, row, key) ? 0 : valueOf(state.arrays, panel, row, key)));
+  const most = [...weights.keys()].filter((key) => weights[key] >= 0.005).sort((a, b) => weights[b] - weights[a]).slice(0, HEARD);
+  return `${place(row)} gives ${most.map((key) => `${gv.weight(weights[key])} to ${place(key)}`).join(', ') || 'nothing'}.`;
+}
+
 const plain = (pieces) => pieces.map((piece, i) => (i % 2 ? `“${piece}”` : piece)).join('');

@@ -210,6 +210,8 @@ function keys(view, { panel }, event) {
   go(panel.row_axis, step[0], panel.rows);
   go(panel.column_axis, step[1], panel.columns);
   Object.assign(state, { at: next, said: panel });
+  if (step[0] && panel.column_axis === 'key' && panel.scale === 'attention')
+    gv.render(view.root.querySelector('.aloud'), [data.saved.title, rowSaid(view, panel, next.query)].filter(Boolean).join(': '));
   if (shows(state.window, next)) show(view, next, panel);
   else look(view, revealing(state.window, next, count));
 }
@@ -243,7 +245,7 @@ function panelOf(view, panel, index) {
 
 function tools(view) {
   const { data, state } = view, count = data.tokens.length;
-  const button = (name, shown, title, act) => gv.h('button', { type: 'button', title, 'aria-label': title, data: { testid: `zoom-${name}` }, onclick: act }, shown);
+  const button = (name, shown, title, act) => gv.h('button', { type: 'button', title, 'aria-label': gv.spoken(shown, title), data: { testid: `zoom-${name}` }, onclick: act }, shown);
   return gv.h('div', { class: 'tools', data: { unsaved: '' } },
     button('out', '−', 'Smaller cells (-)', () => zoom(view, 1 / STEP, zoomAt(view))),
     button('in', '+', 'Larger cells (+), or ctrl and the wheel', () => zoom(view, STEP, zoomAt(view))),
@@ -265,6 +267,7 @@ export default gv.component((view) => {
     gv.h('div', { class: 'foot' },
       gv.reserving(data.panels.flatMap((panel) => [[fill(panel.says)], [fill(panel.says_masked)]]),
         gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: `says-${data.name}` } })),
+      gv.h('p', { class: 'aloud', 'aria-live': 'polite', data: { testid: `aloud-${data.name}`, unsaved: '' } }),
       gv.saveButtons(() => pictureOf(view), saved)));
 }, (view) => {
   const { root, state } = view, matrix = root.querySelector('.matrix');

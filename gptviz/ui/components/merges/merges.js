@@ -30,7 +30,7 @@ function play(view) {
 function controls(view) {
   const { state, data } = view, last = data.stages.length - 1;
   const button = (name, text, label, disabled, onclick) => gv.h('button', {
-    key: name, type: 'button', title: label, 'aria-label': label, disabled, onclick, data: { testid: `merge-${name}` } }, text);
+    key: name, type: 'button', title: label, 'aria-label': gv.spoken(text, label), disabled, onclick, data: { testid: `merge-${name}` } }, text);
   return gv.h('div', { class: 'controls', data: { unsaved: '' } },
     button('back', '◀', 'One merge back', state.step === 0, () => go(view, state.step - 1)),
     gv.h('input', { type: 'range', min: 0, max: last, step: 1, value: String(state.step), 'aria-label': 'Merges applied',
@@ -81,7 +81,7 @@ export default gv.component((view) => {
       gv.h('div', { class: 'head' }, last > 0 ? controls(view) : null,
         gv.reserving(data.stages.map(({ says }) => says),
           gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: 'merge-says' } }, gv.prose(data.stages[state.step].says)))),
-      gv.h('div', { class: 'rows' }, data.stages.map((row, index) => stage(view, row, index)))),
+      gv.h('div', { class: 'rows', tabindex: 0, role: 'group', 'aria-label': 'The merges' }, data.stages.map((row, index) => stage(view, row, index)))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.merges')), data.saved),
   ];
 }, ({ root, state }) => {

@@ -8,12 +8,12 @@ function tell({ data, root }, position) {
 }
 
 function chip(view, position) {
-  const { data, send } = view, { token, bits, rank, bits_text: text, color, sentence, ghost } = data.chips[position];
+  const { data, send } = view, { token, bits, rank, bits_text: text, color, ghost } = data.chips[position];
   const say = () => tell(view, position);
   return gv.h('button', {
     key: position, type: 'button', class: `chip ${position === data.expected ? 'expected' : ''}`, style: { '--chip': color },
     data: { testid: 'surprise-chip', position, bits: bits ?? undefined, rank: rank ?? undefined, ghost: ghost?.bits },
-    disabled: position === 0, 'aria-label': `${token} ${sentence}`,
+    disabled: position === 0,
     onmouseenter: say, onfocus: say, onclick: () => send('position', position),
   }, token, gv.h('small', null, text),
   ghost ? gv.h('small', { key: 'ghost', class: 'ghost', style: { '--chip': ghost.color } }, ghost.text) : null);
@@ -23,7 +23,7 @@ export default gv.component((view) => {
   const { data, root } = view, colors = [[0, data.legend.from], [1, data.legend.to]];
   return [
     gv.h('div', { class: 'surprise', data: { testid: 'surprise' } },
-      gv.h('div', { class: 'strip', role: 'toolbar', 'aria-label': 'How surprising each token was',
+      gv.h('div', { class: 'strip', role: 'toolbar', 'aria-label': 'How surprising each token was', data: { walk: '.chip' },
         onmouseleave: () => tell(view, data.expected) },
       gv.grouped(data.chips.length, data.groups, (position) => chip(view, position))),
       gv.h('div', { class: 'foot' },

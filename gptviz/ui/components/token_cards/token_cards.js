@@ -2,7 +2,7 @@
 
 function card({ data, send }, token) {
   return gv.h('button', {
-    key: `${token.position}-${token.id}`, type: 'button', class: 'card', title: token.title, 'aria-label': token.title,
+    key: `${token.position}-${token.id}`, type: 'button', class: 'card', title: token.title,
     'aria-pressed': token.position === data.selected, onclick: () => send('position', token.position),
     data: { testid: 'token-card', position: token.position, id: token.id, bytes: token.hex },
   },
@@ -23,7 +23,7 @@ function piece(view, cut) {
 export default gv.component((view) => {
   const { data, root } = view;
   return [
-    gv.h('div', { class: 'cards', data: { testid: 'token-cards' } }, data.pieces.map((cut) => piece(view, cut))),
+    gv.h('div', { class: 'cards', role: 'toolbar', 'aria-label': 'The tokens; choose one', data: { testid: 'token-cards', walk: '.card' } }, data.pieces.map((cut) => piece(view, cut))),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.cards')), data.saved),
   ];
 }, ({ data, root, state }) => {

@@ -17,7 +17,7 @@ function row(cut, colours) {
   },
   gv.h('div', { class: 'name' }, cut.tokenizer, gv.h('span', { class: 'about' }, cut.about)),
   gv.h('div', { class: 'count' }, many(cut.count)),
-  gv.h('div', { class: 'tokens' }, gv.grouped(cut.tokens.length, cut.groups, (i) => token(cut, i, colours)),
+  gv.h('div', { class: 'tokens', tabindex: 0, role: 'group', 'aria-label': `The tokens of ${cut.tokenizer}` }, gv.grouped(cut.tokens.length, cut.groups, (i) => token(cut, i, colours)),
     cut.count > cut.tokens.length ? gv.h('span', { key: 'more', class: 'more' }, `… and ${many(cut.count - cut.tokens.length)} more`) : null));
 }
 

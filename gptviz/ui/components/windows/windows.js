@@ -68,7 +68,7 @@ function bars(view) {
 export default gv.component((view) => {
   const { data, root } = view;
   return [
-    gv.h('div', { class: 'windows', tabindex: 0, role: 'region', 'aria-label': 'Windows over the text', data: { testid: 'windows', selected: data.selected } },
+    gv.h('div', { class: 'windows', tabindex: 0, role: 'region', 'aria-label': 'Windows over the text', data: { testid: 'windows', selected: data.selected, walk: 'button.name' } },
       data.tokens ? readable(view) : bars(view)),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.windows')), data.saved),
   ];

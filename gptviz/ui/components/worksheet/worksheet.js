@@ -36,7 +36,7 @@ function cell(view, sheet, i, j) {
   const props = {
     key: `${i}-${j}`, class: `cell ${text === null ? 'masked' : ''} ${sheet.edit ? 'edit' : ''}`,
     style: rgb ? { background: `rgb(${rgb})`, color: gv.textOn(rgb) } : {},
-    data: { testid: 'cell', sheet: sheet.name, row: i, column: j }, onmouseenter: say,
+    data: { testid: 'cell', sheet: sheet.name, row: i, column: j }, onmouseenter: say, onfocusin: say,
   };
   if (sheet.edit) return gv.h('label', props, gv.h('span', null, text), field(view, typed,
     `${sheet.title}, ${sheet.rows[i]}, ${sheet.columns[j]}`, (typed) => send('number', { sheet: sheet.name, row: i, column: j, text: typed }),
@@ -86,7 +86,8 @@ export default gv.component((view) => {
   const { data, root } = view;
   const sentences = sheetsOf(view).flatMap((sheet) => sheet.cells.flatMap((row) => row.map(({ says }) => [says])));
   return gv.h('div', { class: 'worksheet', data: { testid: `worksheet-${data.name}` } },
-    gv.h('div', { class: `lines ${data.picks ? 'picks' : ''}`, style: { '--fit': fit(view) }, onmouseleave: () => tell(view) },
+    gv.h('div', { class: `lines ${data.picks ? 'picks' : ''}`, style: { '--fit': fit(view) }, onmouseleave: () => tell(view),
+      data: { walk: 'button.label, .sheet:not(.later) .cell:not(.edit)' } },
       data.lines.map(({ heading, items }, n) => gv.h('div', { key: `line-${n}`, class: 'block' },
         heading ? gv.h('div', { class: 'heading' }, heading) : null,
         gv.h('div', { class: 'line' }, items.map((item, i) => (item.cells ? sheetOf(view, item) : sign(item, i))))))),

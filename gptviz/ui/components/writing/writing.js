@@ -3,8 +3,8 @@
 function chip({ data, send }, step) {
   const { shown, id, probability, p_text: text, sentence, put } = data.tokens[step], chosen = step === data.chosen;
   return [gv.h('button', {
-    key: `token-${step}`, type: 'button', class: `token ${put ? 'put' : ''}`, title: sentence, 'aria-label': sentence,
-    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step),
+    key: `token-${step}`, type: 'button', class: `token ${put ? 'put' : ''}`, title: sentence,
+    'aria-pressed': chosen, onclick: () => send('step', step),
     data: { testid: 'written-token', step, id, probability, put },
   }, gv.h('span', { class: 'text' }, shown),
   gv.h('span', { class: 'share' }, gv.h('i', { style: { width: `${100 * probability}%` } })),
@@ -16,7 +16,7 @@ function next({ data, send }) {
   const step = data.tokens.length, chosen = step === data.chosen;
   return gv.h('button', {
     key: 'next', type: 'button', class: 'token next', title: 'The token that is not written yet', 'aria-label': 'The token that is not written yet',
-    'aria-pressed': chosen, tabindex: chosen ? 0 : -1, onclick: () => send('step', step), data: { testid: 'written-next', step },
+    'aria-pressed': chosen, onclick: () => send('step', step), data: { testid: 'written-next', step },
   }, gv.h('span', { class: 'text' }, '?'));
 }
 
@@ -52,9 +52,8 @@ const more = (view, where, words, to) => gv.h('button', {
 
 export default gv.component((view) => {
   const { data } = view;
-  const keys = (event) => gv.walk(event, [...event.currentTarget.querySelectorAll('.token')]);
   return gv.h('div', { class: 'writing', data: { testid: 'writing', chosen: data.chosen, count: data.tokens.length, playing: data.delay === null ? undefined : '' } },
-    gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', onkeydown: keys, onscroll: (event) => hints(view.root, event.target) },
+    gv.h('div', { class: 'page', role: 'toolbar', 'aria-label': 'The text; choose a written token', data: { walk: '.token' }, onscroll: (event) => hints(view.root, event.target) },
       gv.h('span', { class: 'before', data: { testid: 'before' } }, data.before),
       gv.grouped(data.tokens.length, data.groups, (step) => chip(view, step)), data.open ? next(view) : null),
     more(view, 'above', '▲ the beginning', 0), more(view, 'below', '▼ the end', 1e9));

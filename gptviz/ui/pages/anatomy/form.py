@@ -131,6 +131,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             on_change=preset,
             label_visibility="collapsed",
             width="content",
+            wrap=True,
         )
         st.button(
             f"Back to {model}",

@@ -19,8 +19,7 @@ from gptviz.both import Both
 from gptviz.digits import fixed, percent, weight
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.marks import UNCHANGED
-from gptviz.figures.next_token import mixed
-from gptviz.figures.theme import palette
+from gptviz.figures.theme import mixed, palette
 from gptviz.figures.token_axis import token_ticks
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import heads, sheet

@@ -33,6 +33,7 @@ from gptviz.ui.shell.change_menu import Action, Part
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import EXAMPLES, example_row
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import does, prose
@@ -109,6 +110,7 @@ def cell_here(role: HeadRole) -> Cell:
 
 def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
     st.markdown(f"**{where.capitalize()}**")
+    sideways(f"heads_{key}", 80 + 64 * n_heads)
     of.chart(
         role_sheet(cells, (block, head), scene.mode), key=f"heads_{key}", alt=f"Every head's label {where}"
     )

@@ -17,6 +17,7 @@ from gptviz.ui import tables
 from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.measuring.jobs import Job
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose
@@ -81,6 +82,7 @@ def draw(
     if trial is not None:
         with said:
             _explained(trial)
+        sideways("heads_trial")
         scene.unchanged.chart(
             costs(_costs(trial), block, head, scene.mode),
             key="heads_trial",

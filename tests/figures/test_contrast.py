@@ -1,0 +1,58 @@
+"""Whatever is written can be read: 4.5 to 1 (WCAG AA), in light and dark."""
+
+import numpy as np
+import pytest
+
+from gptviz.both import Both
+from gptviz.figures.heads import GROUND
+from gptviz.figures.maps import Map, maps
+from gptviz.figures.marks import signed_axis
+from gptviz.figures.next_token import surprise_color
+from gptviz.figures.role_colors import role_colors
+from gptviz.figures.theme import PALETTES, color_at, contrast, mixed, palette, text_on
+
+READABLE = 4.5
+STEPS = np.linspace(0, 1, 1001)
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=0.001)  # the grey that just fails
+
+
+@pytest.mark.parametrize("mode", PALETTES)
+def test_numbers_in_cells_can_be_read_on_every_colour_of_a_scale(mode):
+    colors = palette(mode)
+    for scale in (colors.attention, colors.signed):
+        assert [color_at(scale, stop) for stop, _ in scale] == [color for _, color in scale]
+        for ground in (color_at(scale, share) for share in STEPS):
+            assert contrast(ground, text_on(ground)) >= READABLE, ground
+
+
+@pytest.mark.parametrize("mode", PALETTES)
+def test_a_maps_numbers_have_the_colour_that_their_cells_need(mode):
+    values = np.linspace(-1, 1, 81).reshape(9, 9)
+    names = [str(i) for i in range(9)]
+    _, numbers = maps([Map("x", Both(values), written=True)], names, names, None, mode).data
+    scale = signed_axis(1, mode, 1)["colorscale"]
+    grounds = [color_at(scale, (value + 1) / 2) for value in values.flat]
+    assert min(map(contrast, grounds, numbers.textfont.color)) >= READABLE
+    assert {"#000000", "#ffffff"} == set(numbers.textfont.color)
+
+
+@pytest.mark.parametrize("mode", PALETTES)
+def test_words_can_be_read_on_what_they_stand_on(mode):
+    colors = palette(mode)
+    pairs = {
+        ("paper", "on accent"): (colors.paper, colors.accent),
+        ("ink", "masked"): (colors.ink, colors.masked),
+    }
+    for ground in ("paper", "panel"):
+        for text in ("ink", "quiet", "accent", "query", "key", "value", "output"):
+            pairs[text, ground] = getattr(colors, text), getattr(colors, ground)
+    pairs |= {("head", color): (color, colors.paper) for color in colors.heads}
+    grounds = [*colors.positions, *(surprise_color(share, 1, mode) for share in STEPS)]
+    grounds += [mixed(colors.paper, color, GROUND) for color in role_colors(mode).values()]
+    pairs |= {("ink", ground): (colors.ink, ground) for ground in grounds}
+    found = {name: contrast(*pair) for name, pair in pairs.items()}
+    assert {name: round(value, 2) for name, value in found.items() if value < READABLE} == {}
