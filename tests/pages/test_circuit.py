@@ -125,7 +125,7 @@ def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini):
 
 def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
     at = run_page("circuit", edits="z.4.3=zero", others="mean")
-    sheet = charts(at)[0]["data"][0]
+    sheet, numbers = charts(at)[0]["data"]
     mill, everyone = mini.encode(" mill")[0], set(all_heads(mini))
     own, without, *gone = [
         by_edits(lm, DEFAULT_TEXT, heads, mill, "mean")
@@ -133,16 +133,17 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
         for heads in (everyone, everyone - {(5, 0)})
     ]
     assert sheet["z"][5][0] == pytest.approx(gone[0] - gone[1], abs=1e-5)
-    assert sheet["text"][5][0] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
+    last = 5 * mini.config.n_heads  # block 5, head 0
+    assert numbers["text"][last] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
     at.session_state["numbers_circuit"] = True
     at.run()
     table = next(one.value for one in at.dataframe if "brings" in one.value).set_index(["block", "head"])
     assert table.loc[(5, 0), "unchanged brings"] == pytest.approx(own - without, abs=1e-5)
     assert table.loc[(5, 0), "brings"] == pytest.approx(gone[0] - gone[1], abs=1e-5)
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")
-    assert "<br>" not in charts(at)[0]["data"][0]["text"][5][0]
+    assert "<br>" not in charts(at)[0]["data"][1]["text"][last]
     at.button(key="circuit_sheet_beside").click().run()
-    assert "<br>" in charts(at)[0]["data"][0]["text"][5][0] and at.query_params["sheet_unchanged"] == "on"
+    assert "<br>" in charts(at)[0]["data"][1]["text"][last] and at.query_params["sheet_unchanged"] == "on"
 
 
 def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):

@@ -212,7 +212,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     assert "**withdrawn**" in verdict(at)
     assert "picture = trial(lm, 0, 1, 'previous')" in at.code[-1].value
     hollow = [t for t in charts(at)[2]["data"] if t.get("name") == "previous"]
-    assert set(hollow[0]["marker"]["symbol"]) == {"circle-open"}
+    assert set(hollow[0]["marker"]["symbol"]) == {"diamond-open"}  # its role has the diamond
     at.selectbox(key="claim").set_value("copies").run()
     assert at.query_params["claim"] == "copies"
     assert all(part in verdict(at) for part in ("**not decided**", "+0.033 ± 0.010", "+0.233 ± 0.010"))
