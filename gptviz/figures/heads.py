@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ NOTHING = "this text cannot show what these axes are about"
 NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
 # of the picture, across and up: half of what a name takes, and a point
 NAME, POINT = np.array([0.034, 0.026]), np.array([0.015, 0.024])
-SYMBOLS = "circle square diamond triangle-up cross x star pentagon hexagram bowtie".split()  # by role
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagram")
 SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
 HEAD = "%{customdata[2]}<extra></extra>"  # a hover over a head
 
@@ -111,7 +112,7 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
     sides = _names(places, own)
     traces = []
-    for symbol, role in zip(SYMBOLS, ROLES.values(), strict=True):  # colour does not stand alone
+    for symbol, role in zip(cycle(SYMBOLS), ROLES.values(), strict=False):  # colour does not stand alone
         some = [i for i, head in enumerate(seen) if head.role == role.name]
         if not some:
             continue
