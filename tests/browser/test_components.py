@@ -15,7 +15,7 @@ from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
 from tests.browser.conftest import start_server, stop_server
 
-SILENT = {"chart", "merges", "tokenizer_rows", "guide_look", "seat"}  # they send nothing
+SILENT = {"chart", "merges", "tokenizer_rows", "guide_look"}  # they send nothing
 
 
 def part(page, component, *path):
@@ -119,6 +119,12 @@ ACTIONS = {
     ],
     "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
     "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
+    "seat": [
+        (
+            lambda page: page.evaluate("() => { location.hash = 'teach=abc'; location.reload(); }"),
+            ["taught", "abc"],
+        )
+    ],
     "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
     "token_cards": [(by("token-card", position=4), ["position", 4]), ("Home Space", ["position", 0])],
     "windows": [
