@@ -40,7 +40,7 @@ MOST_STEPS = 60
 HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
 STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
 ASK = {"kind": str, "question": str, "key": str, "with": dict, "options": list, "hints": list}
-KINDS = ("choice", "word", "number", "token", "head")
+KINDS = ("choice", "word", "number", "token", "head", "find")
 CALLED = {str: "a text", int: "a whole number", dict: "name: value pairs", list: "a list"}
 Address = tuple[tuple[str, str], ...]
 

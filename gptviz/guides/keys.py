@@ -8,6 +8,7 @@ that the pages draw, or raises CannotAsk where the question makes no sense of th
 import copy
 import inspect
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ import torch
 
 from gptviz.analysis import ablation
 from gptviz.analysis.activation_patching import patching
+from gptviz.analysis.circuit_passes import Passes, all_heads
+from gptviz.analysis.circuit_search import allowed, parse
 from gptviz.analysis.embeddings import nearest_tokens
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import roles
@@ -43,7 +46,11 @@ from gptviz.tokenizer import show_token
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step
 CACHED = 0.01  # of a logit: a pass that goes on from kept keys and values adds up in another order
 
+RANDOM_CIRCUITS = 10  # beside each circuit that was handed in
+SENTENCE = 8  # tokens: on fewer, a large share is easily had
+
 Head = tuple[int, int]
+Found = tuple[str, str]
 
 
 class CannotAsk(ValueError):
@@ -55,7 +62,7 @@ class Answer:
     """`truth` is what the model gives, `shown` how the screen says it, `facts` what a sentence may tell.
 
     `right` says whether what was given is that, and `said` how the screen says what was given. `options` are
-    offered in a choice.
+    offered in a choice. `score` ranks what was found, the largest first; None where it does not count.
     """
 
     truth: Any
@@ -64,6 +71,7 @@ class Answer:
     right: bool | None = None
     said: str = ""
     options: tuple[str, ...] = ()
+    score: float | None = None
 
 
 Key = Callable[..., Answer]
@@ -854,6 +862,65 @@ def one_step(lm: LanguageModel, t: Trace, position: int, given: float | None, ra
     facts = {"parameters": many(sum(old.numel() for old in before))}
     facts |= {name: fixed(one, 2) for name, one in zip(("before", "after"), losses, strict=True)}
     return Answer(100 * share, percent(share), facts, _near(given, 100 * share, 10), _number(given, " %"))
+
+
+# ---- what a class hunts for: what is given is (a text, "4.3" or "4.3+5.0") of the finder's own screen ----
+
+
+@_key("find")
+@reads("attn")
+def strongest(lm: LanguageModel, t: Trace, position: int, given: Found | None, role: str) -> Answer:
+    """The head with the largest share of this role on the finder's text, of `SENTENCE` tokens at least."""
+    _check_role(role)
+    ids = _ids(t) if given is None else lm.encode(given[0])[: lm.config.context_length]
+    trace = t if given is None else lm.trace(ids, keep=["attn"]) if len(ids) >= SENTENCE else None
+    if trace is None:
+        said = f"a text of {len(ids)} tokens, which is too short: {SENTENCE} at least"
+        return Answer(None, "no head", {"role": ROLES[role].label}, False, said)
+    shares = {(one.block, one.head): one.shares.get(role) or 0.0 for row in roles(trace) for one in row}
+    best = max(shares, key=lambda place: shares[place])
+    facts = {"role": ROLES[role].label, "share": percent(shares[best])}
+    shown = f"{_head(best)} with {percent(shares[best])}"
+    if given is None:
+        return Answer(best, shown, facts)
+    (place,) = _heads(lm, given[1], 1)
+    said = f"{_head(place)} with {percent(shares[place])} on {_quoted(lm, ids[:12])}"
+    return Answer(best, shown, facts, place == best, said, score=shares[place])
+
+
+@_key("find")
+@reads()
+def smallest_circuit(lm: LanguageModel, t: Trace, position: int, given: Found | None) -> Answer:
+    """The fewest heads that keep the prediction: neither less nor more of it than the model gives, while the
+    others give their mean over this text. Beside them, random choices of as many heads."""
+    ids, token = _ids(t), int(t.logits(position).argmax())
+    passes = Passes(lm, ids, token, "mean", position=position)
+    heads = [] if given is None else _heads(lm, given[1])
+    everyone, draw = all_heads(lm), random.Random(len(heads))
+    others = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]
+    empty, value, *by_chance = passes.of([(), heads, *(others if given else ())]).tolist()
+    enough = allowed(passes.whole, empty)
+    low, high = (percent(min(1.0, max(0.0, passes.whole + sign * enough))) for sign in (-1, 1))
+    shown = f"{percent(passes.whole)} with all heads; {low} to {high} keeps it"
+    facts = {"token": _called(lm, token), "whole": percent(passes.whole), "empty": percent(empty)}
+    if given is None:
+        return Answer(passes.whole, shown, facts)
+    kept = abs(passes.whole - value) <= enough
+    lucky = sum(abs(passes.whole - one) <= enough for one in by_chance)
+    said = f"{len(heads)} heads with {percent(value)}: {'kept' if kept else 'not kept'}"
+    said += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {lucky} keep it"
+    return Answer(passes.whole, shown, facts, kept, said, score=-float(len(heads)) if kept else None)
+
+
+def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]:
+    """The heads that were handed in; so many of them, where that is said."""
+    try:
+        heads = parse(text, lm)
+    except ValueError as error:
+        raise CannotAsk(str(error)) from error
+    if count is not None and len(heads) != count:
+        raise CannotAsk(f"{text!r} names {len(heads)} heads; hand in {count}")
+    return heads
 
 
 def _check_role(role: str) -> None:

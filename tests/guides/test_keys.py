@@ -31,6 +31,38 @@ def asked(lm, name, given=None, *arguments, text=TEXT, position=-1):
     return KEYS[name][1](lm, kept, at, given, *arguments), trace
 
 
+def test_the_strongest_head_of_a_text(model):
+    own = "One two three four five six seven eight nine"
+    trace = model.trace(own)
+    attn = torch.stack([trace["attn", b] for b in range(model.config.n_layers)])  # (L, H, T, T)
+    back = attn.diagonal(-1, 2, 3).mean(-1)  # (L, H)
+    for block, head in ((0, 0), divmod(int(back.argmax()), back.shape[1])):
+        found, _ = asked(model, "strongest", (own, f"{block}.{head}"), "previous")
+        assert found.score == pytest.approx(float(back[block, head]), abs=1e-5)
+        assert f"block {block}, head {head}" in found.said
+        assert found.right == ((block, head) == found.truth)
+    short, _ = asked(model, "strongest", ("too short", "0.0"), "previous")
+    assert short.score is None and "too short" in short.said and not short.right
+    for wrong in ("40.0", "0.0+0.1", "x", ""):
+        with pytest.raises(CannotAsk):
+            asked(model, "strongest", (own, wrong), "previous")
+
+
+def test_a_circuit_keeps_neither_less_nor_more_and_the_fewest_heads_rank_first(model):
+    trace, everyone = model.trace(TEXT), [*np.ndindex(model.config.n_layers, model.config.n_heads)]
+    every = "+".join(f"{block}.{head}" for block, head in everyone)
+    kept, _ = asked(model, "smallest_circuit", (TEXT, every))
+    assert kept.right and kept.score == -len(everyone)
+    assert kept.truth == pytest.approx(float(trace.logits().double().softmax(-1).max()), abs=1e-5)
+    one, _ = asked(model, "smallest_circuit", (TEXT, "0.1"))
+    heads = range(model.config.n_heads)
+    silent = [[h for h in heads if (b, h) != (0, 1)] for b in range(model.config.n_layers)]
+    without = [Edit("z", b, "mean", some) for b, some in enumerate(silent)]
+    p = model.trace(TEXT, edits=without).logits().double().softmax(-1)[int(trace.logits().argmax())]
+    assert f"1 heads with {percent(float(p))}" in one.said
+    assert (one.score is None) == (not one.right)
+
+
 def test_the_next_word(model):
     found, trace = asked(model, "next_word")
     p = trace.logits().double().softmax(-1)

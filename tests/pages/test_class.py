@@ -138,6 +138,26 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert said == [(names[0], '"mill"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
 
 
+def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
+    teacher, secret = begun(guide="games")
+    code = code_of(teacher)
+    strong, weak, cheat = joined(code), joined(code), joined(code)
+    names = classroom.classes().names(room(secret))
+    classroom.classes().steer(secret, step=0, marks=(0, ["shown"]))
+    text = "My grandmother keeps two old clocks in the kitchen."
+    for who, head in ((weak, (0, 0)), (strong, (4, 3))):
+        pupil = page_of("attention", who, text=text, block=head[0], head=head[1])
+        assert given(pupil, "matrix_head") is not None  # what is hunted for is found on the page
+        press(pupil, "Hand in what my screen shows")
+    store_of = classroom.classes()
+    store_of.vote(store_of.member(cheat), 0, [text, "99.0+<b>"])
+    sent = everything(page_of("attention", secret))
+    table = sent[sent.index("data-testid") :]
+    places = [table.index(name) for name in (names[0], names[1], names[2])]
+    assert places == sorted(places) and "does not count" in table and "<b>" not in table
+    assert "block 4, head 3 with 9" in table
+
+
 def test_everybody_follows_or_goes_at_their_own_pace():
     teacher, secret = begun()
     pupil_secret = joined(code_of(teacher))

@@ -73,7 +73,7 @@ def ask(
             st.fragment(_ballot)(asked, at, truth, run, position, mode)
     if at[0] == classroom.GUIDE:
         wall.draw(at[1], asked, lm.tokens(run.ids), answer)
-    return not found.told
+    return not found.told and asked.kind != "find"  # what is hunted for is found on the page itself
 
 
 def _told(given: Any, answer: Answer, after: str, at: At) -> None:
@@ -119,6 +119,8 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode:
         chips(tuple(tokens), position, mode, say, key="guide_chips")
     elif ask.kind == "head":
         _heads(run, say, mode)
+    elif ask.kind == "find":
+        _hand_in(ask, say)
     else:
         _form(ask, truth.options, at)
     _hints(ask, at)
@@ -142,6 +144,26 @@ def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
         else:
             st.number_input(ask.text, value=None, width=160, **hidden)
         st.form_submit_button("That is my guess", type="primary", on_click=sent)
+
+
+def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
+    """What is on the screen, as it is when the button is pressed: the text, and its circuit or open head."""
+
+    def found() -> tuple[str, str] | None:
+        block, head = state.BLOCK.value, state.HEAD.value
+        one = "" if block is None or head is None else f"{block}.{head}"
+        chosen = st.session_state.get("circuit") if ask.key == "smallest_circuit" else one
+        return (state.TEXT.value, str(chosen)) if chosen else None
+
+    def sent() -> None:
+        if (one := found()) is not None:
+            say(one)
+
+    if found() is None:
+        what = "Choose the heads of your circuit" if ask.key == "smallest_circuit" else "Open a head"
+        st.caption(f"{what} on the page below; then hand in what your screen shows.")
+    else:
+        st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
 
 
 def _heads(run: Run, say: Callable[[Any], None], mode: Mode) -> None:

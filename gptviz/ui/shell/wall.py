@@ -1,5 +1,6 @@
 """The wall: how many of a class have answered, what they said, and beside it what the live model says."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
@@ -23,7 +24,9 @@ EVERY = 1.0  # seconds between two looks
 def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
     """An answer as the wall says it."""
     if kind == "head":
-        return f"head {given[1]} of block {given[0]}"
+        return f"block {given[0]}, head {given[1]}"
+    if kind == "find":
+        return f"{given[1]} on “{given[0][:60]}”"
     if kind == "token":
         there = given < len(tokens)
         return f"{show_token(tokens[given].raw)} (position {given})" if there else f"position {given}"
@@ -62,6 +65,9 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
     st.markdown(f"**{len(given)}** of {counted(joined, 'pupil')} have answered{skipped}.")
     if room.has("shown", step) and given:
         told = room.has("revealed", step)
+        if ask.kind == "find":
+            st.html(_ranking(given, answer))
+            return
         rows = counts(given, ask.kind, tokens)
         right = {label: bool(answer(one).right) for label, one, _ in rows[:MOST]} if told else {}
         st.html(_table(rows, right))
@@ -105,6 +111,21 @@ def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
         f'<td><i style="width:{100 * count / max(most, count):.0f}%"></i></td><td>{count}</td></tr>'
         for label, count in lines
     ]
+    return f'<table class="gv-wall" data-testid="wall">{"".join(cells)}</table>'
+
+
+def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
+    """Who found what, the best first; each is worked out here, whatever a browser says of it."""
+    rows: list[tuple[float, str, str]] = []
+    for vote in votes:
+        try:
+            found = answer(_plain(vote.given))
+        except ValueError as error:  # a hostile browser, or a text that this model cannot read
+            rows.append((math.inf, vote.name, f"does not count: {error}"))
+        else:
+            rows.append((math.inf if found.score is None else -found.score, vote.name, found.said))
+    line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
+    cells = [line.format(escape(who), escape(said)) for _, who, said in sorted(rows)]
     return f'<table class="gv-wall" data-testid="wall">{"".join(cells)}</table>'
 
 
