@@ -131,7 +131,7 @@ def teacher(member: Member) -> None:
     room, guide = member.room, read(classroom.guide())
     link = f"{origin()}/class?code={room.code}"
     with st.container(horizontal=True, gap="large"):
-        with st.container(width=340):
+        with st.container(width="content"):
             picture = segno.make(link, error="m").svg_data_uri(scale=8, dark="#000", light="#fff")
             st.html(f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">')
             st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')

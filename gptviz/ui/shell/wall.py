@@ -126,7 +126,7 @@ def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
             rows.append((math.inf if found.score is None else -found.score, vote.name, found.said))
     line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
     cells = [line.format(escape(who), escape(said)) for _, who, said in sorted(rows)]
-    return f'<table class="gv-wall" data-testid="wall">{"".join(cells)}</table>'
+    return f'<table class="gv-ranking" data-testid="wall">{"".join(cells)}</table>'
 
 
 def _plain(given: Any) -> Any:
