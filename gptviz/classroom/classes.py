@@ -34,6 +34,8 @@ class Classes:
         self._engine = engine
         self._wrong: TTLCache[str, int] = TTLCache(10_000, ttl=60.0)
         self._lock = threading.Lock()
+        with self._change() as connection:
+            _sweep(connection)
 
     # ---- the teacher ----
 
@@ -157,6 +159,8 @@ class Classes:
             if found is not None:
                 return Member(_room(found))
             found = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
+            if found is None:  # perhaps its class has just ended
+                _sweep(connection)
             return None if found is None else Member(_room(found), found.name, found.pupil)
 
     def guide(self, room: int) -> str:

@@ -142,7 +142,6 @@ def test_a_class_ends_after_a_day_and_is_deleted(classes):
     assert classes.member(secret) is None
     with pytest.raises(ClassError, match="ended"):
         classes.join(code, "here")
-    begin(classes)
     assert classes.news(one.room) == (-1, -1) and classes.votes(one.room) == []
 
 

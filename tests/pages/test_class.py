@@ -138,6 +138,24 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert said == [(names[0], '"mill"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
 
 
+def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
+    teacher, secret = begun()
+    mine = joined(code_of(teacher))
+    classroom.classes().steer(secret, step=0)
+    place = dict(WORD.place)
+    for who in (mine, secret):
+        at = page_of("next_token", who, text="a text of my own", token=0)
+        assert at.session_state["text"] == place["text"] and at.session_state["token"] != 0
+        at.session_state["text"] = "another one"
+        assert at.run().session_state["text"] == place["text"]
+    elsewhere = page_of("tokens", mine, {"guide_at": ("class", 0)}, guide="class", text="a b")
+    assert "go there" in str([link.proto.label for link in elsewhere.get("page_link")])
+    assert given(elsewhere, "token_cards") is None
+    classroom.classes().steer(secret, marks=(0, ["revealed"]))
+    elsewhere.session_state["text"] = "a b"
+    assert given(elsewhere.run(), "token_cards") is not None and elsewhere.session_state["text"] == "a b"
+
+
 def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     teacher, secret = begun(guide="games")
     code = code_of(teacher)

@@ -59,9 +59,17 @@ def begin() -> None:
 
 def leave(member: Member) -> None:
     """Callback: out of the class, with all that was answered; a teacher ends it for all."""
-    classes, secret = classroom.classes(), classroom.secret()
-    classroom.attempt(lambda: classes.end(secret) if member.teaches else classes.leave(member))
-    classroom.become("")
+
+    def act() -> bool:
+        classes = classroom.classes()
+        if member.teaches:
+            classes.end(classroom.secret())
+        else:
+            classes.leave(member)
+        return True
+
+    if classroom.attempt(act):  # else who teaches still does
+        classroom.become("")
 
 
 def origin() -> str:

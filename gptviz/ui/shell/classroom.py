@@ -12,6 +12,7 @@ import streamlit as st
 
 from gptviz.classroom import LOBBY, ClassError, Member, Room
 from gptviz.figures.theme import Mode
+from gptviz.guides import Question
 from gptviz.ui.components.seat import COOKIE, seat
 from gptviz.ui.shell import address, state
 
@@ -191,6 +192,16 @@ def standing(number: int) -> Standing:
     given = tuple(given) if isinstance(given, list) else given  # a head, in JSON
     told = told or (answered and not room.together)
     return Standing(answered, given, told, not (told or shut))
+
+
+def holds(number: int, ask: Question | None) -> bool:
+    """Whether everybody follows to this step and its truth is not told: then all have the same run.
+
+    What is hunted for is found elsewhere.
+    """
+    found = member()
+    asks = ask is not None and ask.kind != "find"
+    return asks and found is not None and found.room.together and not found.room.has("revealed", number)
 
 
 def vote(number: int, given: Any, hints: int) -> None:

@@ -14,6 +14,7 @@ from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
 from gptviz.figures.theme import Mode
 from gptviz.guides import Guide, GuideError, Step, files, find, read
+from gptviz.guides.guide import Address
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.shell import address, classroom, question, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, page_target
@@ -129,7 +130,8 @@ def _opened() -> None:
 def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     """Take the place of a step that is new: turn to its page, set its choices.
 
-    What the address says of them already wins where it was opened so: a link may show another token.
+    What the address says of them already wins where it was opened so: a link may show another token. In a
+    class everybody has the same place, and as long as its question is open keeps it.
     """
     said = st.query_params
     name, number = state.GUIDE.parse(said.get("guide", "")), state.STEP.parse(said.get("step", ""))
@@ -140,22 +142,34 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     found = current()
     here = None if found is None else (state.GUIDE.value, found[1])
     st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
-    if found is None or st.session_state.get(_AT) == here:
+    if found is None:
         return
-    step = found[0].steps[found[1]]
+    steps, number = found[0].steps, found[1]
+    step, known = steps[number], {param.name: param for param in (*state.APP, *params)}
+    led = member is not None and state.GUIDE.value == classroom.GUIDE
+    held = led and page == step.page and classroom.holds(number, step.ask)
+    if st.session_state.get(_AT) == here and not held:
+        return
     if page == CLASS and not (st.session_state.pop(_GO, False) or _is_brought(member)):
         return  # it says who is in the class, and where that is
     if page != step.page and step.page in PAGES:
-        st.switch_page(page_target(step.page), query_params=_query(state.GUIDE.value, found[1] + 1, step))
-    known = {param.name: param for param in (*state.APP, *params)}
-    if member is not None:
+        st.switch_page(page_target(step.page), query_params=_query(state.GUIDE.value, number + 1, step))
+    if member is not None and led:
         for param in state.MODEL:
             param.set(param.parse(member.room.model.get(param.name, "")))
-    fresh = _AT not in st.session_state or address.is_history_navigation()
-    for name, value in step.place:
+    fresh = not led and (_AT not in st.session_state or address.is_history_navigation())
+    for name, value in _in_class(steps[: number + 1]) if led else step.place:
         if name in known:
             known[name].set(known[name].parse(said[name] if fresh and name in said else value))
     st.session_state[_AT] = here
+
+
+def _in_class(steps: tuple[Step, ...]) -> Address:
+    """The place of the last of these steps, with the text and model that earlier ones left it."""
+    left = {"text": state.DEFAULT_TEXT}
+    for step in steps:
+        left |= {name: value for name, value in step.place if name in ("text", "special", "model")}
+    return tuple((left | dict(steps[-1].place)).items())
 
 
 def go() -> None:
@@ -214,7 +228,8 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
         if page != step.page:
             label = f"This step is on the page {PAGES[step.page].title}: go there"
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
-            return False
+            led = state.GUIDE.value == classroom.GUIDE and page != CLASS
+            return led and classroom.holds(number, step.ask)  # other pages show the answer, too
         waits = False
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
