@@ -39,7 +39,9 @@ LONGEST = 200_000  # characters of a guide
 MOST_STEPS = 60
 HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
 STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
-ASK = {"kind": str, "question": str, "key": str, "with": dict, "options": list, "hints": list}
+ASK = {
+    "kind": str, "question": str, "key": str, "with": dict, "between": list, "options": list, "hints": list
+}  # fmt: skip
 KINDS = ("choice", "word", "number", "token", "head", "find")
 CALLED = {str: "a text", int: "a whole number", dict: "name: value pairs", list: "a list"}
 Address = tuple[tuple[str, str], ...]
@@ -61,6 +63,7 @@ class Question:
     text: str
     key: str
     given: tuple[tuple[str, Any], ...] = ()
+    between: tuple[int, int] | None = None  # a number that is chosen on a slider, and not typed
     options: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
 
@@ -260,9 +263,20 @@ def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -
         text=asked["question"],
         key=asked["key"],
         given=tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items()),
+        between=_between(asked.get("between"), line, faults),
         options=tuple(map(str, asked.get("options", ()))),
         hints=tuple(map(str, asked.get("hints", ()))),
     )
+
+
+def _between(found: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:
+    """The ends of a slider."""
+    if found is None:
+        return None
+    if len(found) == 2 and all(type(end) is int for end in found) and found[0] < found[1]:
+        return found[0], found[1]
+    faults.append((line, f"between is {str(found)[:60]}; it must be two whole numbers, the smaller first"))
+    return None
 
 
 def with_facts(step: Step, facts: Mapping[str, str]) -> Step:

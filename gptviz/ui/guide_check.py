@@ -75,7 +75,7 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
             for name, _ in (*step.place, *step.until):
                 if name not in known:
                     faults.append((step.line, f"the page {step.page} has no choice {name!r}"))
-            if step.look and step.look not in keys_of(at.main):
+            if step.look and step.look.split(" > ")[0] not in keys_of(at.main):
                 faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
     return faults
 

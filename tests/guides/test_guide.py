@@ -59,6 +59,7 @@ WRONG = [
     ("place: {", "place: {{", 12, "no YAML"),
     ("kind: token", "kind: song", 9, "kind is 'song'"),
     ("key: looked_at, ", "", 9, "has no key"),
+    ("hints: [a, b]", "between: [5, 1]", 9, "two whole numbers"),
     ("Read this.", "Read <b>this</b>.", 7, "HTML"),
     ("Read this.", "![x](http://example.org/x.png)", 7, "a picture"),
     ("token: 2,", "token: &a [2], block: *a,", 10, "alias"),

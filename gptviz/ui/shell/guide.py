@@ -235,6 +235,8 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
             waits = question.ask(step.ask, step, at, standing, lm, key, mode)
+        if number and number + 1 == len(guide.steps) and at[0] not in (None, classroom.GUIDE):
+            st.caption(question.counted(at[0], guide.steps))
     if step.look and not waits:
         look_at(step.look, mode)
     return waits

@@ -3,7 +3,7 @@
 What was answered is kept in the session, or for a pupil in the class.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,15 @@ def standing(at: At) -> Standing:
         return classroom.standing(at[1])
     answers = st.session_state.setdefault(ANSWERS, {})
     return Standing(at in answers, answers.get(at), told=at in answers, open=at not in answers)
+
+
+def counted(name: str, steps: Sequence[Step]) -> str:
+    """How many of a guide's questions were answered, and how many skipped, so far in this session."""
+    answers = st.session_state.get(ANSWERS, {})
+    asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
+    given = [answers[at] for at in asks if at in answers]
+    skipped = sum(one is None for one in given)
+    return f"You answered {len(given) - skipped} of {len(asks)} questions, and skipped {skipped}."
 
 
 @per_run
@@ -141,6 +150,8 @@ def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
             st.radio(ask.text, ask.options or options, index=None, **hidden)
         elif ask.kind == "word":
             st.text_input(ask.text, max_chars=60, width=260, **hidden)
+        elif ask.between is not None:
+            st.slider(ask.text, *ask.between, value=sum(ask.between) // 2, width=420, **hidden)
         else:
             st.number_input(ask.text, value=None, width=160, **hidden)
         st.form_submit_button("That is my guess", type="primary", on_click=sent)

@@ -7,5 +7,6 @@ _component = component("guide_look")
 
 
 def look_at(key: str, mode: Mode) -> None:
-    """Frame the element of the page that was drawn with this key."""
+    """Frame the element of the page that was drawn with this key; with "key > cell" the part of a component
+    that has this `data-testid`."""
     _component("guide_look", {"look": key}, mode)
