@@ -2,6 +2,11 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
+from gptviz.guides import files, find
+from tests.guides.truth import truth
+
 FRAMED = """() => {
   const shadows = [...document.querySelectorAll('*')].map((node) => node.shadowRoot).filter(Boolean);
   const framed = [document, ...shadows].map((root) => root.querySelector('.gv-looked-at')).find(Boolean);
@@ -77,6 +82,61 @@ def test_the_tour(open_page, settled):
     bar.get_by_role("button", name="Done").click()
     settled(page)
     assert bar.count() == 0 and "guide" not in address(page)
+
+
+def guess(page, bar, step, expected, rightly):
+    """Answer a step's question as a person does."""
+    if step.ask.kind == "head":
+        block, head = expected.truth if rightly else (0, 0)
+        bar.get_by_test_id(f"head-{block}-{head}").click()
+    elif step.ask.kind == "token":
+        place = expected.truth if rightly else 0
+        bar.locator(f"[data-testid=chip][data-position='{place}']").click()
+    else:
+        if step.ask.kind == "choice":
+            options = bar.locator("[data-testid=stRadio] label")
+            texts = [text.strip() for text in options.all_inner_texts()]
+            chosen = texts.index(plain(expected.shown))
+            options.nth(chosen if rightly else chosen - 1).click()
+        elif step.ask.kind == "word":
+            bar.get_by_role("textbox").fill(plain(expected.shown).strip("·") if rightly else "umbrella")
+        elif step.ask.between is not None:
+            bar.get_by_role("slider").press("Home")
+        else:
+            bar.get_by_role("spinbutton").fill(f"{expected.truth:.6g}" if rightly else "-7")
+        bar.get_by_role("button", name="That is my guess").click()
+
+
+def plain(markdown):
+    return markdown.replace("`", "")
+
+
+@pytest.mark.parametrize("name", [name for name in files() if name not in ("tour", "workshop", "games")])
+def test_a_lesson_answered_rightly_wrongly_and_not_at_all(open_page, settled, mini, name):
+    """The workshop's steps are those of the lessons; the games are a class's."""
+    steps = find(name).steps
+    page = open_page(steps[0].page, guide=name, step=1)
+    bar, place = page.locator(".st-key-gv_guide"), {}
+    for number, step in enumerate(steps):
+        place |= dict(step.place)
+        bar.get_by_text(step.heading, exact=True).wait_for()
+        if step.ask is not None:
+            way = ("rightly", "wrongly", "skipped")[number % 3]
+            if way == "skipped":
+                bar.get_by_role("button", name="Show me").click()
+            else:
+                guess(page, bar, step, truth(mini, step, place), way == "rightly")
+            settled(page)
+            bar.get_by_text("This model:").wait_for()
+            known = step.ask.between is None
+            assert bar.get_by_text("You said").count() == (way != "skipped")
+            if way == "rightly" and known:
+                assert bar.get_by_test_id("stIconMaterial").get_by_text("check").count()
+        if step.look:
+            page.wait_for_function(FRAMED)
+        if number + 1 < len(steps):
+            bar.get_by_role("link", name="Next step").or_(bar.get_by_role("button", name="Next step")).click()
+            settled(page)
 
 
 def test_on_a_phone_a_step_fits_and_a_link_opens_it(open_page, settled):

@@ -217,6 +217,13 @@ def test_a_database_that_does_not_answer_is_a_sentence(classes, monkeypatch):
         classes.votes(room)
 
 
+@settings(max_examples=1000)
+@given(st.text(max_size=200) | st.text(ALPHABET.lower() + " -01OIL", max_size=8))
+def test_whatever_is_typed_is_a_code_or_none(text):
+    code = parse_code(text)
+    assert code is None or (len(code) == LENGTH and set(code) <= set(ALPHABET))
+
+
 @given(st.text(ALPHABET, min_size=LENGTH, max_size=LENGTH))
 def test_a_code_is_read_as_it_is_written(code):
     assert parse_code(written_code(code)) == parse_code(f" {code.lower()} ") == code

@@ -5,13 +5,13 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gptviz.guides import SETTING, files, find, keys
+from gptviz.guides import SETTING, files, find
 from gptviz.guides.guide import filled
-from gptviz.guides.keys import KEYS
 from gptviz.ui.guide_check import keys_of as keys_in
 from gptviz.ui.shell import guide
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS
+from tests.guides.truth import truth
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, prose
 
@@ -54,19 +54,10 @@ def links(at):
     return [link.proto.label for link in at.get("page_link")]
 
 
-def truth(mini, step):
-    place = dict(step.place)
-    lm = mini.edited(place["edits"]) if place.get("edits") else mini
-    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
-    trace = lm.trace(place["text"])
-    position = int(place["token"] or len(trace) - 1)
-    return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
-
-
 @pytest.mark.parametrize("number", [n for n, step in enumerate(TOUR, 1) if step.ask is not None])
 def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number):
     step = TOUR[number - 1]
-    expected = truth(mini, step)
+    expected = truth(mini, step, dict(step.place))
     at = at_step(number)
     assert not charts(at) and given(at, "chips") is None and given(at, "candidates") is None
     assert filled(step.ask.text, expected.facts) in prose(at) and "This model:" not in prose(at)
