@@ -201,10 +201,16 @@ def _link(label: str, icon: str, name: str | None, number: int, step: Step, key:
     with st.container(key=key, width="content"):
         if page == step.page:
             done: Any = {"type": "primary"} if key.endswith("done") else {}
-            st.button(label, icon=f":material/{icon}:", on_click=state.STEP.set, args=(number,), **done)
+            st.button(label, icon=f":material/{icon}:", on_click=_turn_to, args=(number,), **done)
             return
         query = _query(name, number, step)
         st.page_link(page_target(step.page), label=label, icon=f":material/{icon}:", query_params=query)
+
+
+def _turn_to(number: int) -> None:
+    """Callback: another step of the same page. The bar may run alone, and the page has to."""
+    state.STEP.set(number)
+    address.ask_for_the_page()
 
 
 # ---- the bar ----

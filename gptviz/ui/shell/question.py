@@ -142,7 +142,7 @@ def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
     def sent() -> None:
         given = st.session_state.get(kept)
         if given not in (None, ""):
-            _say(at, given[:60] if isinstance(given, str) else given)
+            _say(at, given[:60] if ask.kind == "word" else given)
 
     with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         hidden: Any = {"label_visibility": "collapsed", "key": kept}
