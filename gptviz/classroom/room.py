@@ -55,3 +55,8 @@ class Vote:
     hints: int
     changes: int
     at: float
+
+    @property
+    def answer(self) -> Any:
+        """What was given, as a question's key takes it: what JSON made a list is a pair again."""
+        return tuple(self.given) if isinstance(self.given, list) else self.given

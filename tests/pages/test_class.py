@@ -176,6 +176,18 @@ def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     assert "block 4, head 3 with 9" in table
 
 
+def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
+    step = 'page: loss\nplace: {text: "one two three"}\nask: {kind: token, question: "Which?", key: dearest}'
+    (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n")
+    monkeypatch.setenv("GPTVIZ_GUIDES", str(tmp_path))
+    teacher, secret = begun(guide="mine")
+    store_of, pupil = classroom.classes(), joined(code_of(teacher))
+    store_of.steer(secret, step=0)
+    store_of.vote(store_of.member(pupil), 0, 40)
+    store_of.steer(secret, marks=(0, ["shown", "revealed"]))
+    assert "position 40" in everything(page_of("loss", secret))
+
+
 def test_everybody_follows_or_goes_at_their_own_pace():
     teacher, secret = begun()
     pupil_secret = joined(code_of(teacher))

@@ -107,23 +107,23 @@ def nobody() -> None:
         with st.form("class_new", width=540):
             st.subheader("Begin one", anchor=False)
             st.markdown("A guide, read together: everybody predicts, then the model says what it does.")
-            names = sorted(files(), key=lambda name: (name != "tour", name))
-            st.selectbox("Guide", names, format_func=titles().__getitem__, key="class_guide")
+            called = titles()
+            st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
             st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
             st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
             st.caption(f"With the model in hand: {escaped(made.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
-@st.cache_data(max_entries=2, ttl=60, show_spinner=False)
 def titles() -> dict[str, str]:
-    """What the guides are called; one that cannot be read by its file's name."""
+    """What the guides are called, the tour first; one that cannot be read by its file's name."""
     found = {}
-    for name in files():
+    for name in sorted(files(), key=lambda name: (name != "tour", name)):
+        found[name] = f"{name}.md"
         with suppress(GuideError):
             guide = find(name)
             found[name] = f"{guide.title}, {guide.minutes} minutes" if guide.minutes else guide.title
-    return {name: found.get(name, f"{name}.md") for name in files()}
+    return found
 
 
 def pupil(member: Member) -> None:
@@ -137,6 +137,7 @@ def pupil(member: Member) -> None:
 def teacher(member: Member) -> None:
     """What stands on the projector: the code and its picture, who is there; the steps, and the way on."""
     room, guide = member.room, read(classroom.guide())
+    votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
     link = f"{origin()}/class?code={room.code}"
     with st.container(horizontal=True, gap="large"):
         with st.container(width="content"):
@@ -149,9 +150,8 @@ def teacher(member: Member) -> None:
             if room.step == LOBBY:
                 first = guide.steps[0].heading
                 st.button(f"Begin with step 1: {first}", type="primary", key="class_start", on_click=start)
-            steps(member, guide)
+            steps(votes, guide)
     with st.container(horizontal=True, gap="small"):
-        votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
         st.download_button("Answers as CSV", answers(votes, guide), "gptviz_class.csv", key="class_csv")
         own = st.popover("Your own link", key="class_own", on_change="rerun")
         if own.open:  # only then is it on the page at all
@@ -177,9 +177,8 @@ def gathered(room: Room) -> None:
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 
-def steps(member: Member, guide: Guide) -> None:
+def steps(votes: list[Vote], guide: Guide) -> None:
     """The guide's steps, each with how many have answered it, and a click that leads there."""
-    votes = classroom.attempt(lambda: classroom.classes().votes(member.room)) or []
     said = Counter(vote.step for vote in votes if vote.given is not None)
     with st.container(gap=None):
         for number, step in enumerate(guide.steps):

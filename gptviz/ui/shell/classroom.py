@@ -188,8 +188,7 @@ def standing(number: int) -> Standing:
         return Standing(False, None, told, False)
     mine = attempt(lambda: classes().votes(room, number, found.pupil))
     answered = bool(mine)
-    given = mine[0].given if mine else None
-    given = tuple(given) if isinstance(given, list) else given  # a head, in JSON
+    given = mine[0].answer if mine else None
     told = told or (answered and not room.together)
     return Standing(answered, given, told, not (told or shut))
 

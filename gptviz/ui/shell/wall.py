@@ -35,7 +35,7 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
 
 def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
     """(how it is shown, an answer, how many gave it): numbers by size, all else the most frequent first."""
-    said = [(shown(kind, _plain(vote.given), tokens), _plain(vote.given)) for vote in votes]
+    said = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
     often, of = Counter(label for label, _ in said), dict(said)
     frequent = [label for label, _ in often.most_common()]
     order = sorted(of, key=of.__getitem__) if kind == "number" else frequent
@@ -69,10 +69,18 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
             st.html(_ranking(given, answer))
             return
         rows = counts(given, ask.kind, tokens)
-        right = {label: bool(answer(one).right) for label, one, _ in rows[:MOST]} if told else {}
+        right = {label: _is_right(answer, one) for label, one, _ in rows[:MOST]} if told else {}
         st.html(_table(rows, right))
         if told:
             _ways_there(ask, rows)
+
+
+def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
+    """Whether this is what the model says of the text here; an answer about another text is not."""
+    try:
+        return bool(answer(given).right)
+    except ValueError:
+        return False
 
 
 def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
@@ -119,7 +127,7 @@ def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
     rows: list[tuple[float, str, str]] = []
     for vote in votes:
         try:
-            found = answer(_plain(vote.given))
+            found = answer(vote.answer)
         except ValueError as error:  # a hostile browser, or a text that this model cannot read
             rows.append((math.inf, vote.name, f"does not count: {error}"))
         else:
@@ -127,8 +135,3 @@ def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
     line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
     cells = [line.format(escape(who), escape(said)) for _, who, said in sorted(rows)]
     return f'<table class="gv-ranking" data-testid="wall">{"".join(cells)}</table>'
-
-
-def _plain(given: Any) -> Any:
-    """A head comes back from JSON as a list."""
-    return tuple(given) if isinstance(given, list) else given
