@@ -38,12 +38,15 @@ def served(file: str) -> str | None:
 
 def kernel() -> str:
     """What all components stand on, as a module: palettes, kernel.js and saving.js in one scope."""
+    preact, rest = scope()
+    return f"import * as preact from './{_serve('preact', preact)}';\n{rest}\nexport {{ gv }};"
+
+
+def scope() -> tuple[str, str]:
+    """Preact's module, and what uses it: palettes, kernel.js and saving.js."""
     preact, *texts = ((_HERE / file).read_text("utf-8") for file in ("preact.js", "kernel.js", "saving.js"))
     palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
-    given = (
-        f"import * as preact from './{_serve('preact', preact)}';\nconst gvPalettes = {json.dumps(palettes)};"
-    )
-    return "\n".join([given, *texts, "export { gv };"])
+    return preact, "\n".join([f"const gvPalettes = {json.dumps(palettes)};", *texts])
 
 
 def own(name: str, ending: str) -> str:

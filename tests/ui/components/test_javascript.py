@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from gptviz.ui.components.bundle import bundle, script
 from gptviz.ui.components.code import kernel, own
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
 
@@ -50,3 +51,14 @@ def test_no_module_uses_what_is_not_there(modules):
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_all_components_are_one_script_that_no_word_of_theirs_ends(tmp_path):
+    """As a page without a server has them; where each is drawn, a browser says (tests/browser)."""
+    (tmp_path / "all.js").write_text(
+        bundle(*NAMES) + "\nfor (const name in gvComponents) console.log(name, typeof gvComponents[name][0]);"
+    )
+    done = run_node(tmp_path, "all.js")
+    assert done.stdout.split("\n")[:-1] == [f"{name} function" for name in NAMES], done.stderr
+    element = script("x = '</script><!--'")
+    assert element.lower().count("</script") == 1 and "<!--" not in element
