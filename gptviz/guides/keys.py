@@ -123,13 +123,14 @@ def _called(lm: LanguageModel, token: int) -> str:
 @_key("word")
 @reads()
 def next_word(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
-    """The most probable next token. Right is a word that begins with it, with or without its space."""
+    """The most probable next token. Right is what begins with it, with or without a space before."""
     p = t.logits(position).double().softmax(-1)  # (V,)
     best = int(p.argmax())
     facts = {"probability": percent(float(p[best]))}
     if given is None or not given.strip():
         return Answer(best, _called(lm, best), facts)
-    first = lm.encode(given if given[:1].isspace() else f" {given}")[0]
+    spaced, plain = (lm.encode(text)[0] for text in (f" {given.lstrip()}", given))
+    first = best if best == plain else spaced
     facts["given_probability"] = percent(float(p[first]))
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
     return Answer(best, _called(lm, best), facts, first == best, _called(lm, first))

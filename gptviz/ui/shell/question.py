@@ -13,7 +13,7 @@ from gptviz import CaptureError, LanguageModel, Run
 from gptviz.figures.theme import Mode
 from gptviz.guides import Question, Step, keys
 from gptviz.guides.guide import filled
-from gptviz.guides.keys import KEYS, Answer, CannotAsk
+from gptviz.guides.keys import KEYS, Answer, CannotAsk, Head
 from gptviz.ui import heads, runs
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
@@ -124,20 +124,26 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode:
     def say(given: Any) -> None:
         _say(at, given)
 
+    filled_in = _is_filled_in(ask, at)
     if ask.kind == "token":
-        chips(tuple(tokens), position, mode, say, key="guide_chips")
+        chips(tuple(tokens), truth.truth if filled_in else position, mode, say, key="guide_chips")
     elif ask.kind == "head":
-        _heads(run, say, mode)
+        _heads(run, truth.truth if filled_in else None, say, mode)
     elif ask.kind == "find":
         _hand_in(ask, say)
     else:
         _form(ask, truth.options, at)
-    _hints(ask, at)
+    _hints(ask, at, runs.model(run), truth)
+
+
+def _box(at: At) -> str:
+    """The key of the box that is typed into, or chosen in."""
+    return f"guide_given_{at[0]}_{at[1]}"
 
 
 def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
     """What is typed or chosen, and a button to say it."""
-    name, kept = f"guide_{at[0]}_{at[1]}", f"guide_given_{at[0]}_{at[1]}"
+    name, kept = f"guide_{at[0]}_{at[1]}", _box(at)
 
     def sent() -> None:
         given = st.session_state.get(kept)
@@ -151,7 +157,8 @@ def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
         elif ask.kind == "word":
             st.text_input(ask.text, max_chars=60, width=260, **hidden)
         elif ask.between is not None:
-            st.slider(ask.text, *ask.between, value=sum(ask.between) // 2, width=420, **hidden)
+            st.session_state.setdefault(kept, sum(ask.between) // 2)
+            st.slider(ask.text, *ask.between, width=420, **hidden)
         else:
             st.number_input(ask.text, value=None, width=160, **hidden)
         st.form_submit_button("That is my guess", type="primary", on_click=sent)
@@ -177,25 +184,43 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
         st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
 
 
-def _heads(run: Run, say: Callable[[Any], None], mode: Mode) -> None:
+def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None], mode: Mode) -> None:
     """Every head, small and without a name, to be clicked."""
     lm = runs.model(run)
     picture, side = heads.thumbnails(run, mode)
     unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
     grid = [[unnamed] * lm.config.n_heads for _ in range(lm.config.n_layers)]
-    head_grid(picture, side, grid, None, mode, lambda block, head: say((block, head)), key="guide_heads")
+    head_grid(picture, side, grid, chosen, mode, lambda block, head: say((block, head)), key="guide_heads")
 
 
-def _hints(ask: Question, at: At) -> None:
+def _is_filled_in(ask: Question, at: At) -> bool:
+    """Whether the last hint is out, which puts the answer where it is given; a class votes without."""
+    return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state.get(HINTS, {}).get(at, 0)
+
+
+def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
+    """Put the answer into the box, to be sent by whom it convinces. A token or head is chosen instead."""
+    if ask.kind == "word":
+        st.session_state[_box(at)] = lm.decode([truth.truth]).strip()
+    elif ask.kind == "choice":
+        st.session_state[_box(at)] = truth.shown
+    elif ask.kind == "number":
+        number = float(f"{truth.truth:.6g}")
+        st.session_state[_box(at)] = number if ask.between is None else round(number)
+
+
+def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
     shown = st.session_state.setdefault(HINTS, {}).get(at, 0)
     for hint in ask.hints[:shown]:
         st.caption(f":material/lightbulb: {hint}")
+
+    def more() -> None:
+        st.session_state[HINTS] = st.session_state.get(HINTS, {}) | {at: shown + 1}
+        if _is_filled_in(ask, at):
+            _fill_in(ask, at, lm, truth)
+
     with st.container(horizontal=True, gap="small", key="guide_help"):
         if shown < len(ask.hints):
-            st.button("A hint", key="guide_hint", type="tertiary", on_click=_more, args=(at, shown + 1))
+            st.button("A hint", key="guide_hint", type="tertiary", on_click=more)
         label = "Skip" if at[0] == classroom.GUIDE else "Show me"
         st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))
-
-
-def _more(at: At, shown: int) -> None:
-    st.session_state[HINTS] = st.session_state.get(HINTS, {}) | {at: shown}
