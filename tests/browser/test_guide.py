@@ -148,6 +148,25 @@ def test_on_a_phone_a_step_fits_and_a_link_opens_it(open_page, settled):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page, settled):
+    page = open_page("generate", guide="workshop", step=9)
+    page.get_by_role("button", name="Show me").click()
+    settled(page)
+    seen = """() => {
+      const { top, bottom } = document.querySelector('.st-key-generate_settings').getBoundingClientRect();
+      return top > document.querySelector('.st-key-gv_guide').getBoundingClientRect().bottom && bottom <= innerHeight;
+    }"""
+    page.wait_for_function(seen)
+    grown = "(px) => document.querySelector('.st-key-gv_bar').style.setProperty('margin-bottom', px)"
+    page.evaluate(grown, "900px")  # as when something above it is drawn late
+    page.wait_for_function(seen)
+    page.mouse.wheel(0, -3000)
+    page.wait_for_function(f"() => !({seen})()")
+    page.evaluate(grown, "600px")
+    settled(page)
+    assert not page.evaluate(seen)  # who has scrolled away is not pulled back
+
+
 def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, settled, tmp_path):
     step = '```step\npage: loss\nplace: {text: "one two three"}\n```'
     (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n")

@@ -1,5 +1,6 @@
-// Frames the element that a step speaks of, as soon as it is drawn, and scrolls to it once if it is out of sight.
-const FRAMED = 'gv-looked-at';
+// Frames the element that a step speaks of, as soon as it is drawn, and keeps it in sight, whatever is drawn above
+// it later, until the reader acts; while the mouse moves nothing does.
+const FRAMED = 'gv-looked-at', ACTS = ['pointerdown', 'wheel', 'keydown', 'touchstart'], REST = 400;   // ms
 
 // The element with this key; or of a component, which may stand in a shadow, the part with this test id.
 function lookedAt(look) {
@@ -15,31 +16,42 @@ function frame(node, on) {
   if (node?.getRootNode() !== document) node?.style.setProperty('outline', on ? '3px solid var(--accent)' : '');
 }
 
+function isInSight(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  const bar = document.querySelector('.st-key-gv_guide')?.getBoundingClientRect().bottom ?? 0;
+  return top >= Math.max(0, bar) && (bottom <= innerHeight || top < bar + 40);
+}
+
 export default gv.component(
   () => gv.h('div', { class: 'eye' }),
   ({ data, state }) => {
     state.end?.();
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-    let framed = null, seen = state.look === data.look;
-    state.look = data.look;
+    let framed = null, moved = -REST;
+    if (state.look !== data.look) Object.assign(state, { look: data.look, acted: false });
     const find = () => {
-      const found = lookedAt(data.look);
+      const found = lookedAt(data.look), rests = performance.now() - moved >= REST;
       if (found !== framed) {
         frame(framed, false);
         frame(found, true);
         framed = found;
       }
-      if (!found || seen || found.getBoundingClientRect().height < 20) return;
-      seen = true;
-      const { top, bottom } = found.getBoundingClientRect();
-      if (top < 0 || bottom > innerHeight)
-        found.scrollIntoView({ behavior: still ? 'auto' : 'smooth', block: bottom - top > innerHeight ? 'start' : 'center' });
+      if (state.acted || !found || found.getBoundingClientRect().height < 20 || isInSight(found)) return;
+      if (!rests) return void setTimeout(find, REST);
+      const fits = found.getBoundingClientRect().height < innerHeight / 2;
+      found.scrollIntoView({ behavior: still ? 'auto' : 'smooth', block: fits ? 'center' : 'start' });
     };
-    const watch = new MutationObserver(() => requestAnimationFrame(find));
-    watch.observe(document.body, { childList: true, subtree: true });
+    const drawn = () => requestAnimationFrame(find);
+    const watches = [new MutationObserver(drawn), new ResizeObserver(drawn)];
+    watches[0].observe(document.body, { childList: true, subtree: true });
+    for (const node of document.querySelectorAll('[data-testid="stMainBlockContainer"]')) watches[1].observe(node);
+    const ended = new AbortController(), options = { capture: true, passive: true, signal: ended.signal };
+    for (const act of ACTS) addEventListener(act, () => { state.acted = true; }, options);
+    addEventListener('pointermove', () => { moved = performance.now(); }, options);
     find();
     state.end = () => {
-      watch.disconnect();
+      for (const watch of watches) watch.disconnect();
+      ended.abort();
       frame(framed, false);
     };
   },
