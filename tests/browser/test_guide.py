@@ -154,7 +154,8 @@ def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page, settled)
     settled(page)
     seen = """() => {
       const { top, bottom } = document.querySelector('.st-key-generate_settings').getBoundingClientRect();
-      return top > document.querySelector('.st-key-gv_guide').getBoundingClientRect().bottom && bottom <= innerHeight;
+      const bar = document.querySelector('.st-key-gv_guide').getBoundingClientRect().bottom;
+      return top > bar && bottom <= innerHeight;
     }"""
     page.wait_for_function(seen)
     grown = "(px) => document.querySelector('.st-key-gv_bar').style.setProperty('margin-bottom', px)"
