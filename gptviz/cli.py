@@ -1,6 +1,7 @@
-"""Look into GPT-2s from the command line: what is there, what a file is, and what a model computes.
+"""Type text and watch a real GPT work on it: the app, and what it shows from the command line.
 
 commands:
+  app                  the app in the browser; so does no command at all. Streamlit's options may follow
   models               list the models that are known: size, memory, and whether they are on this machine
   download NAME ...    fetch models, and tiktoken's encodings, while there is a network
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
@@ -9,13 +10,14 @@ commands:
   guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
 
 A MODEL is a name that `models` lists, a repository on the Hugging Face hub (owner/name), a folder, or a
-file: the book's torch.save, nanoGPT's ckpt.pt, safetensors.
+file: the book's torch.save, nanoGPT's ckpt.pt, safetensors. Where nothing is installed, `python -m gptviz`.
 
 examples:
-  python -m gptviz download gpt2
-  python -m gptviz trace "The cat sat on the" --model gpt2
-  python -m gptviz trace "The cat sat on the" --json > trace.json
-  python -m gptviz info model_and_optimizer.pth --n-heads 12
+  gptviz app --server.port 8600
+  gptviz download gpt2
+  gptviz trace "The cat sat on the" --model gpt2
+  gptviz trace "The cat sat on the" --json > trace.json
+  gptviz info model_and_optimizer.pth --n-heads 12
 
 environment:
   HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE    where models are kept, fetched from, and whether they may be
@@ -27,9 +29,11 @@ The exit status is 0, or 1 where something could not be done: the reason is then
 import argparse
 import json
 import os
+import runpy
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +49,9 @@ from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_tok
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] in ([], ["app"]):
+        return run_app(arguments[1:])
     args = parser().parse_args(arguments)
     try:
         return args.run(args)
@@ -59,11 +66,11 @@ def main(arguments: list[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     summary, _, rest = (__doc__ or "").partition("\n\n")
     top = argparse.ArgumentParser(
-        prog="python -m gptviz",
+        prog="gptviz",
         description=summary,
         epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="python -m gptviz [-h] COMMAND ...",
+        usage="gptviz [-h] [COMMAND ...]",
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     models = commands.add_parser("models", description="List the models that are known.")
@@ -104,6 +111,16 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tokenizer", metavar="T", help="an encoding's name or a tokenizer file, where the model has none"
     )
+
+
+def run_app(options: list[str]) -> int:
+    """Serve the app until it is stopped: `streamlit run app.py`, with the settings that lie beside it."""
+    app = Path(__file__).parents[1] / "app.py"  # in a checkout; a wheel has put it where such files go
+    if not app.is_file():
+        app = next(Path(str(file.locate())) for file in files("gptviz") or () if file.name == app.name)
+    sys.argv = ["streamlit", "run", str(app.resolve()), *options]
+    runpy.run_module("streamlit", run_name="__main__")
+    return 0
 
 
 def run_guide(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`python -m gptviz`: what it prints, and how it fails."""
+"""`gptviz`: what it prints, and how it fails."""
 
 import json
 import subprocess
@@ -109,7 +109,8 @@ def test_help_reads_like_a_manual_page():
     done = subprocess.run(
         [sys.executable, "-m", "gptviz", "--help"], capture_output=True, text=True, check=True
     )
-    assert all(word in done.stdout for word in ("commands:", "download NAME", "examples:", "environment:"))
+    words = ("commands:", "app ", "models ", "download NAME", "trace TEXT", "info PATH", "guide check FILE")
+    assert all(word in done.stdout for word in (*words, "examples:", "environment:"))
     assert all(len(line) <= 110 for line in done.stdout.splitlines())
 
 

@@ -1,10 +1,20 @@
-"""What `pip install .` would bring: every file that the app reads, its JavaScript and styles too."""
+"""What `pip install gptviz` brings: every file, the command, and an app that answers on all pages."""
 
+import json
+import shutil
 import subprocess
+import sys
+import sysconfig
+import urllib.request
+from email import message_from_string
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
 from setuptools import Distribution
+
+from gptviz.ui.shell.navigation import PAGES
+from tests.browser.conftest import start_server, stop_server
 
 ROOT = Path(__file__).parent.parent
 
@@ -42,3 +52,54 @@ def here(monkeypatch):
 def test_an_installed_gptviz_has_every_file():
     assert {"gptviz/ui/components/kernel.js", "gptviz/assets/mini/model.safetensors"} <= ours()
     assert installed() == ours()
+
+
+def installed_wheel(home):
+    """An environment with the wheel in it, and of what it requires only what is installed for the tests."""
+    source, env = home / "source", home / "env"
+    shutil.copytree(ROOT / "gptviz", source / "gptviz", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / ".streamlit", source / ".streamlit")
+    for name in ("app.py", "pyproject.toml", "README.md", "LICENSE", "requirements.txt"):
+        shutil.copy(ROOT / name, source)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
+    (wheel,) = home.glob("*.whl")
+    command = [*pip, "--python", env / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
+    subprocess.run(command, check=True)
+    (packages,) = env.glob("lib/python*/site-packages")
+    (packages / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+    return env
+
+
+def nodes(tree):
+    yield tree
+    for child in tree.get("children", ()):
+        yield from nodes(child)
+
+
+def test_the_wheels_own_app_answers_on_every_page(tmp_path):
+    fresh = installed_wheel(tmp_path)
+    (found,) = fresh.glob("lib/python*/site-packages/gptviz-*.dist-info")
+    asked = message_from_string((found / "METADATA").read_text("utf-8")).get_all("Requires-Dist")
+    lines = [line.partition("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
+    assert asked == [line for line in lines if line]
+    files = {path.name: path.locate() for path in PathDistribution(found).files}
+    assert (files["app.py"].parent / ".streamlit" / "config.toml").is_file() and "py.typed" in files
+
+    options = ("--server.headless", "true", "--server.enableAgentApi", "true")
+    # nothing of this checkout: neither its folder nor a path to it
+    process, url = start_server(tmp_path, *options, gptviz=fresh / "bin" / "gptviz", PYTHONPATH="")
+    try:
+        for name, door in PAGES.items():
+            asked = {"page": name, "query_params": {"base_steps": ["50"], "base_measure": ["off"]}}
+            body = json.dumps(asked).encode()
+            request = urllib.request.Request(
+                f"{url}/_stcore/agent/interact", body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request) as answer:
+                said = json.load(answer)
+            assert (said["status"], said["page"]["title"]) == ("ready", door.title)
+            assert not {"error", "exception"} & {node["type"] for node in nodes(said["tree"])}
+    finally:
+        stop_server(process)

@@ -81,19 +81,23 @@ def browser() -> Iterator[Any]:
 
 
 def start_server(
-    home: Path, *options: str, app: str = "app.py", **environment: str
+    home: Path, *options: str, app: str = "app.py", gptviz: Path | None = None, **environment: str
 ) -> tuple[subprocess.Popen[bytes], str]:
-    """`streamlit run` the app in a home where nobody has ever run Streamlit; waits until it answers."""
+    """`streamlit run` the app in a home where nobody has ever run Streamlit; waits until it answers.
+
+    An installed `gptviz` command runs its own app, away from this checkout.
+    """
+    streamlit = (sys.executable, "-m", "streamlit", "run", app)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = (home / "server.log").open("wb")
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "streamlit", "run", app),
+            *(streamlit if gptviz is None else (str(gptviz), "app")),
             *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
         ],
-        cwd=ROOT,
+        cwd=ROOT if gptviz is None else home,
         env=os.environ | {"HOME": str(home), "BROWSER": "true"} | environment,
         stdin=subprocess.DEVNULL,
         stdout=log,
