@@ -281,7 +281,10 @@ def _between(found: list[Any] | None, line: int, faults: list[tuple[int, str]]) 
 
 def with_facts(step: Step, facts: Mapping[str, str]) -> Step:
     """The step with this run's numbers in its sentences."""
-    ask = None if step.ask is None else replace(step.ask, text=filled(step.ask.text, facts))
+    ask = step.ask
+    if ask is not None:
+        hints = tuple(filled(hint, facts) for hint in ask.hints)
+        ask = replace(ask, text=filled(ask.text, facts), hints=hints)
     return replace(step, text=filled(step.text, facts), ask=ask, after=filled(step.after, facts))
 
 

@@ -107,7 +107,7 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
         return replace(step, after=""), f"This cannot be asked of {place.get('model', model)}: {error}."
     except ValueError as error:  # a model, a change or a text that there is not
         raise GuideError([(step.line, str(error))]) from error
-    said = step.text + step.ask.text + step.after
+    said = "\n".join([step.text, step.ask.text, *step.ask.hints, step.after])
     unknown = set(re.findall(r"\{(\w+)\}", said)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:

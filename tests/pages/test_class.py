@@ -105,6 +105,10 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert "Which word does the model think comes next?" in prose(pupil)
     assert given(pupil, "candidates") is None and given(pupil, "chips") is None
     assert "Next step" not in str([link.proto.label for link in pupil.get("page_link")])
+    hinted = page_of("next_token", owl)
+    for _ in range(3):
+        press(hinted, "A hint")
+    assert not hinted.text_input(key="guide_given_class_0").value  # alone, the last one fills it in
     guess(pupil, "mill")
     assert "You said mill. You may still change your mind" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")

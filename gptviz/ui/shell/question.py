@@ -124,6 +124,7 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode:
     def say(given: Any) -> None:
         _say(at, given)
 
+    st.session_state.setdefault(HINTS, {})
     filled_in = _is_filled_in(ask, at)
     if ask.kind == "token":
         chips(tuple(tokens), truth.truth if filled_in else position, mode, say, key="guide_chips")
@@ -195,7 +196,7 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None], mode: Mode
 
 def _is_filled_in(ask: Question, at: At) -> bool:
     """Whether the last hint is out, which puts the answer where it is given; a class votes without."""
-    return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state.get(HINTS, {}).get(at, 0)
+    return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
 
 
 def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
@@ -210,17 +211,19 @@ def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
 
 
 def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
-    shown = st.session_state.setdefault(HINTS, {}).get(at, 0)
-    for hint in ask.hints[:shown]:
+    shown = st.session_state[HINTS].get(at, 0)
+    told = {} if at[0] == classroom.GUIDE else {"truth": truth.shown}
+    hints = [said for hint in ask.hints if (said := filled(hint, truth.facts | told))]
+    for hint in hints[:shown]:
         st.caption(f":material/lightbulb: {hint}")
 
     def more() -> None:
-        st.session_state[HINTS] = st.session_state.get(HINTS, {}) | {at: shown + 1}
+        st.session_state[HINTS] = st.session_state[HINTS] | {at: shown + 1}
         if _is_filled_in(ask, at):
             _fill_in(ask, at, lm, truth)
 
     with st.container(horizontal=True, gap="small", key="guide_help"):
-        if shown < len(ask.hints):
+        if shown < len(hints):
             st.button("A hint", key="guide_hint", type="tertiary", on_click=more)
         label = "Skip" if at[0] == classroom.GUIDE else "Show me"
         st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))
