@@ -10,6 +10,7 @@ t["attn", 3]  # (H, T, T)
 from gptviz.checkpoints import CheckpointError
 from gptviz.engine.capture import CaptureError
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.edit_values import Plus
 from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
@@ -29,6 +30,7 @@ __all__ = [
     "GPTConfig",
     "GPTModel",
     "LanguageModel",
+    "Plus",
     "Reduction",
     "Run",
     "Token",

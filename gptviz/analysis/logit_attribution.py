@@ -168,7 +168,15 @@ def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, a
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
-    if any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
+    ours = [edit for edit in trace.edits if edit.site == "z" and block in edit.blocks(trace.config.n_layers)]
+    if ours:
+        for edit in ours:  # a head's output times a number is that of each token times it
+            if edit.named is not None and edit.named.name == "x":
+                n = len(trace)
+                here = edit.positions is None or at in {position % n for position in edit.positions}
+                heads = range(len(values)) if edit.heads is None else edit.heads
+                weights[list(heads)] *= edit.named.factor if here else 1.0
+                given[list(heads)] *= edit.named.factor if here else 1.0
         z = trace["z", block][:, at].double()  # (H, d)
         own = torch.einsum("hn,hnd->hd", weights, values)
         near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05

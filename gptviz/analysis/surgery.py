@@ -149,7 +149,9 @@ def other_text(ids: Sequence[int], operation: Operation) -> list[int]:
 
 def _check_edits(lm: LanguageModel, operation: Operation) -> None:
     for edit in lm.edits:
-        places = edit.site == "attn" and edit.value not in ("zero", "uniform", "mean")
+        places = edit.site == "attn" and not (
+            edit.named is not None and edit.named.name in ("zero", "uniform", "mean", "x")
+        )
         if not edit.is_causal or (places and operation.kind in ("delete", "swap")):
             raise ValueError(
                 f"{operation.kind!r} cannot be done with this edit of {edit.site!r}, which means something "

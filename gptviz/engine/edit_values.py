@@ -6,6 +6,8 @@ are the last of K keys. Nothing here writes into a tensor that it was given.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,21 +16,47 @@ import torch
 NAMES = ("zero", "mean", "sample", "uniform", "first", "previous")
 NAMED = (
     ", ".join(f'"{name}"' for name in NAMES)
-    + ', or a name with numbers: "hide5" (a position), "shuffle7" (a seed), "ids5+17+9" (token ids)'
+    + ', or a name with numbers: "hide5" (a position), "shuffle7" (a seed), "ids5+17+9" (token ids), "x0.5" '
+    '(times), "+2*tok5-out9" (added rows of tokens; ids, mean: other texts)'
 )
 FOR_WEIGHTS = ("uniform", "first", "previous", "hide")  # each says where a head looks
-NOT_FOR_WEIGHTS = ("sample", "shuffle")
+NOT_FOR_WEIGHTS = ("sample", "shuffle", "add")
+TABLES = {"tok": "tok_emb", "out": "out_head"}  # a term's name: the table of the model whose row is added
 
 _NUMBER = "(?:0|[1-9][0-9]{0,8})"
 _NUMBERED = re.compile(rf"(hide|shuffle)({_NUMBER})|(ids)({_NUMBER}(?:\+{_NUMBER})*)")
+_FACTOR = r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{0,5}[1-9])?"
+_TIMES = re.compile(f"x(-?{_FACTOR})")
+# a number after a + is an id as long as no * stands behind it: then it is the next term's factor
+_TERM = re.compile(
+    rf"([+-])(?:({_FACTOR})\*)?(tok(?={_NUMBER}\b)|out(?={_NUMBER}\b)|ids|mean)"
+    rf"({_NUMBER}(?:\+{_NUMBER})*)(?=[+-]|\Z)"
+)
 
 
 @dataclass(frozen=True)
 class Named:
-    """A value that can be written down: its name, and its numbers if it has any."""
+    """A value that can be written down: its name, and its numbers if it has any.
+
+    "x" is a `factor`. "add" is a sum of `terms`: "tok" and "out", a row of the token embedding or the output
+    head, "ids", what another text has here, and "mean", the mean over its positions; each times its factor.
+    """
 
     name: str
     numbers: tuple[int, ...] = ()
+    factor: float = 1.0
+    terms: tuple["Named", ...] = ()
+
+    @property
+    def parts(self) -> tuple["Named", ...]:
+        """Return its terms, or itself where it has none."""
+        return self.terms or (self,)
+
+    @property
+    def texts(self) -> tuple[tuple[int, ...], ...]:
+        """The other texts that it takes numbers from."""
+        texts = (one.numbers for one in self.parts if one.name in ("ids", "mean") and one.numbers)
+        return tuple(dict.fromkeys(texts))
 
 
 def named(value: object) -> Named | None:
@@ -37,11 +65,27 @@ def named(value: object) -> Named | None:
         return None
     if value in NAMES:
         return Named(value)
+    if (times := _TIMES.fullmatch(value)) is not None:
+        return Named("x", factor=float(times[1]))
+    if value[:1] in ("+", "-"):
+        return _sum(value)
     found = _NUMBERED.fullmatch(value)
     if found is None:
         return None
     name, numbers = found[1] or found[3], found[2] or found[4]
     return Named(name, tuple(map(int, numbers.split("+"))))
+
+
+def _sum(value: str) -> Named | None:
+    terms, at = [], 0
+    while at < len(value):
+        found = _TERM.match(value, at)
+        numbers = () if found is None else tuple(map(int, found[4].split("+")))
+        if found is None or (found[3] in TABLES and len(numbers) > 1):
+            return None
+        terms.append(Named(found[3], numbers, float(found[1] + (found[2] or "1"))))
+        at = found.end()
+    return Named("add", terms=tuple(terms))
 
 
 @runtime_checkable
@@ -55,10 +99,54 @@ class Source(Protocol):
     ) -> torch.Tensor: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Plus:
+    """In Python: what an edit adds to what stands there, `numbers` times `factor`.
+
+    `numbers` is a trace (what it holds here), or a tensor as an edit may have one; it is copied, and two with
+    the same numbers are equal. Of fewer rows than the text has, later positions are given nothing.
+    """
+
+    numbers: torch.Tensor | Source
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.numbers, torch.Tensor):
+            object.__setattr__(self, "numbers", self.numbers.detach().float().cpu().clone())
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:
+        if not isinstance(self.numbers, torch.Tensor):
+            return self.numbers, self.factor
+        return self.numbers.shape, sha256(self.numbers.numpy().tobytes()).digest(), self.factor
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity == other._identity if isinstance(other, Plus) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def known(self) -> int | None:
+        """Return for how many tokens it has numbers; None where for any number of them."""
+        if not isinstance(self.numbers, torch.Tensor):
+            return len(self.numbers)
+        return None if self.numbers.shape[-2:-1] in ((), (1,)) else self.numbers.shape[-2]
+
+    def times(self, like: torch.Tensor, site: str, block: int | None, first: int) -> torch.Tensor:
+        """What is added to a site's `like`, whose rows begin at the position `first`; 0 beyond its end."""
+        nothing = torch.zeros_like(like)
+        if isinstance(self.numbers, torch.Tensor):
+            return self.factor * placed(part_of(self.numbers, like, first, False), nothing, False)
+        return self.factor * of_source(self.numbers, nothing, site, block, first, False)
+
+
 def made(what: Named, value: torch.Tensor, weights: bool) -> torch.Tensor:
-    """A new tensor like `value`. Raises ValueError for what only a model can say ("sample", "ids")."""
+    """A new tensor like `value`. Raises ValueError for what only a model can say ("sample", "ids", "add")."""
     if what.name == "zero":
         return torch.zeros_like(value)
+    if what.name == "x":
+        return value * what.factor
     if what.name == "uniform" or (what.name == "mean" and weights):
         return _uniform(value)
     if what.name == "mean":

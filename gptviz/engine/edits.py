@@ -6,6 +6,7 @@ An edit is data, and has a text form for addresses and sentences:
 
     z.4.3=zero    z.5.0+3+4=sample    mlp_out.2=mean    resid_pre.2@5=ids5+17+9    embed@-1=zero
     attn.*=hide5  attn.0.1=first      attn.3=uniform    pos_emb=shuffle7
+    z.4.3=x0.5    resid_post.3=+2*tok512-2*tok733       resid_pre.2=+4*mean5+17+9
 
 What the values mean for a tensor is in `edit_values`, how a pass makes them in `editing`.
 """
@@ -23,7 +24,9 @@ from gptviz.engine.edit_values import (
     FOR_WEIGHTS,
     NAMED,
     NOT_FOR_WEIGHTS,
+    TABLES,
     Named,
+    Plus,
     Source,
     made,
     named,
@@ -35,7 +38,7 @@ from gptviz.engine.edit_values import (
 from gptviz.engine.sites import SITES, check_key
 from gptviz.engine.weights import stamp
 
-Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str
+Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,11 @@ class Edit:
                      tokens beyond their end keep their own. It reads them with the edits that stand before
                      this one, but for those that take from the same ids, and those of places that these
                      ids do not have
+        "x0.5"       what stands there times this number
+        "+2*tok5-tok7"  what stands there, plus twice the embedding of token 5, minus that of token 7. A term
+                     is "tok5" or "out5" (a row of the output head) for sites of the stream's width, "ids5+17"
+                     (as above: position by position, beyond its end nothing), or "mean5+17" (its mean over
+                     that text's positions, added at each)
         "shuffle7"   each position another one's row: the order of `shuffled(T, 7)`
 
     and for `attn` alone, where each query looks:
@@ -62,8 +70,9 @@ class Edit:
         "hide5"      as before, but no later token at token 5; each row's rest is scaled up to 1
 
     In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape, of
-    more rows (for a text that grows) or of one row for every position, or a function from the site's tensor
-    to one of the same shape. Such numbers must be finite, and a tensor for `attn` must not look ahead.
+    more rows (for a text that grows) or of one row for every position, `Plus` of either (or several of them,
+    a tuple), or a function from the site's tensor to one of the same shape. Such numbers must be finite, and
+    a tensor for `attn` must not look ahead.
 
     `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
     the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
@@ -90,6 +99,8 @@ class Edit:
                 object.__setattr__(self, what, indices(what, given))
         if isinstance(self.value, torch.Tensor):
             object.__setattr__(self, "_stamp", stamp(self.value))
+        if isinstance(self.value, Plus):
+            object.__setattr__(self, "value", (self.value,))
 
     def _identity(self) -> tuple[object, ...]:
         # two tensors are the same value if they are one, and nothing was written into it in between
@@ -138,13 +149,19 @@ class Edit:
                 "or in Python a trace, a tensor or a function"
             )
         if value is not None and value.name in NOT_FOR_WEIGHTS and site.form == "weights":
-            why = "let rows look ahead" if value.name == "shuffle" else "give rows of no text"
+            why = {"shuffle": "let rows look ahead", "sample": "give rows of no text"}.get(
+                value.name, "add to weights that sum to 1"
+            )
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
         if value is not None and value.name in FOR_WEIGHTS and site.form != "weights":
             looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
             raise ValueError(
                 f"{self.value!r} says where a head looks: it is for {looks}, not for {self.site!r}"
             )
+        wide = value is not None and any(term.name in TABLES for term in value.terms)
+        if wide and site.shape != "(T, D)":
+            fit = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
+            raise ValueError(f"a token's row does not fit {self.site!r}; it does {fit}")
         if self.heads is not None and site.form == "rows":
             split = ", ".join(name for name, site in SITES.items() if site.form != "rows")
             raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split}")
@@ -164,11 +181,14 @@ class Edit:
         value, known = self.named, self.known
         if value is not None and value.name == "hide":
             check_range("position", value.numbers, 0, n_tokens)
-        if value is not None and value.name == "ids":
-            check_range("token id", value.numbers, 0, config.vocab_size)
-            longest = config.context_length
-            if len(value.numbers) > longest:
-                raise ValueError(f"{known} ids are more than the {longest} that the model reads")
+        longest = config.context_length
+        for part in () if value is None else value.parts:
+            if part.name not in ("hide", "shuffle"):
+                check_range("token id", part.numbers, 0, config.vocab_size)
+                if len(part.numbers) > longest:
+                    raise ValueError(
+                        f"{len(part.numbers)} ids are more than the {longest} that the model reads"
+                    )
         if known is not None:
             self._check_known(known, n_tokens, exact)
 
@@ -195,7 +215,13 @@ class Edit:
         if isinstance(self.value, torch.Tensor):
             one_for_all = SITES[self.site].form != "weights" and self.value.shape[-2:-1] in ((), (1,))
             return None if one_for_all else self.value.shape[-2]
-        return len(self.named.numbers) if self.named is not None and self.named.name == "ids" else None
+        if isinstance(self.value, tuple):
+            ends = [part.known for part in self.value]
+        else:
+            parts = () if self.named is None else self.named.parts
+            ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
+        most: list[int] = [end for end in ends if end is not None]
+        return max(most) if most and len(most) == len(ends) else None
 
     def within(self, n_tokens: int) -> "Edit | None":
         """What of it a text of so many tokens has: without places that it lacks, None if nothing is left."""
@@ -227,7 +253,8 @@ class Edit:
     @property
     def is_of_any_text(self) -> bool:
         """Whether it means something in other texts, too: it names no position, and no text's numbers."""
-        return self.positions is None and (self.named is None or self.named.name not in ("ids", "hide"))
+        parts = () if self.named is None else self.named.parts
+        return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:
         """The blocks that it is made in; none for a site outside of them."""
@@ -271,6 +298,10 @@ class Edit:
             return sound(
                 placed(part_of(self.value, value, first, weights), value, weights), self.site, weights
             )
+        if isinstance(self.value, tuple):
+            block = None if self.block is None else int(self.block)
+            more = [part.times(value, self.site, block, first) for part in self.value]
+            return sound(sum(more, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -292,9 +323,13 @@ def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
 
 
 def _is_pythons(value: Replacement) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(isinstance(part, Plus) for part in value)
     return isinstance(value, torch.Tensor | Source) or callable(value)
 
 
 def _kind(value: Replacement) -> str:
+    if isinstance(value, tuple):
+        return "numbers that are added"
     made_by = "another trace" if isinstance(value, Source) else "a Python function"
     return "a tensor" if isinstance(value, torch.Tensor) else made_by

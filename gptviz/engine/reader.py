@@ -9,11 +9,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import torch
 
 from gptviz.engine import forward
 from gptviz.engine.capture import capture
+from gptviz.engine.edit_values import TABLES, Named, Plus
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.given import ids_of
@@ -115,28 +117,43 @@ class Reader(Loaded):
 
 
 def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
-    """The edits as a pass can make them: of one block each, "sample" and "ids" as numbers."""
+    """The edits as a pass can make them: of one block each, what a model or another text gives as numbers."""
     edits = [one for edit in edits for one in edit.each(lm.config.n_layers)]
     made: list[Edit] = []
-    while len(made) < len(edits):
-        at = len(made)
-        ids = _ids(edits[at])
-        if ids is None:
-            edit = edits[at]
-            if edit.named is not None and edit.named.name == "sample":
-                edit = replace(edit, value=sample_means(lm)[_key(edit)])
-            made.append(edit)
-            continue
-        run = next((i for i in range(at, len(edits)) if _ids(edits[i]) != ids), len(edits))
-        before = [one for one, given in zip(made, edits, strict=False) if _ids(given) != ids]
-        source = _read(lm, ids, before, [_key(edit) for edit in edits[at:run]])
-        made += [replace(edit, value=source) for edit in edits[at:run]]
+    read: dict[Ids, Trace] = {}  # what the edit before took numbers from
+    for at, edit in enumerate(edits):
+        known, read = read, {}
+        for ids in _texts_of(edit):
+            # all that follow each other read it at once: none of them is made in it
+            together = takewhile(lambda one, ids=ids: ids in _texts_of(one), edits[at:])  # type: ignore[misc]
+            before = [one for one, given in zip(made, edits, strict=False) if ids not in _texts_of(given)]
+            read[ids] = known[ids] if ids in known else _read(lm, ids, before, list(map(_key, together)))
+        made.append(_with_numbers(lm, edit, read))
     return made
 
 
-def _ids(edit: Edit) -> Ids | None:
-    """Return the ids of the other text that the value is taken from, if it is."""
-    return edit.named.numbers if edit.named is not None and edit.named.name == "ids" else None
+def _texts_of(edit: Edit) -> tuple[Ids, ...]:
+    """Return the ids of the other texts that the value is taken from."""
+    return () if edit.named is None else edit.named.texts
+
+
+def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
+    """The edit with what its value is in this model, and in these texts."""
+
+    def numbers(part: Named) -> torch.Tensor | Trace:
+        if part.name in TABLES:
+            return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
+        other = read[part.numbers]
+        return other if part.name == "ids" else other[_key(edit)].mean(dim=-2, keepdim=True)
+
+    value = edit.named
+    if value is not None and value.name == "sample":
+        return replace(edit, value=sample_means(lm)[_key(edit)])
+    if value is not None and value.name == "ids":
+        return replace(edit, value=read[value.numbers])
+    if value is not None and value.terms:
+        return replace(edit, value=tuple(Plus(numbers(part), part.factor) for part in value.terms))
+    return edit
 
 
 def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:

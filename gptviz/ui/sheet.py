@@ -5,6 +5,7 @@ The only module that knows how before and after are shown.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -32,7 +33,7 @@ from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
-from gptviz.ui.words import prose
+from gptviz.ui.words import prose, show_id
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -121,7 +122,8 @@ def why_same(
     for edit in edits:
         reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
         if reasons and reasons[0] is not None and None not in reasons:
-            said.append(f"{capital(says(edit, scene.labels))} {cannot_matter(reasons[0], what)}.")
+            change = says(edit, scene.labels, partial(show_id, scene.lm))
+            said.append(f"{capital(change)} {cannot_matter(reasons[0], what)}.")
     did_not = f"**Your change{'s' * (len(edits) > 1)} changed nothing in {what}**: all is as it was."
     more = [f"So it is with {len(said) - LISTED} more."] if len(said) > LISTED else []
     return " ".join([did_not] * (len(said) < len(edits)) + said[:LISTED] + more)

@@ -11,7 +11,7 @@ import gptviz
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis.feed_forward import readings
-from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, reader, sites
+from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, reader, sites, spread
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import KINDS_OF_MODELS, TEXTS, above, models, random_lm
@@ -121,7 +121,7 @@ def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
     found = source_tokens(trace, model, token, None, position)
     d = lm.config.emb_dim // lm.config.n_heads
     x = trace["resid_post", 1][position].double()
-    spread = (x.var(unbiased=False) + model.final_norm.eps).sqrt()
+    divisor = (x.var(unbiased=False) + model.final_norm.eps).sqrt()
     for b, block in enumerate(model.trf_blocks):
         with torch.no_grad():
             read = block.norm1(trace["resid_pre", b]).double()
@@ -134,7 +134,7 @@ def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
             scores = (q[position] @ k[: position + 1].T) / d**0.5
             out = block.att.out_proj.weight.detach()[:, rows].double()
             written = torch.einsum("t,td,ed->te", scores.softmax(0), v[: position + 1], out)  # (t, D)
-            centred = (written - written.mean(-1, keepdim=True)) / spread * model.final_norm.scale.detach()
+            centred = (written - written.mean(-1, keepdim=True)) / divisor * model.final_norm.scale.detach()
             wanted = above(centred @ model.out_head.weight.detach().double().T, token)
             assert torch.allclose(found[b, h, : position + 1], wanted, atol=1e-4)
             bias = out @ block.att.W_value.bias.detach()[rows].double()
@@ -152,11 +152,11 @@ def test_without_a_bias_in_the_values_there_is_nothing_to_split():
 
 EDITS = [
     "z.1.2=zero", "z.0=mean", "attn.1=uniform", "v.0.1=zero", "mlp_out.0=mean", "tok_emb@3=zero",
-    "mlp_act.1=zero",
+    "mlp_act.1=zero", "z.1=x0.5",
 ]  # fmt: skip
 OF_THE_STREAM = [
     "resid_mid.0=zero", "resid_pre.1@6=mean", "resid_post.0=mean", "attn_out.1=zero", "embed@-1=zero",
-    "resid_post.1=mean", "final=mean",
+    "resid_post.1=mean", "final=mean", "resid_post.0=+2*tok5-out9", "resid_mid.1=x0.5",
 ]  # fmt: skip
 
 
@@ -189,6 +189,12 @@ def test_a_head_that_was_replaced_has_no_sources():
     assert not muted[1, 2].any() and own[1, 2].any() and muted[1, 1].isfinite().all()
     mean = source_tokens(lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2])]), lm.model, 7)
     assert mean[1, 2].isnan().all() and mean[1, [0, 1, 3]].isfinite().all()
+    halved = lm.trace(IDS, edits=["z.1.2=x0.5", "z.1.2@-1=x-3", "z.1.1@0=x7"])
+    of_heads = attribution(halved, lm.model, 7).query("part == 'head' and block == 1")["contribution"]
+    given = source_tokens(halved, lm.model, 7)[1]
+    assert np.allclose(given.sum(-1), of_heads, atol=1e-4)
+    frozen = spread(lm.trace(IDS), lm.model) / spread(halved, lm.model)
+    assert torch.allclose(given[2], -1.5 * frozen * own[1, 2], atol=1e-4)
     elsewhere = lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2], positions=[0])])
     assert torch.allclose(source_tokens(elsewhere, lm.model, 7), own, atol=1e-4)
 

@@ -66,6 +66,7 @@ CAUSAL = [
     tuple(map(Edit.parse, ["attn.*=hide3", "attn.1.2=previous", "resid_mid.*@4=zero"])),
     tuple(map(Edit.parse, ["attn.0.1@2+20=first", "z.*.3=sample", "pos_emb=sample"])),
     tuple(map(Edit.parse, ["resid_pre.1=ids" + "+".join(map(str, range(9, 31))), "attn.0=ids4+5+6+7"])),
+    tuple(map(Edit.parse, ["resid_post.0=+2*tok9-ids4+5+6-mean5", "z.1.2=x0.5", "attn.0@1+20=x2"])),
     (Edit("pos_emb"), Edit("v", 0, "zero", heads=[2], positions=[0, 25]), Edit("attn", 0, "mean")),
 ]
 

@@ -1,6 +1,7 @@
 """What every edit does in a `reader`: against plain tensors, transformers' own hooks, the pass as it is."""
 
 import gc
+import re
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from gptviz import Edit
 from gptviz.engine import sample_means
 from gptviz.engine.beams import beam_search
-from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, shuffled, sound, without
+from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, Plus, shuffled, sound, without
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, all_keys
@@ -32,12 +33,29 @@ def written(ids):
     return "ids" + "+".join(map(str, ids))
 
 
+TERM = re.compile(r"([+-])(?:([\d.]+)\*)?(tok|out|ids|mean)([\d]+(?:\+\d+(?![\d.]*\*))*)")
+
+
+def texts_of(edit):
+    """The ids of the other texts that an edit takes numbers from, as they are written."""
+    return dict.fromkeys(re.findall(r"(?:ids|mean)(\d+(?:\+\d+(?![\d.]*\*))*)", edit.value))
+
+
 def by_hand(edit, key, value, other):
     """The edited tensor, row by row, from the sentences of Edit's docstring and nothing of gptviz.
 
-    `other` is what the site holds elsewhere: of "sample" a mean row, of "ids" another text's tensor.
+    `other` is what the site holds elsewhere: of "sample" a mean row, else the tensors of other texts.
     """
     new, weights = value.clone(), SITES[edit.site].form == "weights"
+
+    def term(kind, numbers, head, p):
+        if kind in ("tok", "out"):
+            return (LM.model.tok_emb if kind == "tok" else LM.model.out_head).weight[int(numbers)]
+        from_there = other[numbers] if head is None else other[numbers][head]
+        if kind == "mean":
+            return sum(from_there) / len(from_there)
+        return from_there[p] if p < len(from_there) else torch.zeros(from_there.shape[-1])
+
     count, name = value.shape[-2], edit.value
     heads = range(len(value)) if edit.heads is None else edit.heads
     rows = range(count) if edit.positions is None else {p % count for p in edit.positions}
@@ -63,8 +81,18 @@ def by_hand(edit, key, value, other):
                 row = whole[shuffled(count, int(name[7:]))[p]]
             elif name == "sample":
                 row = other if head is None else other[head]
+            elif name[0] == "x":
+                row = float(name[1:]) * whole[p]
+            elif name[0] in "+-":
+                row = whole[p] + sum(
+                    (
+                        float(sign + (times or "1")) * term(kind, numbers, head, p)
+                        for sign, times, kind, numbers in TERM.findall(name)
+                    ),
+                    torch.zeros(whole.shape[-1]),
+                )
             elif name.startswith("ids"):
-                from_there = other if head is None else other[head]
+                (from_there,) = (there if head is None else there[head] for there in other.values())
                 row = whole[p]
                 if p < len(from_there):
                     row = from_there[p]
@@ -93,8 +121,9 @@ def there(edit, count):
     """What of it a text of so many tokens has; None for nothing."""
     if edit.value.startswith("hide") and int(edit.value[4:]) >= count:
         return None
+    known = edit.known or count
     if edit.positions is None:
-        return edit
+        return edit if known >= count else Edit(edit.site, edit.block, edit.value, edit.heads, range(known))
     places = [p for p in edit.positions if -count <= p < count]
     return Edit(edit.site, edit.block, edit.value, edit.heads, places) if places else None
 
@@ -106,17 +135,17 @@ def plainly(ids, edits, others=()):
     """
     others = list(others)
     for i, edit in enumerate(edits[len(others) :], len(others)):
-        if not edit.value.startswith("ids"):
-            others.append(None)
-            continue
-        text = [int(number) for number in edit.value[3:].split("+")]
-        before = [
-            (here, other)
-            for one, other in zip(edits[:i], others, strict=True)
-            if one.value != edit.value and (here := there(one, len(text)))
-        ]
-        known = [one for one, _ in before], [other for _, other in before]
-        others.append(plainly(text, *known) if before else read_plainly(tuple(text)))
+        passes = {}
+        for numbers in texts_of(edit):
+            text = [int(number) for number in numbers.split("+")]
+            before = [
+                (here, other)
+                for one, other in zip(edits[:i], others, strict=True)
+                if numbers not in texts_of(one) and (here := there(one, len(text)))
+            ]
+            known = [one for one, _ in before], [other for _, other in before]
+            passes[numbers] = plainly(text, *known) if before else read_plainly(tuple(text))
+        others.append(passes)
     where = [
         (edit, other, (edit.site, b))
         for edit, other in zip(edits, others, strict=True)
@@ -126,8 +155,8 @@ def plainly(ids, edits, others=()):
     def replace(key, value):
         for edit, other, at in where:
             if at == key:
-                mean = edit.value == "sample"
-                value = by_hand(edit, key, value, sampled(key) if mean else other and other[key])
+                elsewhere = {numbers: there[key] for numbers, there in other.items()}
+                value = by_hand(edit, key, value, sampled(key) if edit.value == "sample" else elsewhere)
         return value
 
     return plain_forward(LM, ids, replace)
@@ -137,15 +166,21 @@ def values(site):
     ids = st.sampled_from([written(OTHER), written(SHORT)])
     if site.form == "weights":
         named = [name for name in NAMES if name != "sample"]
-        return st.sampled_from(named) | st.integers(0, len(IDS) - 1).map("hide{}".format) | ids
-    return st.sampled_from([n for n in NAMES if n not in FOR_WEIGHTS]) | st.sampled_from(["shuffle3"]) | ids
+        return st.sampled_from([*named, "x-0.5"]) | st.integers(0, len(IDS) - 1).map("hide{}".format) | ids
+    parts = ["ids7", "mean12+800", f"mean{written(SHORT)[3:]}", written(OTHER)]
+    parts += ["tok17", "out300"] if site.shape == "(T, D)" else []
+    term = st.tuples(st.sampled_from(["+", "-", "+0.25*", "-3*"]), st.sampled_from(parts)).map("".join)
+    sums = st.lists(term, min_size=1, max_size=3).map("".join)
+    named = [n for n in NAMES if n not in FOR_WEIGHTS]
+    return st.sampled_from([*named, "shuffle3", "x0.5", "x2"]) | ids | sums
 
 
 @st.composite
 def edits(draw):
     site = draw(st.sampled_from(list(SITES.values())))
     value = draw(values(site))
-    short = len(SHORT) if value == written(SHORT) else len(IDS)
+    short = Edit(site.name, 0 if site.per_block else None, value).known or len(IDS)
+    short = min(short, len(IDS))
     places = st.lists(st.integers(0 if short < len(IDS) else -len(IDS), short - 1), min_size=1, max_size=3)
     return Edit(
         site.name,
@@ -271,6 +306,7 @@ CHANGED = [
     ["pos_emb=shuffle4"],
     ["z.*.0@-1=zero"],
     ["resid_mid.0=zero", "mlp_out.0=zero"],
+    ["resid_post.0=+3*tok17-0.5*out300+mean7+12", f"resid_pre.1=+2*{written(OTHER)}", "z.*.1=x-0.5"],
 ]
 
 
@@ -388,6 +424,11 @@ def test_what_is_kept_of_a_model_goes_with_it():
         (Edit("z", 0, 7), "edit's value is 7; it must be one of"),
         (Edit("attn", "*", "sample"), "would give rows of no text"),
         (3, "3 is no edit"),
+        ("resid_mid.0=+tok5-2*tok8192", "no token id 8192"),
+        (f"z.0=+mean{written([1] * 65)[3:]}", "65 ids are more than the 64"),
+        ("z.0@6=+ids5+6", "position 6 has no value: the other text has 2 tokens"),
+        (Edit("z", 0, Plus(torch.zeros(5, 8, 8))), "does not fit where the model has"),
+        (Edit("z", 0, (7,)), "edit's value is .7,.; it must be one of"),
     ],
 )
 def test_bad_edits_are_sentences(lm, edit, says):

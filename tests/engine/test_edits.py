@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz import Edit
-from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES
+from gptviz import Edit, Run
+from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, Plus
 from gptviz.engine.sites import SITES
 
 STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -23,10 +23,16 @@ def values(site):
     """Every value that can be written down for a site."""
     hide = NUMBERS.map("hide{}".format)
     ids = st.lists(NUMBERS, min_size=1, max_size=5).map(lambda ids: "ids" + "+".join(map(str, ids)))
+    factor = st.integers(0, 10**9 - 1).map(lambda n: f"{n / 1000:.9g}")
+    times = factor.map("x{}".format) | factor.map("x-{}".format)
     if site.form == "weights":
-        return st.sampled_from([name for name in NAMES if name != "sample"]) | hide | ids
+        return st.sampled_from([name for name in NAMES if name != "sample"]) | hide | ids | times
     named = st.sampled_from([name for name in NAMES if name not in FOR_WEIGHTS])
-    return named | NUMBERS.map("shuffle{}".format) | ids
+    whole = ids | ids.map(lambda text: text.replace("ids", "mean"))
+    if site.shape == "(T, D)":
+        whole = whole | NUMBERS.map("tok{}".format) | NUMBERS.map("out{}".format)
+    term = st.tuples(st.sampled_from("+-"), st.just("") | factor.map("{}*".format), whole).map("".join)
+    return named | NUMBERS.map("shuffle{}".format) | ids | times | st.lists(term, min_size=1).map("".join)
 
 
 @st.composite
@@ -66,6 +72,8 @@ def test_different_edits_have_different_texts(one, other):
         ("attn.*.2@-1=first", Edit("attn", "*", "first", heads=[2], positions=[-1])),
         ("resid_pre.3@4=ids17+5+17", Edit("resid_pre", 3, "ids17+5+17", positions=[4])),
         ("k.2.1@3=shuffle12", Edit("k", 2, "shuffle12", heads=[1], positions=[3])),
+        ("z.4.3=x0.5", Edit("z", 4, "x0.5", heads=[3])),
+        ("resid_post.3=+2*tok5-tok7", Edit("resid_post", 3, "+2*tok5-tok7")),
     ],
 )
 def test_how_edits_are_written(text, edit):
@@ -94,6 +102,14 @@ def test_how_edits_are_written(text, edit):
         ("z.1=ids5+", "it must be one of"),
         ("attn.2=shuffle1", "look ahead"),
         ("pos_emb=shuffle01", '"shuffle7"'),
+        ("z.1=x0.50", "it must be one of"),
+        ("z.1=x1e5", "it must be one of"),
+        ("resid_mid.1=+tok5+7", "it must be one of"),
+        ("resid_mid.1=tok5", "it must be one of"),
+        ("resid_mid.1=+2*", "it must be one of"),
+        ("attn.1=+ids5", "add to weights that sum to 1"),
+        ("z.1=+out5", "a token's row does not fit 'z'; it does tok_emb"),
+        ("mlp_act.1=+ids5-tok5", "a token's row does not fit 'mlp_act'"),
     ],
 )
 def test_what_is_no_edit_is_quoted_and_told_what_is(text, reason):
@@ -136,6 +152,29 @@ def test_a_function_works_in_python_and_has_no_text(lm):
         Edit.parse(str(halved))
     with pytest.raises(ValueError, match=r"z\.0=<a Python function> depends on the whole text"):
         lm.trace("Hello there", edits=[halved]).cut(1)
+
+
+def test_what_python_adds_is_equal_by_its_numbers(lm):
+    row = torch.arange(32.0)
+    one, other = (Edit("mlp_out", 1, Plus(row.clone(), 0.5)) for _ in range(2))
+    assert one == other and len({one, other}) == 1 and Run("m", [5], [one]) == Run("m", [5], [other])
+    row_of_one = one.value[0].numbers
+    row[0] = 9  # what is added was copied
+    assert torch.equal(row_of_one, torch.arange(32.0)) and one != Edit("mlp_out", 1, Plus(row, 0.5))
+    assert (
+        one != Edit("mlp_out", 1, Plus(torch.arange(32.0)))
+        and str(one) == "mlp_out.1=<numbers that are added>"
+    )
+    plain, changed = lm.trace("Hello there"), lm.trace("Hello there", edits=[one])
+    assert torch.equal(changed["mlp_out", 1], plain["mlp_out", 1] + 0.5 * torch.arange(32.0))
+    here = Edit("z", 0, (Plus(plain), Plus(plain["z", 0], -1.0)), heads=[1])
+    assert torch.allclose(lm.trace("Hello there", edits=[here])["z", 0], plain["z", 0], atol=1e-6)
+    first = lm.trace("Hello there", edits=[Edit("mlp_out", 0, Plus(torch.ones(2, 32)))])["mlp_out", 0]
+    assert torch.equal(
+        first - plain["mlp_out", 0] > 0.5, (torch.arange(len(plain)) < 2)[:, None].expand(-1, 32)
+    )
+    with pytest.raises(ValueError, match="not finite"):
+        lm.trace("Hello", edits=[Edit("z", 0, Plus(torch.full((8,), torch.inf)[None, None]))])
 
 
 @pytest.mark.parametrize(

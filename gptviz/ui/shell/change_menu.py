@@ -4,7 +4,7 @@
 it a popover with all of them, each with its formula and its line of Python. A click makes an edit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,10 +12,10 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.engine.sites import SITES
-from gptviz.ui.shell import address, changes
+from gptviz.ui.shell import address, changes, target
 from gptviz.ui.shell.change_words import PARTS, token
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, show_id
 
 EVERY = "*"  # every block, in an edit
 
@@ -91,6 +91,11 @@ LOOKS = {
         "all of each row goes to the token just before",
     ),
 }
+# the same of anything but weights, after all others
+TIMES = {
+    "x0.5": ("Halve", "{x}ᵢ = 0.5 {x}ᵢ", "is half of what it is", "Undo"),
+    "x2": ("Double", "{x}ᵢ = 2 {x}ᵢ", "is twice what it is", "Undo"),
+}
 OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": ("mlp_out", "x")}
 
 
@@ -103,21 +108,26 @@ def actions(part: Part) -> list[Action]:
     site, x = OUTPUTS.get(part.kind, (part.site, "x"))
     name = f"the {PARTS[site]}" if part.kind == "site" else "its output z" if x == "z" else "its output"
     weights = SITES[site].form == "weights"
-    values = [
-        Action(
-            label,
-            Edit(site, part.block, value, heads, positions),
-            formula.format(x=x),
-            f"{name} {does}",
-            undone,
-        )
-        for value, (label, formula, does, undone) in VALUES.items()
-    ]
+
+    def of(table: Mapping[str, tuple[str, str, str, str]]) -> list[Action]:
+        return [
+            Action(
+                label,
+                Edit(site, part.block, value, heads, positions),
+                formula.format(x=x),
+                f"{name} {does}",
+                undone,
+            )
+            for value, (label, formula, does, undone) in table.items()
+        ]
+
     looks = [
         Action(label, Edit("attn", part.block, value, heads), formula, means)
         for value, (label, formula, means) in LOOKS.items()
     ]
-    return looks if weights else values + looks if part.kind in ("head", "attention") else values
+    if weights:
+        return looks
+    return [*of(VALUES), *(looks if part.kind in ("head", "attention") else []), *of(TIMES)]
 
 
 def _hidden(part: Part) -> list[Action]:
@@ -179,11 +189,37 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
         )
     else:
         st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
-    for number, action in enumerate(actions(named[chosen])):
+    part = named[chosen]
+    offered = actions(part)
+    if part.kind == "site" and SITES[part.site].shape == "(T, D)":
+        offered += _pushed(scene, part, key)
+    for number, action in enumerate(offered):
         button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
         with button:
             _button(action, f"change_{key}_{number}", opened)
         words.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
+
+
+def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
+    """Boxes for two words and a number; what adds the one's row of the output head, less the other's."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        towards, away = (
+            st.text_input(label, key=f"change_{key}_{label}", width=150, placeholder="a token, such as ·love")
+            for label in ("Push it towards", "away from")
+        )
+        times = st.number_input("times", 0.01, 9999.0, 2.0, key=f"change_{key}_times", width=130)
+    tokens = [target.find_token(scene.lm, typed) if typed else None for typed in (towards, away)]
+    wrong = [typed for typed, found in zip((towards, away), tokens, strict=True) if typed and found is None]
+    if wrong:
+        st.caption(f"{as_code(wrong[0])} is no single token of this model. · is a space.")
+    terms = [(sign, token) for sign, token in zip("+-", tokens, strict=True) if token is not None]
+    if wrong or not terms:
+        return []
+    value = "".join(f"{sign}{times:g}*out{token}" for sign, token in terms)
+    rows = " ".join(f"{sign} {times:g} w({show_id(scene.lm, token)})" for sign, token in terms)
+    edit = Edit(part.site, part.block, value, positions=None if part.position is None else [part.position])
+    means = "w is a token's row of the output head: what it is compared with for its logit"
+    return [Action("Push", edit, f"xᵢ = xᵢ {rows}", means)]
 
 
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:

@@ -1,10 +1,11 @@
 """What is changed in a model, in words: an edit as a person says it, and what it did to a prediction."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, hidden_token
+from gptviz.engine.edit_values import TABLES, Named
 from gptviz.engine.sites import SITES
 
 # what an edit's site is called: (of one block's own part, where a head or a block stands before it)
@@ -44,8 +45,11 @@ _NUMBERED = re.compile(r"(shuffle|hide)([0-9]+)")
 LISTED = 8  # positions or heads that are named one by one
 
 
-def says(edit: Edit, labels: Sequence[str] = ()) -> str:
-    """One edit, as short as can be: "block 4 head 3 off". `labels` are the tokens as on the screen."""
+def says(edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "token {}".format) -> str:
+    """One edit, as short as can be: "block 4 head 3 off". `labels` are the tokens as on the screen.
+
+    `shown` is how the screen shows any other token of the vocabulary.
+    """
     hidden = hidden_token(edit)
     where = _where(edit)
     at = "" if edit.positions is None else f" at {_positions(edit.positions, labels)}"
@@ -60,17 +64,32 @@ def says(edit: Edit, labels: Sequence[str] = ()) -> str:
     part = "" if edit.site == "z" and edit.heads is not None else f" {PARTS[edit.site]}"
     if edit.site == "z" and edit.heads is None:
         part = ", all heads,"
-    return f"{where}{part}{at} {_done(value)}".strip()
+    return f"{where}{part}{at} {_done(value, edit.named, shown)}".strip()
 
 
-def _done(value: str) -> str:
+def _done(value: str, named: Named | None, shown: Callable[[int], str]) -> str:
+    if named is not None and named.name == "x":
+        return f"times {named.factor:g}"
+    if named is not None and named.terms:
+        return " ".join(_added(term, shown) for term in named.terms)
     numbered = _NUMBERED.fullmatch(value)
     if numbered is not None:
         return f"shuffled ({numbered[2]})"
     if value.startswith("ids"):
-        count = value.count("+") + 1
-        return f"as in another text of {count} token{'' if count == 1 else 's'}"
+        return f"as in {another_text(value.count('+') + 1)}"
     return _DONE.get(value, "replaced")
+
+
+def _added(term: Named, shown: Callable[[int], str]) -> str:
+    """A term of a sum: "plus 2 × the embedding of “·love”"."""
+    of = f"“{shown(term.numbers[0])}”" if term.name in TABLES else another_text(len(term.numbers))
+    what = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
+    times = "" if abs(term.factor) == 1 else f"{abs(term.factor):g} × "
+    return f"{'plus' if term.factor > 0 else 'minus'} {times}{what[term.name]} {of}"
+
+
+def another_text(count: int) -> str:
+    return f"another text of {count} token{'' if count == 1 else 's'}"
 
 
 def _everywhere(edit: Edit) -> bool:

@@ -18,7 +18,7 @@ from gptviz.ui.components.saved import shortened
 from gptviz.ui.shell import state
 
 MOST = 100  # changes that are made at once
-LONGEST_WHY = 360  # characters: all values that there are take 250
+LONGEST_WHY = 400  # characters: all values that there are take 330
 CHARACTERS = 4000  # of all of them: an address that is too long is refused by the server
 
 

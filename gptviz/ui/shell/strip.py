@@ -57,7 +57,11 @@ def draw(
     chips, notes = [], []
     for change in listed:
         made = "refused" if change.refusal is not None else "off" if off else "made"
-        said = shortened(change.text, LONGEST) if change.edit is None else words.says(change.edit, labels)
+        said = (
+            shortened(change.text, LONGEST)
+            if change.edit is None
+            else words.says(change.edit, labels, partial(show_id, lm))
+        )
         note = next(silent) if made == "made" else change.refusal or ""
         if made == "refused":
             notes.append(["", shortened(change.text, LONGEST), f" is kept, and not made: {note}."])

@@ -28,6 +28,10 @@ EDITS = {
     "resid_pre.1@-1=ids5+17+9": "block 1 stream going in at “r” (position 4) as in another text of 3 tokens",
     "attn.1.2=hide3": "“·par” (position 3) hidden from later ones in block 1 head 2",
     "attn.*=hide9": "position 9 hidden from later ones",
+    "z.1.3=x0.5": "block 1 head 3 times 0.5",
+    "resid_post.1@-1=+2*tok5-out9+0.5*mean5+17-ids7": "block 1 stream going out at “r” (position 4) plus 2 × "
+    "the embedding of “token 5” minus the output row of “token 9” plus 0.5 × the mean of another text of 2 "
+    "tokens minus that of another text of 1 token",
     "k.1.0=zero": "block 1 head 0 keys off",
     "z.0.0+1+2+3+4+5+6+7+8+9=zero": "block 0 heads 0, 1, 2, 3, 4, 5, 6 and 3 more off",
 }
