@@ -86,6 +86,28 @@ def test_the_popover_has_every_change_and_closes_after_one(run_page):
     assert not at.exception and given(at, "matrix_head")["panels"][0]["scale"] == "attention"
 
 
+def test_the_stream_is_pushed_towards_a_word_and_away_from_another(run_page, mini):
+    at = run_page("residual_stream", block=3)
+    at.session_state["change_stream_open"] = True
+    at.run()
+    at.text_input(key="change_stream_Push it towards").set_value("·love").run()
+    at.text_input(key="change_stream_away from").set_value("nonsense!").run()
+    assert "nonsense!" in prose(at)
+    at.text_input(key="change_stream_away from").set_value("·hate").run()
+    at.button(key="change_stream_push").click().run()
+    love, hate = mini.encode(" love hate")
+    edit = at.query_params["edits"]
+    assert edit.startswith("attn_out.3@") and edit.endswith(f"=+20*out{love}-20*out{hate}")
+    bar = given(at, "changes")
+    assert (
+        "plus 20 × the output row of “·love” minus 20 × the output row of “·hate”" in bar["chips"][0]["says"]
+    )
+    row = mini.trace(DEFAULT_TEXT, keep=["attn_out"], edits=[edit])["attn_out", 3][-1]
+    push = 20 * (mini.model.out_head.weight[love] - mini.model.out_head.weight[hate])
+    plain = mini.trace(DEFAULT_TEXT, keep=["attn_out"])["attn_out", 3][-1]
+    assert torch.allclose(row - plain, push, atol=1e-3)
+
+
 def test_switched_off_is_the_model_as_it_is(run_page, mini):
     at = run_page("attention", edits="z.4.3=zero", edits_off="on")
     strip = given(at, "changes")

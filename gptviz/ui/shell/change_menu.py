@@ -190,10 +190,10 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
     else:
         st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
     part = named[chosen]
-    offered = actions(part)
+    offered: list[tuple[object, Action]] = list(enumerate(actions(part)))
     if part.kind == "site" and SITES[part.site].shape == "(T, D)":
-        offered += _pushed(scene, part, key)
-    for number, action in enumerate(offered):
+        offered = [*(("push", action) for action in _pushed(scene, part, key)), *offered]
+    for number, action in offered:
         button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
         with button:
             _button(action, f"change_{key}_{number}", opened)
@@ -207,7 +207,7 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
             st.text_input(label, key=f"change_{key}_{label}", width=150, placeholder="a token, such as ·love")
             for label in ("Push it towards", "away from")
         )
-        times = st.number_input("times", 0.01, 9999.0, 2.0, key=f"change_{key}_times", width=130)
+        times = st.number_input("times", 0.01, 9999.0, 20.0, key=f"change_{key}_times", width=130)
     tokens = [target.find_token(scene.lm, typed) if typed else None for typed in (towards, away)]
     wrong = [typed for typed, found in zip((towards, away), tokens, strict=True) if typed and found is None]
     if wrong:
