@@ -9,7 +9,7 @@ TEXTS = [(ROOT / name).read_text("utf-8") for name in ("README.md", "docs/python
 
 def test_the_documented_python_runs():
     blocks = [block for text in TEXTS for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
-    assert len(blocks) == 2
+    assert len(blocks) > 2
     there = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), there)
