@@ -72,7 +72,7 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
 
         def trace(ids: torch.Tensor) -> object:
             captured = lm.trace(ids[0].tolist())
-            return captured, captured.logits()
+            return captured, captured.logits(-1)
 
         return trace
     return model if way == "gptviz, plain forward" else model.final_hidden

@@ -33,7 +33,9 @@ Way = Callable[[], torch.Tensor]  # (parts, V)
 
 def one_by_one(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
     """`lm.trace` with one edit, for each part."""
-    return torch.stack([lm.trace(ids, keep=[], edits=[part.edit("zero")]).logits() for part in parts_of(lm)])
+    return torch.stack(
+        [lm.trace(ids, keep=[], edits=[part.edit("zero")]).logits(-1) for part in parts_of(lm)]
+    )
 
 
 def batched(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:

@@ -31,7 +31,7 @@ def apart(one: Trace, two: Trace) -> tuple[float, float]:
     """Of a site's largest number the largest difference, over all sites; and that of the last logits."""
     sites = [(one.pieces(key).joined(), two.pieces(key).joined()) for key in two.sites()]
     worst = max(float((a - b).abs().max() / b.abs().max()) for a, b in sites if b.abs().max() > 0)
-    return worst, float((one.logits() - two.logits()).abs().max())
+    return worst, float((one.logits(-1) - two.logits(-1)).abs().max())
 
 
 def main() -> None:

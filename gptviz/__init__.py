@@ -37,3 +37,7 @@ __all__ = [
     "Trace",
     "load",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
 from gptviz.engine.given import ids_of
+from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 from gptviz.tokenizer import named_bytes, show_token
@@ -203,11 +204,7 @@ def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position:
         )
     if not clean:
         raise ValueError("both texts are empty: patching needs at least one token in each")
-    if isinstance(position, bool) or not hasattr(position, "__index__"):
-        raise ValueError(f"position is {position!r}; give a whole number")
-    if not -len(clean) <= position < len(clean):
-        raise ValueError(f"there is no position {position}; the texts have 0 to {len(clean) - 1}")
-    return position % len(clean)
+    return index_of("position", position, len(clean))
 
 
 def _shown(lm: LanguageModel, token: int) -> str:

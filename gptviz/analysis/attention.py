@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz.analysis.reads import reads
+from gptviz.analysis.reads import of_model, reads
+from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
@@ -186,9 +187,10 @@ def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
     return squares.clamp(min=0).sqrt().mean(dim=-1).float()
 
 
+@of_model
 def mean_writes(trace: Trace, model: GPTModel) -> torch.Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
-    blocks = enumerate(trace.of(model).trf_blocks)
+    blocks = enumerate(model.trf_blocks)
     return torch.stack([block_writes(trace["z", b], block.att.out_proj.weight) for b, block in blocks])
 
 
@@ -265,7 +267,4 @@ def table(weights: torch.Tensor, tokens: list[str]) -> pd.DataFrame:
 
 
 def _checked(trace: Trace, head: int) -> int:
-    if not 0 <= head < trace.config.n_heads:
-        last = trace.config.n_heads - 1
-        raise ValueError(f"there is no head {head}; a block of {trace.name} has heads 0 to {last}")
-    return head
+    return index_of("head", head, trace.config.n_heads)

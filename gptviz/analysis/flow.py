@@ -22,7 +22,7 @@ import torch
 
 from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.readings import tensor
-from gptviz.analysis.reads import reads
+from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
@@ -43,6 +43,7 @@ def proximity(parts: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
     return near.clamp(min=EPS)
 
 
+@of_model
 def into_attention(
     trace: Trace, model: GPTModel, block: int, positions: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -53,7 +54,7 @@ def into_attention(
     whole = trace["resid_mid", block][positions]  # (R, D)
     values = trace["v", block][:, :n]  # (H, n, d)
     heads, _, d = values.shape
-    out = tensor(trace.of(model).trf_blocks[block].att.out_proj.weight)  # (D, H d)
+    out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
     near = torch.zeros(len(positions), heads, n)
     some = max(1, AT_ONCE // (n * whole.shape[-1]))
     for head in range(heads):

@@ -45,6 +45,7 @@ from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.analysis.trial_passes import losses as losses_of
 from gptviz.engine.edits import Edit
+from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 from gptviz.engine.sample import long_passages
@@ -148,11 +149,7 @@ def trial(
     if label not in TESTABLE:
         raise ValueError(f"label is {label!r}; those that can be put to a test are {', '.join(TESTABLE)}")
     config = lm.config
-    if not (0 <= block < config.n_layers and 0 <= head < config.n_heads):
-        raise ValueError(
-            f"there is no head {head} in block {block}; {lm.name} has the blocks 0 to {config.n_layers - 1} "
-            f"with the heads 0 to {config.n_heads - 1}"
-        )
+    block, head = index_of("block", block, config.n_layers), index_of("head", head, config.n_heads)
     pairs = passages_of(lm)
     key = names(lm, pairs)(block, head, label) if disk else None
     if key is not None and (found := disk_cache.read(key)) is not None:

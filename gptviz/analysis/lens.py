@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.reads import reads
+from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import logits_of, running
 from gptviz.engine.language_model import LanguageModel
@@ -71,13 +71,14 @@ def row_names(config: GPTConfig) -> list[str]:
     return ["embedding", *(f"block {block} · {written[site]}" for site, block in row_keys(config)[1:])]
 
 
+@of_model
 def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tensor:
     """(R, V) float32 logits: what each depth says comes after `position`, names in `row_names`.
 
     The last row is `trace.logits(position)`, bit for bit, edits of the run included. ValueError for a
     position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
     """
-    last, model = trace.logits(position), trace.of(model)
+    last = trace.logits(position)
     keys = row_keys(trace.config)[:-1]
     stream = torch.stack([trace[key][position] for key in keys])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])

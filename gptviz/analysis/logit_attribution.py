@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
 from gptviz.analysis.attention import edited_weights, rows_of_attention
-from gptviz.analysis.reads import reads
+from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
@@ -65,6 +65,7 @@ class Reader:
     spread: float
 
 
+@of_model
 def reader(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reader:
@@ -79,12 +80,14 @@ def reader(
     return Reader((towards - towards.mean()) / divisor, constant, divisor)
 
 
+@of_model
 def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
     """Return what the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
     x = trace["resid_post", trace.config.n_layers - 1][trace.place_of(position)].double()  # (D,)
-    return float(torch.sqrt(x.var(unbiased=False) + trace.of(model).final_norm.eps))
+    return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
 
 
+@of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
     """What rows that are written into the stream (n, D) add to every logit minus the mean of all: (n, V).
 
@@ -97,6 +100,7 @@ def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position
     return logits - logits.mean(dim=-1, keepdim=True)
 
 
+@of_model
 def attribution(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> pd.DataFrame:
@@ -141,6 +145,7 @@ def attribution(
     return table.astype({"block": "Int64", "head": "Int64"})
 
 
+@of_model
 def source_tokens(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:

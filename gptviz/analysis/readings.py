@@ -17,6 +17,7 @@ import torch
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
+from gptviz.analysis.reads import of_model
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel, LayerNorm
 from gptviz.tokenizer.one import OneToken
@@ -50,6 +51,7 @@ class Part:
     head: int | None = None
 
 
+@of_model
 def word_reading(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reading:
@@ -84,25 +86,28 @@ class HeadReading:
         return self.weights * (self.values - self.total)
 
 
+@of_model
 def head_reading(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> HeadReading:
     """One head's part of a reading, at one of its positions, split by the keys that it attends to."""
-    taken = _taken(trace.of(model), reading, block, head)  # (d,)
+    taken = _taken(model, reading, block, head)  # (d,)
     v = trace["v", block][head, : position + 1]  # (n, d)
     return HeadReading(weights(trace, block, head, position), reading.factors[position] * (v @ taken))
 
 
+@of_model
 def by_value(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
     """Return what that head's part reads through its values, at every key: exact, and it sums to the part."""
-    att, norm = trace.of(model).trf_blocks[block].att, model.trf_blocks[block].norm1
+    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
     taken = _taken(model, reading, block, head)  # (d,)
     return _behind(trace, block, norm, att.W_value, head, taken, given)
 
 
+@of_model
 def by_query(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
@@ -118,6 +123,7 @@ def by_query(
     return _behind(trace, block, norm, att.W_query, head, gradient, here)
 
 
+@of_model
 def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int) -> Reading:
     """What that head's part reads through its keys, to first order: gradients times keys as in `by_query`."""
     att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
@@ -126,11 +132,12 @@ def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: in
     return _behind(trace, block, norm, att.W_key, head, query, slope / len(query) ** 0.5)
 
 
+@of_model
 def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
     """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
     n, direction = len(reading.factors), reading.direction
     names, rows = [Part("embedding")], [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
-    biases, model = torch.zeros(()), trace.of(model)
+    biases = torch.zeros(())
     for b in range(reading.depth):
         att = model.trf_blocks[b].att
         z = trace["z", b][:, :n]  # (H, n, d)

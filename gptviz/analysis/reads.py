@@ -3,14 +3,18 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.weights import AModel
+from gptviz.model import GPTModel
 
 Sites = tuple[str | Key, ...]
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
@@ -31,6 +35,18 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
         return cast(F, found)
 
     return mark
+
+
+def of_model(
+    function: Callable[Concatenate[Trace, GPTModel, P], R],
+) -> Callable[Concatenate[Trace, AModel, P], R]:
+    """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
+
+    @functools.wraps(function)
+    def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
+        return function(trace, trace.of(model), *args, **named)
+
+    return asked
 
 
 def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> Sites:

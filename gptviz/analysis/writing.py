@@ -66,7 +66,7 @@ def write_on(
     """
     ids, steps = ids_of(lm, prompt), []
     for number, point in enumerate(sampling.points(count)):
-        logits = lm.trace(ids[-lm.config.context_length :], keep=()).logits()  # (V,)
+        logits = lm.trace(ids[-lm.config.context_length :], keep=()).logits(-1)  # (V,)
         steps.append(next_step(logits, sampling, point, (put or {}).get(number)))
         ids.append(steps[-1].id)
     return table_of(lm, steps)

@@ -76,6 +76,7 @@ def capture(
         reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
         past=past,
         weights=weights,
+        model=model,
     )
 
 

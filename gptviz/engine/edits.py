@@ -41,7 +41,7 @@ from gptviz.engine.weights import stamp
 Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Edit:
     """One intervention on a forward pass.
 
@@ -74,8 +74,9 @@ class Edit:
     a tuple), or a function from the site's tensor to one of the same shape. Such numbers must be finite, and
     a tensor for `attn` must not look ahead.
 
-    `block` "*" is every block. `heads` (sites split by heads only) and `positions` (negative ones count from
-    the end; for `attn`, the rows of these queries) limit what is replaced; the rest passes on untouched.
+    `block` "*" is every block. `heads` (sites split by heads only) and `positions` (for `attn`, the rows of
+    these queries) limit what is replaced; the rest passes on untouched. Negative blocks and positions count
+    from the end.
     Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
 
     `str(edit)` and `Edit.parse` are each other's reverse; a value of Python's is printed as <its kind>, which
@@ -112,6 +113,9 @@ class Edit:
 
     def __hash__(self) -> int:
         return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"Edit({str(self)!r})"
 
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
@@ -205,7 +209,7 @@ class Edit:
 
     def _check_block(self, n_layers: int | None) -> None:
         every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
-        check_key(self.site, 0 if every else self.block, n_layers)  # type: ignore[arg-type]  # it refuses it
+        check_key(self.site, 0 if every else self.block, n_layers)
 
     @property
     def known(self) -> int | None:
@@ -255,6 +259,11 @@ class Edit:
         """Whether it means something in other texts, too: it names no position, and no text's numbers."""
         parts = () if self.named is None else self.named.parts
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
+
+    def of(self, config: GPTConfig) -> "Edit":
+        """The same with its block counted from 0, where that is given from the end. It must be checked."""
+        last = isinstance(self.block, int) and self.block < 0
+        return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:
         """The blocks that it is made in; none for a site outside of them."""

@@ -40,7 +40,7 @@ class Step:
     id: int
     token: str  # the token alone
     probability: float  # what this token had when it was drawn, after temperature and filters
-    text_so_far: str  # prompt and everything written since
+    text_so_far: str = field(repr=False)  # prompt and everything written since
     point: float | None  # the number in [0, 1) that drew it, see `sampling.draw`; None where nothing is drawn
     cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
     # knew of the others (`Past`) is void then, and every step reads all it sees anew
@@ -206,7 +206,7 @@ class _Captured:
     def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
         seen = texts[0][-self.lm.config.context_length :]
         self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
-        return self.trace.logits()[None]  # (1, V)
+        return self.trace.logits(-1)[None]  # (1, V)
 
 
 class _Writer:

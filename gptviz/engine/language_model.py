@@ -1,7 +1,15 @@
-"""LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one."""
+"""LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one, `gptviz.wrap` one of yours."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from gptviz.engine.generate import generate as write_on
 from gptviz.engine.reader import Reader
+
+if TYPE_CHECKING:
+    from gptviz.analysis.circuit_search import Circuit
 
 
 class LanguageModel(Reader):
@@ -14,3 +22,25 @@ class LanguageModel(Reader):
     """
 
     generate = write_on
+
+    # what is asked of it stands on higher floors: these are its doors
+
+    def knock_out(self, text: str | Sequence[int], target: Any, **options: Any) -> pd.DataFrame:
+        """Mute every part in turn, a row each: see `gptviz.analysis.knock_out`, which takes `options`."""
+        from gptviz.analysis import knock_out
+
+        return knock_out(self, text, target, **options)
+
+    def patching(
+        self, clean: str | Sequence[int], corrupt: str | Sequence[int], **options: Any
+    ) -> pd.DataFrame:
+        """Put each place of one text's pass into the other's: see `gptviz.analysis.patching`."""
+        from gptviz.analysis import patching
+
+        return patching(self, clean, corrupt, **options)
+
+    def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> "Circuit":
+        """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""
+        from gptviz.analysis import circuit
+
+        return circuit(self, text, target, **options)

@@ -35,6 +35,11 @@ class Loaded:
                     "that the model was built with"
                 )
 
+    def __repr__(self) -> str:
+        config, edits = self.config, "".join(f", {edit}" for edit in self.edits)
+        size = f"{config.n_layers} blocks x {config.n_heads} heads, {config.emb_dim} wide"
+        return f"{type(self).__name__}({self.name!r}, {size}{edits})"
+
     def edited(self, *edits: Given) -> Self:
         """The same model with these edits (or their text forms) in every pass, after those it has already.
 
@@ -44,7 +49,7 @@ class Loaded:
         more = edits_of(edits)
         for edit in more:
             edit.check(self.config)
-        return replace(self, edits=(*self.edits, *more)) if more else self
+        return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in more))) if more else self
 
     @property
     def plain(self) -> Self:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 import torch
 
@@ -78,7 +79,12 @@ class Reader(Loaded):
         every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
         for edit in every:
             edit.check(self.config, len(ids))
+        every = tuple(edit.of(self.config) for edit in every)
         return capture(self, ids, keep, every, ready(self, every), reduce, after)
+
+    def traces(self, texts: Iterable[str | Sequence[int]], **options: Any) -> list[Trace]:
+        """A trace of each text, in order; `options` are those of `trace`."""
+        return [self.trace(text, **options) for text in texts]
 
     def hidden(
         self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import index_of
 
 Key = tuple[str, int | None]  # (site, block); block is None for the sites outside the blocks
 
@@ -129,8 +130,8 @@ def all_keys(config: GPTConfig) -> list[Key]:
     return [*before, *blocks, ("final", None)]
 
 
-def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
-    """The key, if there is such a place; else a ValueError that says what there is.
+def check_key(site: str, block: object, n_layers: int | None) -> Key:
+    """The key, its block counted from 0, if there is such a place; else a ValueError that says what there is.
 
     `n_layers` None: in a model of any depth.
     """
@@ -140,11 +141,10 @@ def check_key(site: str, block: int | None, n_layers: int | None) -> Key:
         if block is not None:
             raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
         return site, None
-    inside = isinstance(block, int) and not isinstance(block, bool) and block >= 0
-    if not inside or (n_layers is not None and block is not None and block >= n_layers):
-        there_are = "from 0 on" if n_layers is None else f"from 0 to {n_layers - 1}"
-        raise ValueError(f"site {site!r} needs a block {there_are}, not {block!r}")
-    return site, block
+    if block is None:
+        there_are = "" if n_layers is None else f", from 0 to {n_layers - 1}"
+        raise ValueError(f"site {site!r} needs a block{there_are}")
+    return site, index_of("block", block, n_layers)
 
 
 def expand(keep: Iterable[str | Key] | None, config: GPTConfig) -> list[Key]:

@@ -1,10 +1,11 @@
 """Trace: every number that one forward pass of a GPTModel made. `gptviz.engine.capture` makes them."""
 
+import weakref
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,18 +16,22 @@ from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
+from gptviz.engine.index import index_of
 from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling
-from gptviz.engine.sites import Key, all_keys, check_key, expand
+from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand
 from gptviz.engine.sizes import nbytes_of
-from gptviz.engine.weights import AsItWas, Fingerprint, same
+from gptviz.engine.weights import AModel, AsItWas, Fingerprint, model_of, same
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken, one_token
+
+if TYPE_CHECKING:
+    from gptviz.engine.language_model import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,14 @@ class Token:
 class Trace:
     """The numbers that one forward pass computed. Read it, do not write into it.
 
-    `trace["attn", 3]` is a site of a block, `trace["embed"]` one outside the blocks; `sites()` lists
-    what was kept, `reduced(name)` gives what was made of a site during the pass, `edits` are those of
-    the pass. Tensors are CPU float32. A Trace holds no model: only the output head's weights (the same
-    tensor, no copy) and the LayerNorms', so that logits and statistics can be worked out where somebody asks
-    for them. `nbytes` is what it holds beyond those. It belongs to the weights that made it: see `of`.
+    `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
+    dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what was kept,
+    `reduced(name)` gives what was made of a site during the pass, `edits` are those of the pass. Tensors are
+    CPU float32. It belongs to the weights that made it: see `of`.
+
+    A Trace holds no model: only the output head's weights (the same tensor, no copy) and the LayerNorms', so
+    that logits and statistics can be worked out where somebody asks for them; `nbytes` is what it holds
+    beyond those. What needs more of the model (`attribution`) finds it as long as somebody holds it: `lm`.
 
     A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
     site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
@@ -67,6 +75,7 @@ class Trace:
         past: Past | None = None,
         *,
         weights: Fingerprint,
+        model: GPTModel,
     ):
         self.name = name
         self.config = config
@@ -80,14 +89,18 @@ class Trace:
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
         self._weights = weights  # that made it: the model may be trained on
+        self._model = weakref.ref(model)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def __repr__(self) -> str:
-        return f"Trace({self.name!r}, {len(self)} tokens, {len(self._values)} sites, {self.nbytes:,} bytes)"
+        edits = f", {len(self.edits)} edit{'s' * (len(self.edits) > 1)}" if self.edits else ""
+        return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
     def __getitem__(self, key: str | Key) -> torch.Tensor:
+        if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            return torch.stack([self[key, block] for block in range(self.config.n_layers)])
         name, block = (key, None) if isinstance(key, str) else key
         return self._values_of(check_key(name, block, self.config.n_layers))
 
@@ -112,8 +125,9 @@ class Trace:
         """A site as it is held, for a trace that goes on from this one."""
         return self._final if key == ("final", None) else self._rows_of(key)
 
-    def of(self, model: GPTModel) -> GPTModel:
+    def of(self, model: AModel) -> GPTModel:
         """The model, if its weights made this trace (see `gptviz.engine.weights`); ValueError otherwise."""
+        model = model_of(model)
         same(model, self._weights, f"this trace of {self.name} was", "trace the text")
         return model
 
@@ -200,12 +214,12 @@ class Trace:
         made.__dict__.update(changed)
         return made
 
-    def past(self, model: GPTModel) -> Past:
+    def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
         The text's own, edits included. Raises ValueError if they were not kept, and for another model.
         """
-        self.of(model)
+        model = self.of(model)
         if self._past is not None:
             return self._past.cut(len(self))
         blocks = range(self.config.n_layers)
@@ -222,15 +236,16 @@ class Trace:
         memory = [] if self._past is None else [self._past.memory]
         return nbytes_of(*pieces, *memory, *(r for results in self._reduced.values() for r in results))
 
-    def logits(self, position: int = -1) -> torch.Tensor:
-        """(vocab_size,): the row of logits at one position.
+    def logits(self, position: int | None = None) -> torch.Tensor:
+        """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.
 
         ValueError if there is no such position, if the model's output head was changed since the pass, and
         where the logits are NaN or infinite.
         """
-        at, head = self.place_of(position), self._head.tensor
-        final = self._final.between(at, at + 1)  # (1, D)
-        return checked(kernels.linear(final.to(head), head)[0].float().cpu())  # x (V, D) -> (V,)
+        head, at = self._head.tensor, 0 if position is None else self.place_of(position)
+        final = self._final.between(at, len(self) if position is None else at + 1)  # (T, D) or (1, D)
+        rows = checked(kernels.linear(final.to(head), head).float().cpu())  # x (V, D) -> (T, V) or (1, V)
+        return rows if position is None else rows[0]
 
     def next_tokens(
         self,
@@ -270,19 +285,50 @@ class Trace:
         """The numbers of `norms()` as arrays, a row a norm and a column a token."""
         return norm_statistics(self._norms, self._values_of)
 
+    # ---- what is asked of its model as well ----
+
+    @property
+    def lm(self) -> "LanguageModel":
+        """The model that made it, with the edits of the pass. ValueError if nobody holds it any longer."""
+        from gptviz.engine.language_model import LanguageModel
+
+        model = self._model()
+        if model is None:
+            raise ValueError(
+                f"the model of this trace of {self.name} is no longer in memory: keep it, as in "
+                "lm = gptviz.load(...), then lm.trace(...)"
+            )
+        return LanguageModel(self.of(model), self.tokenizer, self.config, self.name, self.edits)
+
+    def attribution(
+        self, token: OneToken, against: OneToken | None = None, position: int = -1
+    ) -> pd.DataFrame:
+        """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""
+        from gptviz.analysis import attribution
+
+        return attribution(self, self.lm, token, against, position)
+
+    def source_tokens(
+        self, token: OneToken, against: OneToken | None = None, position: int = -1
+    ) -> torch.Tensor:
+        """(L, H, T): what each earlier token gave through each head: see `gptviz.analysis.source_tokens`."""
+        from gptviz.analysis import source_tokens
+
+        return source_tokens(self, self.lm, token, against, position)
+
+    def logit_lens(self, position: int = -1) -> torch.Tensor:
+        """(rows, vocab_size): the logits at every depth: see `gptviz.analysis.logit_lens`."""
+        from gptviz.analysis import logit_lens
+
+        return logit_lens(self, self.lm, position)
+
     def token_id(self, token: OneToken, what: str = "token") -> int:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
         return one_token(self.tokenizer, self.config.vocab_size, token, what)
 
     def place_of(self, position: int) -> int:
         """The same counted from 0. ValueError if the text does not have it."""
-        if (
-            not isinstance(position, int)
-            or isinstance(position, bool)
-            or not -len(self) <= position < len(self)
-        ):
-            raise ValueError(f"there is no position {position!r}; they go from 0 to {len(self) - 1}")
-        return position % len(self)
+        return index_of("position", position, len(self))
 
 
 def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:

@@ -13,7 +13,7 @@ same in a copy of a model. Numbers that are given on disk are told apart by all 
 import threading
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
@@ -21,10 +21,32 @@ import numpy as np
 import torch
 from torch import nn
 
+from gptviz.model import GPTModel
+
 MOST = 32  # numbers of a tensor: the heads of the widest GPT-2 have 64 rows of 1,600
 
 Fingerprint = tuple[int, int, int]  # tensors put in the place of others, writes into them, what they hold
 T = TypeVar("T")
+
+
+class HasModel(Protocol):
+    """What has a model as `model`: a LanguageModel."""
+
+    @property
+    def model(self) -> GPTModel: ...
+
+
+AModel = GPTModel | HasModel  # a model, or a LanguageModel: what takes the one takes the other
+
+
+def model_of(given: AModel) -> GPTModel:
+    """The model of a LanguageModel, or the model that it is already. ValueError for anything else."""
+    model = given if isinstance(given, GPTModel) else getattr(given, "model", None)
+    if not isinstance(model, GPTModel):
+        raise ValueError(
+            f"a {type(given).__name__} is no GPTModel: give lm or lm.model; gptviz.wrap makes one"
+        )
+    return model
 
 
 def fingerprint(model: nn.Module) -> Fingerprint:

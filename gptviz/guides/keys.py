@@ -441,7 +441,7 @@ def written_or_read(lm: LanguageModel, t: Trace, position: int, given: str | Non
     if len(ids) + len(wrote) > lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
     new = [step.id for step in wrote]
-    fresh = lm.trace(ids + new[:-1], keep=()).logits()
+    fresh = lm.trace(ids + new[:-1], keep=()).logits(-1)
     largest = float((fresh - wrote[-1].logits).abs().max())
     facts = {"wrote": _quoted(lm, new), "difference": fixed(largest, 4)}
     return _chosen(given, _AGAIN, int(largest > CACHED), facts)

@@ -66,7 +66,7 @@ def test_the_sign_of_an_effect_is_that_of_the_change_of_probability(mini):
     table = knock_out(mini, text, int(own["id"][0]))
     wrong = table[np.sign(table["effect"]) != np.sign(table["probability"] - own["probability"][0])]
     assert len(wrong) <= 11 and wrong["effect"].abs().max() < 0.2
-    without = mini.trace(text, keep=[], edits=["attn_out.3=zero"]).logits()[own["id"][0]].item()
+    without = mini.trace(text, keep=[], edits=["attn_out.3=zero"]).logits(-1)[own["id"][0]].item()
     assert without < own["logit"][0] - 3 and wrong["probability"].max() > own["probability"][0] + 0.05
 
 

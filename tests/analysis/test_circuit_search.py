@@ -204,7 +204,7 @@ def test_an_edited_model_has_its_own_circuits():
     lm = random_lm(6).edited("z.0.1=zero", "resid_mid.1@2=mean")
     token = (likely(lm), 7)
     passes = Passes(lm, IDS, token, "sample")
-    logits = lm.trace(IDS).logits()
+    logits = lm.trace(IDS).logits(-1)
     assert passes.whole == pytest.approx((logits[token[0]] - logits[7]).item(), abs=1e-5)
     assert abs(passes.whole - Passes(lm.plain, IDS, token).whole) > 1e-2
     heads = [(0, 1), (1, 0)]
@@ -217,7 +217,7 @@ def test_an_edited_model_has_its_own_circuits():
 
 def test_it_can_be_stopped_and_leaves_nothing_behind():
     lm = random_lm(6)
-    before = lm.trace(IDS, keep=[]).logits()
+    before = lm.trace(IDS, keep=[]).logits(-1)
     done = []
 
     class Stop(Exception):
@@ -232,7 +232,7 @@ def test_it_can_be_stopped_and_leaves_nothing_behind():
         circuit(lm, IDS, 99, progress=progress)
     assert done == [(4, 36), (8, 36), (12, 36)]
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
-    assert torch.equal(lm.trace(IDS, keep=[]).logits(), before)
+    assert torch.equal(lm.trace(IDS, keep=[]).logits(-1), before)
 
 
 def test_one_token_one_head_and_bfloat16():

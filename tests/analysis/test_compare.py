@@ -127,7 +127,7 @@ def test_models_of_other_shapes_are_refused_in_a_sentence(mini, untrained):
 
 def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini, untrained):
     other = untrained
-    left, right = mini.trace(TEXT).logits(), other.trace(TEXT).logits()
+    left, right = mini.trace(TEXT).logits(-1), other.trace(TEXT).logits(-1)
     found = compare.next_tokens(left, right, mini.tokenizer, other.tokenizer, k=3)
     mine, theirs = left.double().softmax(0), right.double().softmax(0)
     assert mini.decode([int(found["left_id"][0])]) == " mill" == other.decode([int(found["right_id"][0])])

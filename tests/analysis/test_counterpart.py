@@ -35,9 +35,9 @@ def test_it_is_the_largest_of_those_that_it_tries(mini):
     for place in range(1, 3):
         best = own.logits(place - 1).topk(2).indices.tolist()
         token = next(i for i in best if i != ids[place])
-        other = mini.trace([*ids[:place], token, *ids[place + 1 :]]).logits()
-        first, now = int(own.logits().argmax()), int(other.argmax())
-        moved = float(own.logits()[first] - own.logits()[now] - other[first] + other[now])
+        other = mini.trace([*ids[:place], token, *ids[place + 1 :]]).logits(-1)
+        first, now = int(own.logits(-1).argmax()), int(other.argmax())
+        moved = float(own.logits(-1)[first] - own.logits(-1)[now] - other[first] + other[now])
         assert first == now or moved <= found.moved + 1e-3
 
 
@@ -54,6 +54,6 @@ def test_batches_are_texts_one_by_one(mini, monkeypatch):
 def test_a_changed_models_own_answers_count(mini):
     changed = mini.edited("z.5.0+3+4+5+7=zero")
     found = counterpart(changed, mini.encode("The man took off"))
-    logits = changed.trace(found.ids, keep=[]).logits()
-    assert int(logits.argmax()) != int(changed.trace("The man took off", keep=[]).logits().argmax())
+    logits = changed.trace(found.ids, keep=[]).logits(-1)
+    assert int(logits.argmax()) != int(changed.trace("The man took off", keep=[]).logits(-1).argmax())
     assert torch.isfinite(logits).all()

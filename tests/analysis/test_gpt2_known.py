@@ -59,7 +59,7 @@ def lm():
 
 
 def difference(lm, text, answer, other):
-    logits = lm.trace(text, keep=(), special_tokens=True).logits()
+    logits = lm.trace(text, keep=(), special_tokens=True).logits(-1)
     return float(logits[lm.encode(answer)[0]] - logits[lm.encode(other)[0]])
 
 

@@ -163,9 +163,9 @@ def test_an_edit_of_the_run_is_in_the_rows_after_it(lm):
     plain_, edited = lm.trace(TEXT, keep=KEEP), lm.trace(TEXT, keep=KEEP, edits=edits)
     own, other = logit_lens(plain_, lm.model), logit_lens(edited, lm.model)
     assert torch.equal(own[:3], other[:3]) and not torch.equal(own[3:], other[3:])
-    assert torch.equal(other[-1], edited.logits())
+    assert torch.equal(other[-1], edited.logits(-1))
     silenced = lm.trace(TEXT, keep=KEEP, edits=[Edit.parse("final=zero")])
-    assert torch.equal(logit_lens(silenced, lm.model)[-1], silenced.logits())
+    assert torch.equal(logit_lens(silenced, lm.model)[-1], silenced.logits(-1))
     assert cells(lm, silenced, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
 
 

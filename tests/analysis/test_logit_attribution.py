@@ -74,7 +74,7 @@ def test_what_raises_all_logits_alike_supports_none(tied):
             knock_out(lm, IDS, 7)[["logit", "probability", "effect"]].to_numpy().ravel(),
             [paths(lm, t, 7).total, paths(lm, t, 7).scale],
             np.ravel([[unit.raises, unit.lowers] for unit in units]),
-            t.logits().softmax(0),
+            t.logits(-1).softmax(0),
         ]
         seen.append(np.concatenate([np.asarray(table, dtype=float) for table in tables]))
         with torch.no_grad():

@@ -138,7 +138,7 @@ def test_the_graph_is_bounded_and_hangs_together():
     trace = lm.trace([3, 9, 27, 81, 3, 9, 27, 81] * 4, keep=SITES)  # without attn: rows from q and k
     found = paths(lm, trace, 50, least=0.0)
     edges, whole = found.edges, paths(lm, lm.trace(trace_ids(trace)), 50, least=0.0)
-    assert found.total == pytest.approx(above(trace.logits(), 50).item(), abs=1e-3)
+    assert found.total == pytest.approx(above(trace.logits(-1), 50).item(), abs=1e-3)
     assert found.total == pytest.approx(whole.total, abs=1e-4)
     assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
     assert (edges["share"] * found.scale).tolist() == pytest.approx(edges["logits"].abs().tolist())

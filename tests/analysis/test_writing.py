@@ -27,7 +27,7 @@ def test_what_generate_writes(mini, text, sampling):
 
 def test_a_token_that_a_person_puts_there(mini):
     table = write_on(mini, "The cat", 3, Sampling(seed=3, top_k=5), {1: 42})
-    logits = mini.trace([*mini.encode("The cat"), int(table["id"][0])], keep=()).logits().double()
+    logits = mini.trace([*mini.encode("The cat"), int(table["id"][0])], keep=()).logits(-1).double()
     row = table.iloc[1]
     assert (row["id"], row["by"], row["probability"]) == (42, "you", 0.0) and math.isnan(row["point"])
     assert row["model_probability"] == pytest.approx(float(logits.softmax(0)[42]), abs=1e-7)
@@ -36,7 +36,7 @@ def test_a_token_that_a_person_puts_there(mini):
 
 @pytest.mark.parametrize("point", [0.0, 0.3, 0.9999])
 def test_the_number_falls_into_the_stretch(mini, point):
-    logits = mini.trace("The cat sat", keep=()).logits()
+    logits = mini.trace("The cat sat", keep=()).logits(-1)
     step = next_step(logits, Sampling(0.9), point)
     p = (logits.double() / 0.9).softmax(0).sort(descending=True).values
     assert step.start <= point < step.stop and step.stop - step.start == pytest.approx(step.probability)

@@ -73,7 +73,7 @@ def test_two_more_clicks_and_the_induction_heads_are_off_everywhere(open_page, s
     seen, mill = effect(page), mini.encode(" mill")[0]
     assert seen["token"] == "·mill" and edits(page) == [edit]
     for name, made in (("before", []), ("now", [edit])):
-        expected = mini.trace(DEFAULT_TEXT, keep=[], edits=made).logits().softmax(0)[mill].item()
+        expected = mini.trace(DEFAULT_TEXT, keep=[], edits=made).logits(-1).softmax(0)[mill].item()
         assert float(seen[name]) == pytest.approx(expected, rel=1e-3)
     assert float(seen["now"]) == pytest.approx(0.0004, abs=5e-5)
     box = page.get_by_test_id("change-effect").bounding_box()
@@ -137,9 +137,9 @@ def test_thirty_visitors_of_one_model_each_have_their_own_changes(server, mini):
         other.submit(asyncio.run, all_at_once()).result()
     assert not [fault for visitor in visitors for fault in visitor.faults]
     seen = [visitor.strip["effect"] for visitor in visitors]
-    before = mini.trace(DEFAULT_TEXT, keep=[]).logits().softmax(0)
+    before = mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).softmax(0)
     for edit, effect in zip(edits, seen, strict=True):
-        now = mini.trace(DEFAULT_TEXT, keep=[], edits=edit.split(",")).logits().softmax(0)
+        now = mini.trace(DEFAULT_TEXT, keep=[], edits=edit.split(",")).logits(-1).softmax(0)
         assert effect["before"] == pytest.approx(float(before.max()), rel=1e-4)
         assert effect["now"] == pytest.approx(float(now[before.argmax()]), rel=1e-3)
     assert len({round(effect["now"], 5) for effect in seen}) > 25

@@ -13,7 +13,7 @@ def test_the_map_tells_the_story_and_a_click_opens_a_part(open_page, settled, mi
     page = open_page("knock_out", against=TOWN)
     cells = values(page, "knock_out_map", 0, "z")  # blocks x (heads, attention, feed-forward)
     table = knock_out(mini, DEFAULT_TEXT, (MILL, TOWN))
-    own = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().softmax(0)[MILL].item()
+    own = mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL].item()
     assert np.allclose(cells.ravel(), own - table["probability"], atol=1e-4)
     assert round(float(cells[4, 3]), 2) == 0.77  # 0.952 -> 0.183
     assert hover(page, "knock_out_map", 3, 4).startswith("block 4 · head 3")

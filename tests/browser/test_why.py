@@ -15,7 +15,7 @@ def test_the_story_is_on_the_screen_and_a_click_opens_a_head(open_page, settled,
     page = open_page("why", against=TOWN)
     grid = values(page, "why_grid", 0, "z")  # blocks x (heads, bias, feed-forward)
     trace = mini.trace(DEFAULT_TEXT)
-    table, logits = attribution(trace, mini.model, MILL, TOWN), trace.logits()
+    table, logits = attribution(trace, mini.model, MILL, TOWN), trace.logits(-1)
     drawn = table.loc[table["block"] == 5, "contribution"].to_numpy()
     assert np.allclose(grid[5], drawn, atol=1e-4)
     whole = float(logits[MILL] - logits[TOWN])

@@ -24,7 +24,7 @@ def assert_same(trace, whole, atol=1e-5):
         one, two = trace[key], whole[key]
         assert one.shape == two.shape and one.dtype == torch.float32
         assert (one - two).abs().max() <= atol * max(1, two.abs().max()), key
-    assert torch.allclose(trace.logits(), whole.logits(), atol=10 * atol, rtol=10 * atol)
+    assert torch.allclose(trace.logits(-1), whole.logits(-1), atol=10 * atol, rtol=10 * atol)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
     found.append(lm.trace(IDS[:27], edits=edits, after=before))
     for key in found[0].sites():
         assert torch.equal(found[0][key], found[1][key]), key
-    assert torch.equal(found[0].logits(), found[1].logits())
+    assert torch.equal(found[0].logits(-1), found[1].logits(-1))
 
 
 def test_a_hook_where_the_short_way_does_not_pass_is_hung_there(lm):
@@ -247,6 +247,6 @@ def test_the_past_of_a_trace_reads_on(lm):
     trace = lm.trace(IDS[:12])
     for past in (trace.past(lm.model), lm.trace(IDS[:12], after=lm.trace(IDS[:7])).past(lm.model)):
         logits = forward.last_logits(lm.model, torch.tensor([IDS[12:14]]), past)
-        assert torch.allclose(logits[0], lm.trace(IDS[:14], keep=[]).logits(), atol=1e-4)
+        assert torch.allclose(logits[0], lm.trace(IDS[:14], keep=[]).logits(-1), atol=1e-4)
     with pytest.raises(ValueError, match="not kept"):
         lm.trace(IDS[:12], keep=["z"]).past(lm.model)

@@ -198,7 +198,7 @@ def same(trace, truth, atol=1e-3):
         got = trace[site, block]
         scale = max(1.0, float(truth[site, block].abs().max()))
         assert (got - truth[site, block]).abs().max() <= atol * scale, (site, block)
-    assert torch.allclose(trace.logits(), truth["logits"][-1], atol=5 * atol, rtol=atol)
+    assert torch.allclose(trace.logits(-1), truth["logits"][-1], atol=5 * atol, rtol=atol)
 
 
 @settings(max_examples=40)
@@ -207,7 +207,7 @@ def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
     trace = LM.trace(IDS, edits=[str(edit) for edit in some])
     same(trace, plainly(IDS, some))
     standing = LM.edited(*some[:1]).trace(IDS, edits=some[1:])
-    assert torch.equal(standing.logits(), trace.logits()) and standing.edits == tuple(some)
+    assert torch.equal(standing.logits(-1), trace.logits(-1)) and standing.edits == tuple(some)
 
 
 @pytest.mark.parametrize("value", ["zero", "mean"])
@@ -229,9 +229,9 @@ def test_muted_heads_are_those_of_transformers_hooks(value):
             with torch.no_grad():
                 expected = theirs(torch.tensor([IDS])).logits[0, -1]
             handle.remove()
-            found = lm.trace(IDS, keep=[], edits=[Edit("z", block, value, heads)]).logits()
+            found = lm.trace(IDS, keep=[], edits=[Edit("z", block, value, heads)]).logits(-1)
             assert torch.allclose(found, expected, atol=2e-3, rtol=1e-3)
-            assert not torch.allclose(found, lm.trace(IDS).logits(), atol=1e-2)
+            assert not torch.allclose(found, lm.trace(IDS).logits(-1), atol=1e-2)
 
 
 @pytest.mark.parametrize("ids", [IDS, list(range(3, 203))], ids=["short", "long"])
@@ -249,7 +249,7 @@ def test_a_patch_of_a_text_into_itself_changes_no_bit(ids, dtype):
         there = plain[site.name, block]
         for value in (plain, there):
             again = lm.trace(ids, keep=[], edits=[Edit(site.name, block, value)])
-            assert torch.equal(again.logits(), plain.logits()), (site.name, type(value))
+            assert torch.equal(again.logits(-1), plain.logits(-1)), (site.name, type(value))
 
 
 def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
@@ -259,7 +259,7 @@ def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
         truth = lm.trace(IDS, edits=[Edit(site, block, written(OTHER), heads)])
         for value in (other, other[site, block]):
             found = lm.trace(IDS, edits=[Edit(site, block, value, heads)])
-            assert torch.equal(found.logits(), truth.logits())
+            assert torch.equal(found.logits(-1), truth.logits(-1))
     row = torch.arange(lm.config.emb_dim).float()
     assert torch.equal(lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1))
     assert Edit("mlp_out", 0, row) == Edit("mlp_out", 0, row) != Edit("mlp_out", 0, row.clone())
@@ -272,7 +272,7 @@ def test_another_text_is_read_with_the_edits_that_stand_before(lm=LM):
         alone, source = lm.trace(IDS, edits=[before]), lm.trace(other, edits=[before])
         for site in ("resid_pre.1@3", "z.1@4", "mlp_out.1@0"):
             both = lm.trace(IDS, edits=[before, f"{site}={written(other)}"])
-            assert torch.equal(both.logits(), alone.logits()), (before, site)
+            assert torch.equal(both.logits(-1), alone.logits(-1)), (before, site)
         patched = lm.trace(IDS, edits=[before, f"resid_pre.1@6={written(other)}"])["resid_pre", 1]
         assert torch.equal(patched[6], source["resid_pre", 1][6])
         first = lm.trace(IDS, edits=[f"resid_pre.1@6={written(other)}", before])["resid_pre", 1]
@@ -317,7 +317,7 @@ def test_what_is_written_on_is_what_whole_passes_say(lm, texts):
     steps = list(changed.generate(IDS, 6, temperature=0))
     captured = list(changed.generate(IDS, 6, temperature=0, captured=True))
     for step, watched in zip(steps, captured, strict=True):
-        logits = lm.trace(ids, keep=[], edits=texts).logits()
+        logits = lm.trace(ids, keep=[], edits=texts).logits(-1)
         assert torch.allclose(step.logits, logits, atol=2e-3, rtol=1e-3)
         assert torch.allclose(watched.logits, logits, atol=2e-3, rtol=1e-3)
         ids.append(step.id)
@@ -330,7 +330,7 @@ def test_what_is_written_on_is_what_whole_passes_say(lm, texts):
     best = beam_search(changed, IDS, 3, 3)[-1].kept[0]
     ln = 0.0
     for i, token in enumerate(best.ids):
-        row = lm.trace([*IDS, *best.ids[:i]], keep=[], edits=texts).logits().double()
+        row = lm.trace([*IDS, *best.ids[:i]], keep=[], edits=texts).logits(-1).double()
         ln += float(row.log_softmax(0)[token])
     assert best.log_probability == pytest.approx(ln, abs=2e-3)
 
@@ -340,7 +340,7 @@ def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
     models = [lm.edited(f"z.{i % 2}.{i % 4}={nulls[i % 3]}", f"attn.*=hide{i % 5}") for i in range(30)]
 
     def both(model):
-        return model.trace(IDS, keep=[]).logits(), [s.id for s in model.generate(IDS, 4, temperature=0)]
+        return model.trace(IDS, keep=[]).logits(-1), [s.id for s in model.generate(IDS, 4, temperature=0)]
 
     alone = [both(model) for model in models]
     assert len({logits.sum().item() for logits, _ in alone}) >= 25
@@ -348,7 +348,7 @@ def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
         together = list(pool.map(both, models))
     for (one, ids), (other, same_ids) in zip(alone, together, strict=True):
         assert torch.equal(one, other) and ids == same_ids
-    assert torch.equal(lm.trace(IDS, keep=[]).logits(), random_lm().trace(IDS, keep=[]).logits())
+    assert torch.equal(lm.trace(IDS, keep=[]).logits(-1), random_lm().trace(IDS, keep=[]).logits(-1))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in lm.model.modules())
 
 
@@ -410,7 +410,7 @@ def test_what_is_kept_of_a_model_goes_with_it():
         ("z.0@6=ids5+6", "position 6 has no value: the other text has 2 tokens"),
         ("z.0@-1=ids5+6", "position -1 has no value"),
         (f"z.0={written([1] * 65)}", "65 ids are more than the 64 that the model reads"),
-        ("z.2=zero", "needs a block from 0 to 1"),
+        ("z.2=zero", "no block 2; they go from 0 to 1"),
         ("z.*.4=zero", "no head 4; they go from 0 to 3"),
         (Edit("z", 0, torch.zeros(3, 8, 8)), "does not fit where the model has"),
         (Edit("z", 0, torch.zeros(4, 3, 8)), "tensor has 3 tokens and the text 8: give 'z' a row for each"),
@@ -443,7 +443,7 @@ def test_of_later_tokens_the_place_is_the_texts():
 
 def test_what_no_text_could_have_is_refused_at_once(lm):
     for texts, says in (
-        (["z.9=zero"], "needs a block"),
+        (["z.9=zero"], "no block 9"),
         (["attn.0=hide64"], "no position 64"),
         (["nonsense"], "'nonsense' is no edit"),
     ):
@@ -473,7 +473,7 @@ def test_edits_are_the_models_and_plain_is_without(lm):
     assert [str(edit) for edit in changed.edits] == ["z.0.1=zero", "mlp_out.1=mean"]
     assert changed.plain == lm and lm.plain is lm and lm.edited() is lm and changed.model is lm.model
     assert not changed.is_causal and lm.edited("z.0.1=zero").is_causal
-    assert torch.equal(changed.plain.trace(IDS).logits(), lm.trace(IDS).logits())
+    assert torch.equal(changed.plain.trace(IDS).logits(-1), lm.trace(IDS).logits(-1))
     assert load("mini").edits == ()
 
 

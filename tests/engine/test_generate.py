@@ -53,7 +53,7 @@ def test_every_step_can_be_drawn_again(lm, options):
     written = list(lm.generate(TEXT, 6, seed=3, **options))
     for step, point in zip(written, points, strict=True):
         trace = lm.trace(ids, keep=[])
-        assert torch.allclose(step.logits, trace.logits(), atol=1e-5)
+        assert torch.allclose(step.logits, trace.logits(-1), atol=1e-5)
         table = step.candidates(k=lm.config.vocab_size)
         pd.testing.assert_frame_equal(
             step.candidates(3, Sampling()), trace.next_tokens(3), check_exact=False, atol=1e-4
@@ -66,7 +66,7 @@ def test_every_step_can_be_drawn_again(lm, options):
         assert table["id"][int((table["probability"].cumsum() <= point).sum())] == step.id
         drawn = trace.next_tokens(k=lm.config.vocab_size, **options).set_index("id").loc[step.id]
         assert step.probability == pytest.approx(drawn["probability"], rel=1e-4) and step.probability > 0
-        own = trace.logits().double().log_softmax(0)[step.id]
+        own = trace.logits(-1).double().log_softmax(0)[step.id]
         assert math.log(step.model_probability) == pytest.approx(own.item(), abs=1e-4)
         ids.append(step.id)
         assert (step.token, step.text_so_far) == (lm.decode([step.id]), lm.decode(ids))
@@ -111,7 +111,7 @@ def test_with_and_without_the_cache_and_captured_are_the_same_tokens(lm, options
             for n, step in enumerate(steps):
                 seen = (ids + [s.id for s in steps[:n]])[-64:]
                 assert [token.id for token in step.trace.tokens] == seen
-                assert torch.equal(step.trace.logits(), step.logits)
+                assert torch.equal(step.trace.logits(-1), step.logits)
                 assert torch.allclose(step.trace["attn", 1], lm.trace(seen)["attn", 1], atol=1e-5)
     assert [step.cropped for step in plain][-6:] == [0, 1, 2, 3, 4, 5]
 
@@ -256,7 +256,7 @@ def test_special_tokens_are_read_only_where_switched_on(lm):
     text = "a<|endoftext|>b"
     for special in (False, True):
         (step,) = generate(lm, text, 1, special_tokens=special)
-        assert torch.allclose(step.logits, lm.trace(lm.encode(text, special)).logits(), atol=1e-5)
+        assert torch.allclose(step.logits, lm.trace(lm.encode(text, special)).logits(-1), atol=1e-5)
     assert len(lm.encode(text, True)) == 3 < len(lm.encode(text))
 
 

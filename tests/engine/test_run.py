@@ -52,7 +52,7 @@ def test_an_edited_run_and_back():
         (("mini", [True]), "among the ids is True"),
         (("mini", [1], Edit("z", 0)), "give a list of them"),
         (("mini", [1], "z.4.3=zero"), "give a list of them"),
-        (("mini", [1], [Edit("z")]), "needs a block from 0 on"),
+        (("mini", [1], [Edit("z")]), "needs a block"),
         (("mini", [1], [Edit("z", 0, "nought")]), "'nought'"),
         (("mini", [1], [Edit("z", 0, lambda z: z)]), r"by a Python function.*lm.trace\(ids, edits="),
     ],

@@ -54,6 +54,6 @@ def test_all_keys_are_every_site_of_every_block(lm):
 
 def test_a_key_of_a_model_of_any_depth():
     assert check_key("z", 99, None) == ("z", 99)
-    with pytest.raises(ValueError, match="from 0 on, not -1"):
-        check_key("z", -1, None)
+    with pytest.raises(ValueError, match=r"no block 1\.5; give a whole number"):
+        check_key("z", 1.5, None)
     assert expand(["z"], random_lm(n_layers=3).config) == [("z", 0), ("z", 1), ("z", 2)]

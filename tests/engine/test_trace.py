@@ -9,7 +9,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
+import gptviz
+from gptviz.analysis import attribution, circuit, knock_out, logit_lens, patching, source_tokens
 from gptviz.engine.capture import CaptureError
 from gptviz.engine.edits import Edit
 from gptviz.engine.reduction import Reduction
@@ -144,7 +147,7 @@ def test_keep_limits_what_is_held(lm):
     assert t.sites() == [("attn", 0), ("attn", 1), ("q", 1), ("embed", None)]
     assert t.nbytes < lm.trace(TEXT).nbytes
     assert torch.equal(t["attn", 1], lm.trace(TEXT)["attn", 1])
-    assert t.logits().shape == (lm.config.vocab_size,)  # always there
+    assert t.logits(-1).shape == (lm.config.vocab_size,)  # always there
     with pytest.raises(ValueError, match=r"'z', 0.*not kept"):
         t["z", 0]
     with pytest.raises(ValueError, match=r"resid_pre.*not kept"):
@@ -161,20 +164,68 @@ def test_nbytes_counts_what_is_held():
 def test_a_trace_holds_no_model():
     lm = random_lm()
     trace, model = lm.trace("Hello"), weakref.ref(lm.model)
-    before = trace.logits()
+    before = trace.logits(-1)
     del lm
     gc.collect()
     assert model() is None
-    assert torch.equal(trace.logits(), before)
+    assert torch.equal(trace.logits(-1), before)
+
+
+def test_a_place_is_any_whole_number_also_from_the_end(lm):
+    t = lm.trace("Hello there, you")
+    for block in (-1, np.int64(1), torch.tensor(1)):
+        assert torch.equal(t["attn", block], t["attn", 1])
+    assert torch.equal(t["attn"], torch.stack([t["attn", 0], t["attn", 1]]))
+    assert torch.equal(lm.trace("Hello there, you", keep=[("z", -1)])["z", 1], t["z", 1])
+    every = t.logits()
+    assert every.shape == (len(t), lm.config.vocab_size)
+    for position in (-1, np.int64(len(t) - 1), torch.tensor(-1)):
+        assert torch.allclose(t.logits(position), every[-1], atol=1e-5)
+    last = Edit("z", np.int64(-1), heads=torch.tensor([1]))
+    assert str(last) == "z.-1.1=zero" and Edit.parse(str(last)) == last
+    edited = lm.edited(last)
+    assert edited.edits == lm.trace("Hello", edits=["z.-1.1=zero"]).edits == (Edit("z", 1, heads=[1]),)
+    assert [len(one) for one in lm.traces(["Hello", [1, 2, 3]])] == [len(lm.encode("Hello")), 3]
+
+
+def test_what_is_asked_of_its_model_is_what_the_functions_say(lm):
+    t = lm.edited("z.0.1=zero").trace("Hello there")  # nobody holds the edited one; its model is held by `lm`
+    assert t.lm.edits == t.edits and t.lm.model is lm.model
+    assert_frame_equal(t.attribution(7, 8, -1), attribution(t, lm.model, 7, 8))
+    assert torch.equal(t.source_tokens(7), source_tokens(t, lm, 7))
+    assert torch.equal(t.logit_lens(), logit_lens(t, lm.model))
+    assert_frame_equal(lm.knock_out("Hello", 7, baseline="mean"), knock_out(lm, "Hello", 7, "mean"))
+    assert_frame_equal(lm.patching([1, 2], [1, 3], target=(4, 5)), patching(lm, [1, 2], [1, 3], (4, 5)))
+    assert lm.circuit([1, 2, 3], 7).heads == circuit(lm, [1, 2, 3], 7).heads
+    for wrong in (torch.nn.Linear(1, 1), "mini"):
+        with pytest.raises(ValueError, match=r"is no GPTModel: give lm or lm\.model"):
+            attribution(t, wrong, 7)
+
+
+def test_without_its_model_a_trace_says_so():
+    t = random_lm().trace("Hello")
+    with pytest.raises(ValueError, match="no longer in memory: keep it"):
+        t.attribution(7)
+
+
+def test_what_they_print_is_short():
+    lm = gptviz.load("mini")
+    assert repr(lm) == "LanguageModel('mini', 6 blocks x 8 heads, 256 wide)"
+    assert repr(lm.edited("z.4.3=zero"))[-13:] == ", z.4.3=zero)"
+    assert repr(lm.trace("The cat", edits=["z.4.3=zero"])).startswith("Trace('mini', 2 tokens, 1 edit, ")
+    assert repr(Edit("z", 4, torch.zeros(4), heads=[3])) == "Edit('z.4.3=<a tensor>')"
+    assert len(repr(next(lm.generate("The cat " * 50, 1)))) < 150
+    assert dir(gptviz) == sorted(gptviz.__all__)
 
 
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
         (lambda t: t["attention", 0], "no site 'attention'; the sites are tok_emb"),
-        (lambda t: t["attn"], "needs a block from 0 to 1, not None"),
-        (lambda t: t["attn", 2], "needs a block from 0 to 1, not 2"),
-        (lambda t: t["attn", -1], "not -1"),
+        (lambda t: t["attn", None], "needs a block, from 0 to 1"),
+        (lambda t: t["attn", 2], "no block 2; they go from 0 to 1"),
+        (lambda t: t["attn", -3], "no block -3"),
+        (lambda t: t["attn", True], "no block True"),
         (lambda t: t["embed", 0], "outside the blocks"),
         (lambda t: t.logits(99), "no position 99; they go from 0 to"),
         (lambda t: t.next_tokens(k=0), "k is 0"),
@@ -193,7 +244,7 @@ def test_unknown_things_are_refused_with_what_there_is(lm, ask, sentence):
         ({"text": [1] * 65}, "65 tokens; random reads at most 64"),
         ({"text": "x", "keep": "attn"}, r"give a list of sites"),
         ({"text": "x", "keep": ["atn"]}, "no site 'atn'"),
-        ({"text": "x", "keep": [("attn", 7)]}, "block from 0 to 1"),
+        ({"text": "x", "keep": [("attn", 7)]}, "no block 7; they go from 0 to 1"),
         ({"text": "x", "edits": [Edit("z", 0, lambda z: z[0])]}, "must return a tensor"),
     ],
 )
@@ -214,14 +265,14 @@ def test_an_edit_is_never_in_place(lm):
     before = lm.trace(TEXT)
     scribbled = lm.trace(TEXT, edits=[Edit("tok_emb", None, scribble)])
     assert (scribbled["tok_emb"] == 7).all()
-    assert torch.equal(lm.trace(TEXT).logits(), before.logits())  # the weights are untouched
+    assert torch.equal(lm.trace(TEXT).logits(-1), before.logits(-1))  # the weights are untouched
 
 
 def test_an_edit_does_not_need_its_site_to_be_kept(lm):
     zeroed = lm.trace(TEXT, keep=["embed"], edits=[Edit("resid_mid", 1, "zero")])
     full = lm.trace(TEXT, edits=[Edit("resid_mid", 1, "zero")])
     assert zeroed.sites() == [("embed", None)]
-    assert torch.equal(zeroed.logits(), full.logits())
+    assert torch.equal(zeroed.logits(-1), full.logits(-1))
     assert torch.equal(full["resid_post", 1], full["mlp_out", 1])  # nothing but the feed-forward is left
 
 
@@ -237,7 +288,7 @@ def test_a_run_that_raises_leaves_nothing_behind(lm):
         with pytest.raises(ZeroDivisionError):
             lm.trace(TEXT, **more)
         assert hooks_left(lm.model) == 0
-    assert torch.equal(lm.trace(TEXT).logits(), before.logits())
+    assert torch.equal(lm.trace(TEXT).logits(-1), before.logits(-1))
 
 
 def test_a_model_whose_dropout_never_sees_attention_is_refused():

@@ -67,7 +67,7 @@ def worst_difference(one, other):
     for key in one.sites():
         difference = (one[key] - other[key]).abs().max() / other[key].abs().max().clamp(min=1e-30)
         worst = max(worst, difference.item())
-    logits = (one.logits() - other.logits()).abs().max() / other.logits().abs().max()
+    logits = (one.logits(-1) - other.logits(-1)).abs().max() / other.logits(-1).abs().max()
     return max(worst, logits.item())
 
 
@@ -138,7 +138,7 @@ def test_a_pass_is_the_same_to_the_bit_whoever_looks_at_it(n, linears):
     assert torch.equal(full["final"], little["final"])
     assert torch.equal(full["final"], forward.hidden(lm.model, batch)[0])
     logits = forward.last_logits(lm.model, batch)[0]  # in inference mode
-    assert torch.allclose(logits, full.logits(), atol=1e-5)
+    assert torch.allclose(logits, full.logits(-1), atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [9, 200])
@@ -191,7 +191,7 @@ def test_the_kernels_are_used_and_the_setting_turns_them_off(monkeypatch):
     assert len(calls) == lm.config.n_layers * 7  # and six linear layers a block
     calls.clear()
     monkeypatch.setenv(kernels.SETTING, "off")
-    lm.trace([1, 2, 3]).logits()
+    lm.trace([1, 2, 3]).logits(-1)
     assert not calls
     monkeypatch.setenv(kernels.SETTING, "fast")
     with pytest.raises(ValueError, match=r"GPTVIZ_KERNELS is 'fast'.*\"on\" or \"off\""):

@@ -53,19 +53,19 @@ def test_a_circuit_keeps_neither_less_nor_more_and_the_fewest_heads_rank_first(m
     every = "+".join(f"{block}.{head}" for block, head in everyone)
     kept, _ = asked(model, "smallest_circuit", (TEXT, every))
     assert kept.right and kept.score == -len(everyone)
-    assert kept.truth == pytest.approx(float(trace.logits().double().softmax(-1).max()), abs=1e-5)
+    assert kept.truth == pytest.approx(float(trace.logits(-1).double().softmax(-1).max()), abs=1e-5)
     one, _ = asked(model, "smallest_circuit", (TEXT, "0.1"))
     heads = range(model.config.n_heads)
     silent = [[h for h in heads if (b, h) != (0, 1)] for b in range(model.config.n_layers)]
     without = [Edit("z", b, "mean", some) for b, some in enumerate(silent)]
-    p = model.trace(TEXT, edits=without).logits().double().softmax(-1)[int(trace.logits().argmax())]
+    p = model.trace(TEXT, edits=without).logits(-1).double().softmax(-1)[int(trace.logits(-1).argmax())]
     assert f"1 heads with {percent(float(p))}" in one.said
     assert (one.score is None) == (not one.right)
 
 
 def test_the_next_word(model):
     found, trace = asked(model, "next_word")
-    p = trace.logits().double().softmax(-1)
+    p = trace.logits(-1).double().softmax(-1)
     assert found.truth == int(p.argmax()) and found.right is None
     word = model.decode([found.truth])
     firsts = {model.encode(text)[0] for text in (word, f" {word.lstrip()}")}  # "." stands without a space
@@ -102,8 +102,8 @@ def test_a_head_with_a_role(mini, lm):
 def test_what_is_left_without_a_part(model):
     edit = "z.1.2=zero"
     found, trace = asked(model, "without", None, edit)
-    best = int(trace.logits().argmax())
-    left = 100 * float(model.trace(TEXT, edits=[edit]).logits().double().softmax(-1)[best])
+    best = int(trace.logits(-1).argmax())
+    left = 100 * float(model.trace(TEXT, edits=[edit]).logits(-1).double().softmax(-1)[best])
     assert found.truth == pytest.approx(left, rel=1e-4)
     assert asked(model, "without", left + 14, edit)[0].right
     assert not asked(model, "without", left + 16, edit)[0].right
@@ -114,7 +114,7 @@ def test_what_is_left_without_a_part(model):
 
 
 def test_temperature_and_nucleus(model):
-    logits = model.trace(TEXT).logits().double()
+    logits = model.trace(TEXT).logits(-1).double()
     found, _ = asked(model, "at_temperature", None, 2.0)
     assert found.truth == pytest.approx(100 * float((logits / 2).softmax(-1).max()))
     count, _ = asked(model, "nucleus", None, 0.9)
@@ -196,7 +196,7 @@ def test_windows(model):
 
 
 def test_what_is_drawn(model):
-    logits = model.trace(TEXT).logits().double()
+    logits = model.trace(TEXT).logits(-1).double()
     found, _ = asked(model, "temperature_changes", None, 2.0)
     assert found.truth == found.options[2] and torch.equal((logits / 2).argsort(), logits.argsort())
     assert found.facts["logit"] == f"{float(logits.max()):.2f}".replace("-", "−")
@@ -216,7 +216,7 @@ def test_nothing_is_kept_beside_the_text(model):
     wrote, trace = asked(model, "written_or_read", None, 4)
     ids = [token.id for token in trace.tokens]
     for _ in range(4):
-        ids.append(int(model.trace(ids).logits().argmax()))
+        ids.append(int(model.trace(ids).logits(-1).argmax()))
     assert wrote.truth == wrote.options[0]
     assert wrote.facts["wrote"] == f"“{model.decode(ids[-4:]).strip()}”".replace("\n", " ")
 
@@ -236,9 +236,9 @@ def test_more_of_heads(mini, lm):
 
 
 def left_without(lm, *heads):
-    logits = lm.trace(TEXT).logits()
+    logits = lm.trace(TEXT).logits(-1)
     edits = [f"z.{block}.{head}=zero" for block, head in heads]
-    return float(lm.trace(TEXT, edits=edits).logits().double().softmax(-1)[int(logits.argmax())])
+    return float(lm.trace(TEXT, edits=edits).logits(-1).double().softmax(-1)[int(logits.argmax())])
 
 
 def test_what_is_needed(mini):
@@ -262,11 +262,11 @@ KING, HIS = (f"The king loved his daughter, but {one} did not love" for one in (
 
 def test_what_a_patch_brings_back(mini):
     clean, corrupt = mini.trace(KING), mini.trace(HIS)
-    pair = int(clean.logits().argmax()), int(corrupt.logits().argmax())
+    pair = int(clean.logits(-1).argmax()), int(corrupt.logits(-1).argmax())
 
     def back(edit):
-        ends = [float(one.logits()[pair[0]] - one.logits()[pair[1]]) for one in (clean, corrupt)]
-        logits = mini.trace(HIS, edits=[edit]).logits()
+        ends = [float(one.logits(-1)[pair[0]] - one.logits(-1)[pair[1]]) for one in (clean, corrupt)]
+        logits = mini.trace(HIS, edits=[edit]).logits(-1)
         return (float(logits[pair[0]] - logits[pair[1]]) - ends[1]) / (ends[0] - ends[1])
 
     for block, at in ((3, 7), (4, 10)):

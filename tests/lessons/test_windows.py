@@ -89,7 +89,7 @@ def test_a_window_is_as_many_examples_as_it_has_tokens(mini):
     ids = mini.encode("Seven green parrots sang behind the old mill")
     whole = mini.trace(ids[:-1], keep=[])
     for context, target in examples(ids[:-1], ids[1:]):
-        alone = mini.trace(context, keep=[]).logits()
+        alone = mini.trace(context, keep=[]).logits(-1)
         inside = whole.logits(len(context) - 1)
         assert torch.allclose(alone, inside, atol=1e-4)
         assert target == ids[len(context)]

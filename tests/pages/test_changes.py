@@ -16,8 +16,8 @@ STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 @pytest.mark.parametrize(("edit", "after"), [*zip(STORY, (0.183, 0.0004), strict=True)])
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
     bar = given(run_page("overview", edits=edit), "changes")
-    before = mini.trace(DEFAULT_TEXT, keep=[]).logits().double().log_softmax(-1)
-    now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits().double().log_softmax(-1)
+    before = mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().log_softmax(-1)
+    now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits(-1).double().log_softmax(-1)
     mill = int(before.argmax())
     effect = bar["effect"]
     assert effect["token"] == "·mill" and round(effect["before"], 3) == 0.952

@@ -27,7 +27,7 @@ def here(at):
 
 def by_edits(lm, text, heads, token, others="sample", feed_forwards=True):
     edits = edits_of(lm, heads, others, feed_forwards)
-    return float(lm.trace(text, keep=[], edits=edits).logits().double().softmax(0)[token])
+    return float(lm.trace(text, keep=[], edits=edits).logits(-1).double().softmax(0)[token])
 
 
 def test_at_first_all_heads_are_in(run_page, mini):
@@ -116,7 +116,9 @@ def test_its_worth_is_score(run_page, mini):
 
 def test_the_unchanged_model_stands_beside_the_changed_one(run_page, mini):
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", circuit="4.3+5.0", others="mean", sheet="off")
-    new, old = (mini.trace(TEXT, keep=[], edits=e).logits().double().softmax(0) for e in (["z.4.3=zero"], []))
+    new, old = (
+        mini.trace(TEXT, keep=[], edits=e).logits(-1).double().softmax(0) for e in (["z.4.3=zero"], [])
+    )
     token = int(new.argmax())
     whole, *_, unchanged = [s["y0"] for s in charts(at)[1]["layout"]["shapes"] if s["y0"] == s["y1"]]
     assert (whole, unchanged) == pytest.approx((new[token].item(), old[token].item()), abs=1e-5)
@@ -155,4 +157,4 @@ def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
     assert edits == [str(edit) for edit in edits_of(mini, [(4, 3), (5, 0)], "mean")]
     token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
     lm = mini.edited(*edits)
-    assert lm.trace(TEXT, keep=[]).logits().double().softmax(0)[token] == pytest.approx(value, abs=1e-6)
+    assert lm.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token] == pytest.approx(value, abs=1e-6)

@@ -39,7 +39,7 @@ def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     assert printed(at) == [part.tolist() for part in windows.batch(1)]
     context, targets = ids[6:9], ids[7:10]
     for i, row in enumerate(table(at, "examples")):
-        alone = torch.softmax(mini.trace(context[: i + 1]).logits().double(), -1)[targets[i]].item()
+        alone = torch.softmax(mini.trace(context[: i + 1]).logits(-1).double(), -1)[targets[i]].item()
         assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)
     assert len(table(at, "examples")) == 3
 
@@ -50,7 +50,7 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
     ids = mini.encode(TEXT)
     found = []
     for edits in ([], ["z.4.3=zero"]):  # the other one is of a place of the prompt: that is said
-        logits = torch.stack([mini.trace(ids[1 : end + 1], edits=edits).logits() for end in range(1, 9)])
+        logits = torch.stack([mini.trace(ids[1 : end + 1], edits=edits).logits(-1) for end in range(1, 9)])
         found.append(logits.double().softmax(-1)[range(8), ids[2:10]].numpy())
     assert not np.allclose(*found, rtol=1e-2)
     for row, old, new in zip(table(at, "examples"), *found, strict=True):

@@ -117,7 +117,7 @@ def test_a_branch_goes_on_with_the_same_random_numbers(run_page, mini):
     after = [step.id for step in steps(mini, [*ids, *prefix], 2, Sampling(seed=1), skip=3)]
     assert ids_of(at) == prefix + after
     assert [token["put"] for token in given(at, "writing")["tokens"]] == [False, False, True, False, False]
-    logits = [mini.trace([*ids, *(prefix + after)[:n]], keep=[]).logits().double() for n in range(5)]
+    logits = [mini.trace([*ids, *(prefix + after)[:n]], keep=[]).logits(-1).double() for n in range(5)]
     log_p = sum(float(row.log_softmax(0)[i]) for row, i in zip(logits, prefix + after, strict=True))
     rows = given(at, "branches")["rows"]
     assert [row["parent"] for row in rows] == [None, 0] and [row["length"] for row in rows] == [6, 5]
@@ -214,7 +214,7 @@ def by_hand(mini, ids, count, sampling, edits=()):
     """Token after token from whole passes with these edits: ids, and each step's distribution."""
     found, chances = list(ids), []
     for point in sampling.points(count):
-        chances.append(distribution(mini.trace(found, keep=[], edits=edits).logits(), sampling))
+        chances.append(distribution(mini.trace(found, keep=[], edits=edits).logits(-1), sampling))
         found.append(draw(chances[-1], point))
     return found[len(ids) :], chances
 
@@ -229,7 +229,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     plain, _ = by_hand(mini, ids, 6, sampling)
     assert ids_of(at) == new != plain
     drawn = given(at, "draws")
-    now, was = chances[-1], distribution(mini.trace(ids + new[:-1], keep=[]).logits(), sampling)
+    now, was = chances[-1], distribution(mini.trace(ids + new[:-1], keep=[]).logits(-1), sampling)
     shown = torch.tensor([row["id"] for row in drawn["rows"]])
     assert drawn["compared"] == ["unchanged", "changed"] and int(was.order[0]) in shown
     (row,) = given(at, "branches")["rows"]
@@ -239,7 +239,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
         assert drawn["rest"][column] == pytest.approx(float(1 - p[shown].sum()), abs=1e-6)
     said = prose(at)
     assert show_token(text_of(mini, plain).encode()) in said
-    own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(), Sampling())
+    own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(-1), Sampling())
     given_now = probability_text(float(own.probabilities[new[-1]]))
     assert f"(unchanged {given_now})" in said and f"its rank is {int(was.rank[new[-1]]) + 1:,}" in said
     at.session_state["numbers_generate"] = at.session_state["numbers_branches"] = True
@@ -253,7 +253,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(whole, 2)
     assert row["log_probability"] == pytest.approx(branch["ln p"][0])
     for step, row in frame.iterrows():
-        read = distribution(mini.trace(ids + new[:step], keep=[]).logits(), sampling)
+        read = distribution(mini.trace(ids + new[:step], keep=[]).logits(-1), sampling)
         assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)
         assert row["probability"] == pytest.approx(float(chances[step].probabilities[new[step]]), abs=1e-6)
 

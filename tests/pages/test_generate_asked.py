@@ -298,7 +298,7 @@ def test_beams_of_a_changed_model_are_its_own(mini):
     frame = frame[frame["kept"] == "kept"]
     ends = [note["text"] for note in charts(at)[0]["layout"]["annotations"] if "→" in note["text"]]
     for name, edits in (("unchanged ln p", []), ("ln p", [INDUCTION])):
-        after = [mini.trace(ids + new[:i], keep=[], edits=edits).logits() for i in range(3)]
+        after = [mini.trace(ids + new[:i], keep=[], edits=edits).logits(-1) for i in range(3)]
         sums = np.cumsum([float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)])
         assert np.allclose(frame[name], sums, atol=1e-3)
         assert fixed(sums[-1], 2) in ends[0]

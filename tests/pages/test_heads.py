@@ -244,7 +244,7 @@ def test_all_heads_of_one_label_are_switched_off_at_one_click(run_page, mini):
     edit = f"z.5.{'+'.join(map(str, found))}=zero"
     assert len(found) == 5 and at.query_params["edits"] == edit
     mill = mini.tokenizer.encode_single_token(b" mill")
-    now = mini.trace(DEFAULT_TEXT, edits=[edit]).logits().softmax(0)[mill]
+    now = mini.trace(DEFAULT_TEXT, edits=[edit]).logits(-1).softmax(0)[mill]
     assert given(at, "changes")["effect"]["now"] == pytest.approx(float(now), rel=1e-3)
     at.button(key="change_heads_here").click().run()  # the same heads, so that it is undone
     assert not at.query_params["edits"]

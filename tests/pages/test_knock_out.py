@@ -90,7 +90,7 @@ def test_a_changed_model_has_its_own_map(run_page, mini):
     assert np.allclose(ghosts["x"], -plain["effect"].iloc[order], atol=2e-5)
     said = float(chart["data"][0]["hovertext"][4][3].split()[-2].replace("−", "-"))
     assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
-    own = mini.trace(TEXT, keep=[]).logits().double().softmax(0)[target].item()
+    own = mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[target].item()
     opened = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=target)
     left = significant(plain["probability"][43])  # the same without it, changed or not
     said = f"goes from {left} (unchanged {significant(own)}) to **{left}**"

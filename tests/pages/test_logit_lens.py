@@ -218,7 +218,7 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
     moved = was != found["ids"][..., 0]
     assert not moved[:9].any() and moved[9:].any()  # nothing before block 4's attention
     changed = mini.trace(TEXT, edits=[Edit("z", 4, heads=[3])])
-    own = torch.softmax(changed.logits().double(), 0)
+    own = torch.softmax(changed.logits(-1).double(), 0)
     assert found["probabilities"][-1, -1, 0] == pytest.approx(float(own.max()), abs=1e-5)
     bars, curves, _ = charts(at)  # the last row is open: it stands alone
     at_mill = bars["layout"]["yaxis"]["ticktext"].index("·mill")

@@ -88,7 +88,7 @@ def test_sample_one_draws_with_the_seed_and_takes_the_next(run_page, mini):
     at = run_page("next_token", text=TEXT, seed=41, temperature=1.5)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    chances = distribution(mini.trace(TEXT, keep=[]).logits(), Sampling(1.5))
+    chances = distribution(mini.trace(TEXT, keep=[]).logits(-1), Sampling(1.5))
     drawn = draw(chances, Sampling(seed=41).points(1)[0])
     trace = given(at, "chips")["tokens"]
     assert [token["id"] for token in trace] == [*mini.encode(TEXT), drawn]
@@ -114,7 +114,7 @@ def test_a_seed_that_makes_no_sense_is_as_if_it_were_not_there(run_page, mini, s
     at = run_page("next_token", text=TEXT, seed=seed)
     assert at.number_input(key="seed").value is None
     at.button(key="next_sample").click().run()
-    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits()), Sampling(seed=0).points(1)[0])
+    drawn = draw(distribution(mini.trace(TEXT, keep=[]).logits(-1)), Sampling(seed=0).points(1)[0])
     assert given(at, "chips")["tokens"][-1]["id"] == drawn
 
 
@@ -123,7 +123,7 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
     at = run_page("next_token", text=text)
     at.button(key="next_sample").click().run()
     assert not at.exception
-    chances = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits())
+    chances = distribution(mini.trace(mini.encode(text)[:256], keep=[]).logits(-1))
     drawn = draw(chances, Sampling(seed=0).points(1)[0])
     said = prose(at).split(drew(0, mini, drawn, chances))
     assert len(said) == 2 and "256" in said[1].splitlines()[0]
@@ -172,7 +172,7 @@ def test_in_numbers_and_in_code(run_page, mini):
     assert table["token"].iloc[-1] == "8,182 others"
     assert table["probability"].sum() == pytest.approx(1)
     for row, temperature in zip(unsure.itertuples(), (1, 0.9), strict=True):
-        p = mini.trace(TEXT, keep=[]).logits().double().div(temperature).softmax(0)
+        p = mini.trace(TEXT, keep=[]).logits(-1).double().div(temperature).softmax(0)
         assert row.nats == pytest.approx(float(-(p * p.log()).sum()))
         assert row.perplexity == pytest.approx(math.exp(row.nats))
     assert any("def distribution(" in block.value for block in at.code)

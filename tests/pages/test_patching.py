@@ -58,12 +58,12 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     )  # fmt: skip
     changes = {}
     for name, lm in (("own", mini.edited(edits) if edits else mini), ("unchanged", mini)):
-        logits = lm.trace(TEXT, keep=[]).logits().double()
+        logits = lm.trace(TEXT, keep=[]).logits(-1).double()
         before = float(logits[target[0]] - logits[target[1]])
         table = patching(lm, *texts, target, sites=["resid_pre", *HEAD_SITES], direction=way)
         changes[name] = table["logit"].to_numpy() - before
         assert abs(table["metric"] - table["effect"]).iloc[0] == (way == "noising")
-    ends = [lm.trace(text, keep=[]).logits()[list(target)].diff() for text in texts]
+    ends = [lm.trace(text, keep=[]).logits(-1)[list(target)].diff() for text in texts]
     assert abs(float(ends[0] - ends[1])) < SHARES_FROM
     grid = np.array(charts(at)[0]["data"][0]["z"])
     assert np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
@@ -123,7 +123,7 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
     ]
     (said,) = attributes(changed, "patches_made")
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
-    logits = mini.trace(TEXT, keep=[], edits=[made]).logits().double()
+    logits = mini.trace(TEXT, keep=[], edits=[made]).logits(-1).double()
     assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
     assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2, 1], abs=1e-5)
 

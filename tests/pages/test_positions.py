@@ -60,7 +60,7 @@ def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     edit = f"pos_emb={what}{seed if what == 'shuffle' else ''}"
     changed = mini.trace(ids, keep=(), edits=[Edit.parse(edit)])
     for trace, column in ((mini.trace(ids, keep=()), 1), (changed, 2)):
-        probabilities = torch.softmax(trace.logits().double(), -1)
+        probabilities = torch.softmax(trace.logits(-1).double(), -1)
         for name, *cells in table(at, "predictions"):
             token = mini.encode(name.replace("·", " "))
             assert len(token) == 1
@@ -97,7 +97,7 @@ def test_the_apps_changes_are_in_both_passes(run_page, mini):
     for name, *cells in table(at, "predictions"):
         (token,) = mini.encode(name.replace("·", " "))
         for cell, trace in zip(cells, passes, strict=True):
-            expected = torch.softmax(trace.logits().double(), -1)[token].item()
+            expected = torch.softmax(trace.logits(-1).double(), -1)[token].item()
             assert number(cell) == pytest.approx(expected, rel=5e-3)
     at.button(key="pos_keep").click().run()
     assert not at.exception and at.query_params["edits"] == "z.4.3=zero,pos_emb=zero"

@@ -158,7 +158,7 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
     for edit in edits:
         try:
             edit.check(model.config, len(reading.ids))
-            fit.append(edit)
+            fit.append(edit.of(model.config))
         except ValueError as error:
             st.warning(f"On the right “{escaped(says(edit))}” is left out: {escaped(str(error))}.")
     tokens, run = tuple(model.tokens(reading.ids)), Run(key, tuple(reading.ids), tuple(fit))

@@ -62,7 +62,7 @@ def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
             reading(lm)  # which not every model can
     except ValueError as error:
         return Change(text, edit, str(error))
-    return Change(text, edit)
+    return Change(text, edit.of(lm.config))
 
 
 # ---- callbacks ----

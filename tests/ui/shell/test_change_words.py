@@ -53,4 +53,4 @@ def test_every_line_of_python_is_that_change(part):
         assert Edit.parse(str(action.edit)) == action.edit
         found = eval(action.python, {"lm": lm, "text": text})
         assert found.edits == (action.edit,)
-        assert (found.logits() == lm.trace(text, keep=[], edits=[action.edit]).logits()).all()
+        assert (found.logits(-1) == lm.trace(text, keep=[], edits=[action.edit]).logits(-1)).all()

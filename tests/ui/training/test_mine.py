@@ -43,7 +43,7 @@ def visit():
         assert open_elsewhere(run, 6) == name  # one file, however often
         used = in_use(Choice(name))
         assert used.trouble is None
-        st.session_state["logits"] = used.lm.trace("cat sat on a mat").logits()
+        st.session_state["logits"] = used.lm.trace("cat sat on a mat").logits(-1)
         st.session_state["labels"] = [upload.label for upload in uploads()]
     st.session_state["browser"] = visitor()
 
@@ -55,7 +55,7 @@ def test_a_trained_model_opens_as_an_upload_does_and_all_goes_with_the_browser(q
     train(run.run.folder)
     at.run()
     assert not at.exception, [error.message for error in at.exception]
-    mine_own = LiveRun(run.run.folder).lm(6).trace(TEXT).logits()
+    mine_own = LiveRun(run.run.folder).lm(6).trace(TEXT).logits(-1)
     assert torch.equal(at.session_state["logits"], mine_own)
     assert at.session_state["labels"] == ["run 1, repeats, step 6"]
     browser = at.session_state["browser"]
