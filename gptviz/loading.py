@@ -74,9 +74,9 @@ def load(
 ) -> LanguageModel:
     """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
 
-    Folders and files: ours, Hugging Face's GPT-2, the book's `torch.save`, nanoGPT's ckpt.pt. A
-    repository, "owner/name", must hold a GPT-2; it is downloaded unless it is in Hugging Face's cache
-    already, and then no network is touched. `report` is called with the download's Progress.
+    Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt. A
+    repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
+    cache already, and then no network is touched. `report` is called with the download's Progress.
     `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a
     tokenizer file, where the model brings none; GPT-2's if not given and the vocabulary has its size.
     `dtype` "bfloat16" takes half the memory and rounds to three digits at every step, which adds up: an

@@ -31,7 +31,7 @@ def test_models(capsys):
     rows = {line.split()[0]: line for line in out.splitlines()}
     assert status == 0
     named = "name mini mini-untrained gpt2-untrained gpt2 gpt2-medium gpt2-large gpt2-xl distilgpt2"
-    assert list(rows) == named.split()
+    assert list(rows) == [*named.split(), *(f"tinystories-{size}m" for size in (1, 8, 33))]
     for name, parameters in (KNOWN | {"gpt2-untrained": 163_009_536}).items():
         assert f"{parameters:,}" in rows[name]
     assert "no: 0.55 GB to fetch" in rows["gpt2"]

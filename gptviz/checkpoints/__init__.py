@@ -1,7 +1,7 @@
 """Where weights come from: one small reader per format, and `recognise`, which says what a path is.
 
     folder         ours: the layout of the bundled model
-    hugging_face   a GPT2LMHeadModel's folder, in one file or in shards
+    hugging_face   a GPT2LMHeadModel's or GPTNeoForCausalLM's folder, in one file or in shards
     book           torch.save(model.state_dict()) of the book's GPTModel
     nanogpt        ckpt.pt, with meta.pkl for a character vocabulary
 

@@ -24,16 +24,19 @@ class Copy:
 
     `transposed`: the file keeps the weight as (in, out), torch's Linear as (out, in).
     `third`: the file has query, key and value as one tensor, 0, 1 and 2 along the output.
+    `first`: the file may have more rows; ours are the first. `factor`: ours are that many times theirs.
     """
 
     source: str
     target: str
     transposed: bool = False
     third: int | None = None
+    first: bool = False
+    factor: float = 1.0
 
-    def take(self, tensor: torch.Tensor) -> torch.Tensor:
+    def take(self, tensor: torch.Tensor, rows: int) -> torch.Tensor:
         turned = tensor.t() if self.transposed else tensor
-        return turned if self.third is None else turned.chunk(3)[self.third]
+        return turned[:rows] if self.third is None else turned.chunk(3)[self.third]
 
     def source_shape(self, target_shape: tuple[int, ...]) -> tuple[int, ...]:
         out, *rest = target_shape
@@ -122,6 +125,8 @@ def checked(
         name = names[copy.source]
         wanted.setdefault(name, []).append(copy)
         found, expected = tensors.shapes[name], copy.source_shape(shapes[copy.target])
+        if copy.first and found[:1] > expected[:1]:
+            expected = found[:1] + expected[1:]
         if found != expected:
             where = f"{tensors.where(name)}: {name}"
             raise CheckpointError(f"{where} has the shape {found}; the config asks for {expected}")
@@ -170,7 +175,7 @@ def _copied(
             raise CheckpointError(f"{where} holds {tensor.dtype}; expected floating-point numbers")
         for copy in wanted[name]:
             weights = torch.empty(shapes[copy.target], dtype=dtype)
-            weights.copy_(copy.take(tensor.detach()))
+            weights.copy_(copy.take(tensor.detach(), len(weights))).mul_(copy.factor)
             low, high = (float(end) for end in weights.aminmax())  # NaN if there is one
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise CheckpointError(f"{where} {_not_finite(tensor, dtype)}")

@@ -95,14 +95,14 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     if any(hugging_face.DIALECT.plain(name) == "wte.weight" for name in names):
         if not config_beside.is_file():
             raise CheckpointError(
-                f"{path} has the tensors of a Hugging Face GPT-2, but no {folder.CONFIG} is beside it; "
+                f"{path} has the tensors of a Hugging Face model, but no {folder.CONFIG} is beside it; "
                 "put the one that belongs to it there"
             )
         return _hugging_face(path.parent, tensors)
     some = ", ".join(sorted(names)[:3])
     raise CheckpointError(
         f"{path} has {len(names)} tensors that belong to no model known here (such as {some}); known are the "
-        "book's GPTModel, Hugging Face's GPT2LMHeadModel, and nanoGPT"
+        "book's GPTModel, Hugging Face's GPT2LMHeadModel and GPTNeoForCausalLM, and nanoGPT"
     )
 
 
@@ -115,4 +115,5 @@ def _ours(path: Path) -> Checkpoint:
 def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
     config = hugging_face.read_config(path / folder.CONFIG)
     tensors = tensors or hugging_face.weights_of(path)
-    return Checkpoint(path, hugging_face.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))
+    dialect = hugging_face.dialect_of(config)
+    return Checkpoint(path, dialect, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -1,4 +1,4 @@
-"""A GPT-2 from the hub into Hugging Face's own cache, where every other program finds it, too.
+"""A model from the hub into Hugging Face's own cache, where every other program finds it, too.
 
 The library's own `hf_hub_download` throws away what arrived when a download is interrupted, does not
 compare what arrived with its hash, and only warns of a full disk. `transfer` does better; the server's
@@ -50,7 +50,7 @@ def download(repository: str, report: Report | None = None) -> Path:
     """The folder in the cache with a repository's config, tokenizer and weights, all of one commit.
 
     `report` is called as bytes arrive; an exception that it raises stops the download, and the next call
-    resumes it. Raises CheckpointError, before anything large is fetched if the model is not a GPT-2
+    resumes it. Raises CheckpointError, before anything large is fetched if the model is none
     that can be read or does not fit on the disk.
     """
     cache = _Cache(repository)

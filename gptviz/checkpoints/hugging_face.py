@@ -1,9 +1,13 @@
-"""Hugging Face's layout: config.json of a GPT2LMHeadModel, and its weights in one file or several.
+"""Hugging Face's layout: config.json of a GPT-2 or a GPT-Neo, and its weights in one file or several.
 
-Their Conv1D keeps weights as (in, out), and query, key and value as one tensor.
+GPT-2's Conv1D keeps weights as (in, out), and query, key and value as one tensor. GPT-Neo (Black et al.,
+2021; TinyStories) has a tensor each, as torch keeps them, and does not divide scores by the root of a head's
+width: our queries are that much longer instead. Some of its blocks look back over no more than `window_size`
+tokens; a text of at most so many is read alike by all blocks, and there our context ends.
 """
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -20,7 +24,9 @@ WEIGHTS = tuple(
 )
 
 # their parts of a block, and ours
-LINEARS = {"attn.c_proj": "att.out_proj", "mlp.c_fc": "ff.layers.0", "mlp.c_proj": "ff.layers.2"}
+MLP = {"mlp.c_fc": "ff.layers.0", "mlp.c_proj": "ff.layers.2"}
+LINEARS = {"attn.c_proj": "att.out_proj"} | MLP
+NEO_LINEARS = {"attn.attention.out_proj": "att.out_proj"} | MLP
 NORM = {"weight": "scale", "bias": "shift"}
 QKV = ("att.W_query", "att.W_key", "att.W_value")
 
@@ -28,7 +34,6 @@ ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu"
 
 # What a config may ask for that this model does not do, with the one value that it does.
 ONLY = {
-    "model_type": "gpt2",
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
     "reorder_and_upcast_attn": False,
@@ -37,6 +42,26 @@ ONLY = {
     "pruned_heads": {},
     "quantization_config": None,
 }
+
+# of each key of ours, theirs, and its value where a config leaves it out
+GPT2_KEYS = {
+    "context_length": ("n_positions", 1024),
+    "emb_dim": ("n_embd", 768),
+    "n_heads": ("n_head", 12),
+    "n_layers": ("n_layer", 12),
+    "drop_rate": ("resid_pdrop", 0.1),
+    "inner": ("n_inner", None),
+}
+NEO_KEYS = {
+    "context_length": ("max_position_embeddings", 2048),
+    "emb_dim": ("hidden_size", 2048),
+    "n_heads": ("num_heads", 16),
+    "n_layers": ("num_layers", 24),
+    "drop_rate": ("resid_dropout", 0.0),
+    "inner": ("intermediate_size", None),
+}
+FAMILIES = {"gpt2": ("GPT2LMHeadModel", GPT2_KEYS), "gpt_neo": ("GPTNeoForCausalLM", NEO_KEYS)}
+ALTERNATING = [[["global", "local"], 12]]  # GPT-Neo's blocks, where a config leaves it out
 
 
 def gpt2_table(n_layers: int, root: str = "", turned: bool = False, biases: bool = True) -> list[Copy]:
@@ -49,17 +74,35 @@ def gpt2_table(n_layers: int, root: str = "", turned: bool = False, biases: bool
             turn = turned and kind == "weight"
             for third, part in enumerate(QKV):
                 copies.append(Copy(f"{theirs}attn.c_attn.{kind}", f"{ours}{part}.{kind}", turn, third))
-            for their_part, our_part in LINEARS.items():
-                copies.append(Copy(f"{theirs}{their_part}.{kind}", f"{ours}{our_part}.{kind}", turn))
-            for number in (1, 2):
-                copies.append(Copy(f"{theirs}ln_{number}.{kind}", f"{ours}norm{number}.{NORM[kind]}"))
+            copies += _others(theirs, ours, LINEARS, kind, turn)
     return copies + [Copy(f"{root}ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in kinds]
 
 
+def _others(theirs: str, ours: str, linears: dict[str, str], kind: str, turned: bool = False) -> list[Copy]:
+    """The weights, or the biases, of what a block has beside query, key and value."""
+    copies = [Copy(f"{theirs}{t}.{kind}", f"{ours}{o}.{kind}", turned) for t, o in linears.items()]
+    return copies + [Copy(f"{theirs}ln_{n}.{kind}", f"{ours}norm{n}.{NORM[kind]}") for n in (1, 2)]
+
+
 def table(config: GPTConfig) -> list[Copy]:
-    """Every tensor of theirs."""
-    head = [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
-    return gpt2_table(config.n_layers, turned=True) + head
+    """Every tensor of a GPT-2 of theirs."""
+    return gpt2_table(config.n_layers, turned=True) + _head(config)
+
+
+def neo_table(config: GPTConfig) -> list[Copy]:
+    """Every tensor of a GPT-Neo."""
+    copies = [Copy("wte.weight", "tok_emb.weight"), Copy("wpe.weight", "pos_emb.weight", first=True)]
+    for block in range(config.n_layers):
+        theirs, ours = f"h.{block}.", f"trf_blocks.{block}."
+        for name, part, factor in zip("qkv", QKV, (math.sqrt(config.head_dim), 1.0, 1.0), strict=True):
+            source = f"{theirs}attn.attention.{name}_proj.weight"
+            copies.append(Copy(source, f"{ours}{part}.weight", factor=factor))
+        copies += [copy for kind in NORM for copy in _others(theirs, ours, NEO_LINEARS, kind)]
+    return copies + [Copy(f"ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in NORM] + _head(config)
+
+
+def _head(config: GPTConfig) -> list[Copy]:
+    return [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
 
 
 DIALECT = Dialect(
@@ -69,6 +112,18 @@ DIALECT = Dialect(
     head="lm_head.weight",
     ignored=re.compile(r"h\.\d+\.attn\.(bias|masked_bias)"),  # their causal masks
 )
+NEO_DIALECT = Dialect(
+    "a Hugging Face GPT-Neo",
+    neo_table,
+    prefixes=("transformer.",),
+    head="lm_head.weight",
+    ignored=re.compile(r"h\.\d+\.attn\.attention\.(bias|masked_bias)"),
+)
+
+
+def dialect_of(config: GPTConfig) -> Dialect:
+    """How a model of theirs names its tensors: of the two, GPT-Neo has no bias in query, key and value."""
+    return DIALECT if config.qkv_bias else NEO_DIALECT
 
 
 def weights_of(folder: Path) -> Tensors:
@@ -82,13 +137,18 @@ def weights_of(folder: Path) -> Tensors:
 def read_config(path: Path) -> GPTConfig:
     """Our config from theirs. Raises CheckpointError that names the key that this model cannot follow."""
     values = read_json(path)
-    architectures = values.get("architectures")
-    if architectures not in (None, ["GPT2LMHeadModel"]):
-        raise CheckpointError(
-            f'{path}: "architectures" is {architectures!r}; only ["GPT2LMHeadModel"] can be read'
-        )
+    architectures, kind = values.get("architectures"), values.get("model_type")
+    known = {name: kind for kind, (name, _) in FAMILIES.items()}
+    if architectures not in (None, *([name] for name in known)):
+        allowed = " and ".join(json.dumps([name]) for name in known)
+        raise CheckpointError(f'{path}: "architectures" is {architectures!r}; only {allowed} can be read')
     if architectures is None and "model_type" not in values:
         raise CheckpointError(f'{path} has neither "architectures" nor "model_type": is it a config?')
+    expected = known[architectures[0]] if architectures else kind
+    if kind not in (None, expected) or not isinstance(expected, str) or expected not in FAMILIES:
+        does = expected if architectures else " and ".join(FAMILIES)
+        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {does}')
+    keys = FAMILIES[expected][1]
     for key, value in ONLY.items():
         if values.get(key, value) != value and not (value == {} and values[key] is None):
             raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; this model does only {value!r}')
@@ -97,25 +157,36 @@ def read_config(path: Path) -> GPTConfig:
         raise CheckpointError(
             f'{path}: "activation_function" is {activation!r}; it must be one of {", ".join(ACTIVATIONS)}'
         )
-    width, inner = values.get("n_embd", 768), values.get("n_inner")
+    theirs: dict[str, Any] = {ours: values.get(key, default) for ours, (key, default) in keys.items()}
+    width, inner = theirs["emb_dim"], theirs.pop("inner")
     if inner is not None and inner != 4 * width:
-        raise CheckpointError(f'{path}: "n_inner" is {inner!r}; this model does only 4 x n_embd, {4 * width}')
+        name, of = keys["inner"][0], keys["emb_dim"][0]
+        raise CheckpointError(f'{path}: "{name}" is {inner!r}; this model does only 4 x {of}, {4 * width}')
     tied = values.get("tie_word_embeddings", True)
     if not isinstance(tied, bool):
         raise CheckpointError(f'{path}: "tie_word_embeddings" is {tied!r}; it must be true or false')
     with errors_of(path):
+        if expected == "gpt_neo":
+            theirs["context_length"] = _seen_by_all(values, theirs["context_length"])
         return GPTConfig(
             vocab_size=values.get("vocab_size", 50257),
-            context_length=values.get("n_positions", 1024),
-            emb_dim=width,
-            n_heads=values.get("n_head", 12),
-            n_layers=values.get("n_layer", 12),
-            drop_rate=values.get("resid_pdrop", 0.1),
-            qkv_bias=True,
+            qkv_bias=expected == "gpt2",
             tie_embeddings=tied,
             activation=ACTIVATIONS[activation],
             norm_eps=values.get("layer_norm_epsilon", 1e-5),
+            **theirs,
         )
+
+
+def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
+    """How long a text every block of a GPT-Neo reads as a whole. Raises ValueError or TypeError."""
+    kinds = {kind for kinds, _ in values.get("attention_types", ALTERNATING) for kind in kinds}
+    window = values.get("window_size", 256)
+    if not kinds <= {"global", "local"}:
+        raise ValueError(f'"attention_types" has {", ".join(sorted(kinds))}; known are global and local')
+    if not isinstance(window, int):
+        raise ValueError(f'"window_size" is {window!r}; it must be a whole number')
+    return min(positions, window) if "local" in kinds and isinstance(positions, int) else positions
 
 
 def read_json(path: Path) -> dict[str, Any]:

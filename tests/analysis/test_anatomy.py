@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCausalLM
 
 from gptviz.analysis import anatomy as module_
 from gptviz.analysis.anatomy import anatomy, part_table, sum_lines, tensor_table
@@ -140,6 +140,24 @@ def test_openais_models(name):
             )
         )
     assert theirs.num_parameters() == KNOWN[name]
+
+
+@pytest.mark.parametrize("name", [name for name in HUB_MODELS if name.startswith("tiny")])
+def test_tiny_stories(name):
+    """The published sizes, but for the 1,792 positions that are not read."""
+    ours = HUB_MODELS[name]
+    with torch.device("meta"):
+        theirs = GPTNeoForCausalLM(
+            GPTNeoConfig(
+                hidden_size=ours.config.emb_dim,
+                num_layers=ours.config.n_layers,
+                num_heads=ours.config.n_heads,
+                attention_types=[[["global", "local"], ours.config.n_layers // 2]],
+            )
+        )
+    assert anatomy(ours.config).parameters == theirs.num_parameters() - 1792 * ours.config.emb_dim
+    masks = ours.config.n_layers * 2048**2
+    assert ours.download_bytes == 4 * theirs.num_parameters() + masks
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 12, 256, 768])

@@ -9,7 +9,7 @@ import pickle
 
 import torch
 from safetensors.torch import save_file
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCausalLM
 
 SIZES = {"vocab_size": 61, "n_positions": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
 # the same in the words of our own config.json
@@ -20,12 +20,29 @@ OUR_SIZES |= {"qkv_bias": True}
 def hf_model(seed=0, **changes):
     """A random GPT-2, large enough in its weights that attention is far from uniform."""
     config = GPT2Config(**(SIZES | changes), attn_implementation="eager", bos_token_id=0, eos_token_id=0)
-    model = GPT2LMHeadModel(config).eval()
+    return randomly(GPT2LMHeadModel(config), seed)
+
+
+def neo_model(seed=0, **changes):
+    """A random GPT-Neo: every other block looks back over four tokens, or over `window_size`."""
+    sizes = {
+        "vocab_size": 61,
+        "max_position_embeddings": 24,
+        "hidden_size": 16,
+        "num_heads": 4,
+        "num_layers": 2,
+    }
+    sizes |= {"attention_types": [[["global", "local"], 1]], "window_size": 12, "bos_token_id": 0}
+    config = GPTNeoConfig(**(sizes | changes), attn_implementation="eager", eos_token_id=0)
+    return randomly(GPTNeoForCausalLM(config), seed)
+
+
+def randomly(model, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0, 0.3, generator=generator)
-    return model
+    return model.eval()
 
 
 def save_hf(model, folder, **options):

@@ -160,6 +160,26 @@ def test_a_config_that_asks_for_more_is_refused_by_the_keys_name(hf, key):
         model_at(hf)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("attention_types", [[["global", "sparse"], 1]], "known are global and local"),
+        ("attention_types", 3, "config"),
+        ("window_size", "wide", '"window_size" is'),
+        ("window_size", -4, "context_length is -4"),
+        ("max_position_embeddings", None, "context_length is None"),
+        ("intermediate_size", 32, '"intermediate_size" is 32; this model does only 4 x hidden_size, 64'),
+        ("model_type", "gpt2", '"model_type" is'),
+    ],
+)
+def test_a_gpt_neos_config_that_asks_for_more(tmp_path, key, value, said):
+    folder = makers.save_hf(makers.neo_model(), tmp_path / "neo")
+    assert model_at(folder).pos_emb.weight.shape == (12, 16)
+    configured(folder, **{key: value})
+    with pytest.raises(CheckpointError, match=said):
+        model_at(folder)
+
+
 @pytest.mark.parametrize("depth", [1, 3, 10**9])
 def test_another_depth_than_the_configs(hf, depth):
     configured(hf, n_layer=depth)

@@ -84,6 +84,20 @@ def test_shards_are_all_fetched(server, tmp_path):
         hub_folder(NAME)
 
 
+def test_a_story_teller_comes_by_its_short_name(server, tmp_path):
+    """A GPT-Neo without a tokenizer: its words are GPT-2's."""
+    truth = makers.neo_model(vocab_size=50257, window_size=256, max_position_embeddings=300)
+    folder = makers.save_hf(truth, tmp_path / "saved")
+    server.files = {file.name: file.read_bytes() for file in folder.iterdir()}
+    server.repository = "roneneldan/TinyStories-1M"
+    lm = gptviz.load("tinystories-1m")
+    ids = lm.encode("Once upon a time there was")
+    with torch.no_grad():
+        expected = truth(torch.tensor([ids])).logits[0, -1]
+    torch.testing.assert_close(lm.trace(ids).logits(), expected, atol=1e-4, rtol=0)
+    assert lm.name == "tinystories-1m" and lm.config.context_length == 256
+
+
 def test_a_cut_connection_is_resumed_where_it_broke(server):
     server.cut_after, server.cuts = 300_000, 3
     hub_folder(NAME)

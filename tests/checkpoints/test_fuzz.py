@@ -22,6 +22,7 @@ def seeds(folder):
     """One small checkpoint of each kind, and the files of it that are damaged."""
     truth = makers.hf_model()
     makers.save_hf(truth, folder / "hf")
+    makers.save_hf(makers.neo_model(), folder / "neo")
     makers.save_hf_old(truth, folder / "old")
     makers.save_hf_old(truth, folder / "legacy", zipped=False)
     makers.save_hf_old(truth, folder / "shards", shards=2)

@@ -24,7 +24,7 @@ def assert_same_model(path, truth, dialect, n_heads=None):
         logits = lm.model(torch.tensor([IDS]))
     trace = lm.trace(IDS)
     torch.testing.assert_close(logits, expected.logits, **CLOSE)
-    for block in range(truth.config.n_layer):
+    for block in range(truth.config.num_hidden_layers):
         torch.testing.assert_close(trace["attn", block], expected.attentions[block][0], **CLOSE)
         torch.testing.assert_close(trace["resid_pre", block], expected.hidden_states[block][0], **CLOSE)
     torch.testing.assert_close(trace["final"], expected.hidden_states[-1][0], **CLOSE)
@@ -54,6 +54,48 @@ def test_a_folder_of_transformers(tmp_path, shape):
     assert lm.name == "model"
     assert lm.config.tie_embeddings == shape.get("tie_word_embeddings", True)
     assert (lm.model.out_head.weight is lm.model.tok_emb.weight) == lm.config.tie_embeddings
+
+
+NEO = "a Hugging Face GPT-Neo"
+
+
+@pytest.mark.parametrize(
+    ("shape", "context"),
+    [
+        ({}, 12),
+        ({"num_layers": 4, "attention_types": [[["global", "local"], 2]], "window_size": 20}, 20),
+        ({"attention_types": [[["global"], 2]], "hidden_size": 36, "num_heads": 3}, 24),
+        ({"max_position_embeddings": 16, "window_size": 256, "tie_word_embeddings": False}, 16),
+    ],
+    ids=str,
+)
+def test_a_gpt_neo_of_transformers(tmp_path, shape, context):
+    """Scores without a scale, windows that end where our context does, no bias in query, key and value."""
+    truth = makers.neo_model(1, **shape)
+    lm = assert_same_model(makers.save_hf(truth, tmp_path / "model"), truth, NEO)
+    assert lm.config.context_length == context == len(lm.model.pos_emb.weight)
+    assert not lm.config.qkv_bias and lm.config.linear_bias
+
+
+def test_a_tiny_stories_at_its_longest_text(tmp_path):
+    """The sizes of TinyStories-1M with fewer blocks and words, in the form in which it is on the hub."""
+    truth = makers.neo_model(
+        3, hidden_size=64, num_heads=16, max_position_embeddings=2048, window_size=256, vocab_size=300
+    )
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    truth.config.save_pretrained(folder)
+    state = truth.state_dict()
+    for block in range(2):  # as transformers of 2023 saved them: masks, too
+        state[f"transformer.h.{block}.attn.attention.bias"] = torch.ones(1, 1, 2048, 2048).tril().bool()
+        state[f"transformer.h.{block}.attn.attention.masked_bias"] = torch.tensor(-1e9)
+    torch.save(state, folder / "pytorch_model.bin")
+    model = recognise(folder).model()
+    ids = torch.randint(300, (1, 256), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids), truth(ids).logits, **CLOSE)
+        with pytest.raises(ValueError, match="257 tokens do not fit the context length of 256"):
+            model(torch.zeros(1, 257, dtype=torch.long))
 
 
 def test_shards_of_safetensors(tmp_path):

@@ -118,7 +118,7 @@ def _take(choice: Choice) -> None:
 def _own_files(asked: Choice) -> None:
     st.markdown(
         "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
-        "(with `meta.pkl`), or the files of a GPT-2 folder (`config.json`, `model.safetensors`, "
+        "(with `meta.pkl`), or the files of a GPT-2 or GPT-Neo folder (`config.json`, `model.safetensors`, "
         "`tokenizer.json`) together. They are read as data, never run. Only this browser can open them, and "
         "they are deleted a few minutes after it has left."
     )
