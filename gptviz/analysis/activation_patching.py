@@ -11,6 +11,10 @@ of the difference of two logits: 0 where the pass answers as the corrupt text do
 answer back; *noising* puts corrupt values into the clean text's pass and asks whether a place is needed. The
 two are no mirror images: of two parts that each suffice, neither is needed.
 
+*Attribution patching* guesses what all patches do from one pass and its gradient, to first order: a patch
+moves the difference of logits by about the sum of (its value - what stood there) x gradient. `estimate=True`
+has the guess beside what the patch really does: where the two part, the model is not nearly linear there.
+
 What stands before a patch does not change: its pass begins at its own block, with what came into that block,
 and the patches of a block go through the rest of the model together, as one batch. Where both texts have the
 same value to the bit (before the first token that differs, for one), nothing is run, and nothing changes.
@@ -18,7 +22,8 @@ same value to the bit (before the first token that differs, for one), nothing is
 Shapes: B patches of one batch, T tokens, H heads, D emb_dim, d = D/H.
 
 Meng et al., Locating and Editing Factual Associations in GPT, 2022; Wang et al., Interpretability in the
-Wild, 2022; Heimersheim & Nanda, How to use and interpret activation patching, 2024. TransformerLens'
+Wild, 2022; Nanda, Attribution Patching, 2023; Syed et al., Attribution Patching Outperforms Automated Circuit
+Discovery, 2023; Heimersheim & Nanda, How to use and interpret activation patching, 2024. TransformerLens'
 patching.py does the same, a pass at a time.
 """
 
@@ -32,7 +37,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.alignment import missing
-from gptviz.analysis.patches import SITES, batches, needed, one_by_one, patches_of
+from gptviz.analysis.patches import HEAD_SITES, SITES, batches, needed, one_by_one, patches_of
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
@@ -91,6 +96,7 @@ def patching(
     direction: str = "denoising",
     position: int = -1,
     progress: Progress | None = None,
+    estimate: bool = False,
 ) -> pd.DataFrame:
     """Patch every place in turn: what becomes of the difference of two logits at a position.
 
@@ -104,10 +110,11 @@ def patching(
     Columns: site, block, head and position (<NA> where there is none), logit (the difference in the patched
     pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass without a
     patch, which is 0 for denoising and 1 for noising): shares, which say little where the two texts lie less
-    than `SHARES_FROM` logits apart; and change, logit less that of the pass without a patch. Site by site,
-    block by block; positions up to the one that is looked at, since nothing later reaches it. The rows are
-    those of `lm.trace(text, edits=[patch])`, within 1e-5 in float32; where the patch is what stood there,
-    they are the unpatched pass to the bit.
+    than `SHARES_FROM` logits apart; and change, logit less that of the pass without a patch. With `estimate`,
+    a column of that name: what attribution patching guesses for change. Site by site, block by block;
+    positions up to the one that is looked at, since nothing later reaches it. The rows are those of
+    `lm.trace(text, edits=[patch])`, within 1e-5 in float32; where the patch is what stood there, they are the
+    unpatched pass to the bit.
 
     A model with edits of its own has them in both texts' passes and under every patch; the passes are then
     run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
@@ -141,7 +148,48 @@ def patching(
     table = pd.DataFrame(patches).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
     table["metric"] = ends.metric(table["logit"])
-    return table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
+    table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
+    if not estimate:
+        return table
+    ids = texts if direction == "noising" else texts[::-1]
+    return table.assign(estimate=estimates(lm, ids[0], ids[1], ends, at, sites))
+
+
+def estimates(
+    lm: LanguageModel, own: Sequence[int], source: Sequence[int], ends: Ends, at: int, sites: Iterable[str]
+) -> NDArray[np.float64]:
+    """What each of `patches_of(lm.config, at + 1, sites)` would change, to first order: from one gradient.
+
+    Of each number of `own`'s pass, what the gradient says of moving it to what `source`'s pass has there. A
+    pattern is taken as it is, not as its queries and keys make it.
+    """
+    mine = lm.trace(own, keep=sites, grad=(ends.token, ends.against, at))
+    theirs, rows = lm.trace(source, keep=sites), []
+    for site in sites:
+        for b in range(lm.config.n_layers):
+            moved = (theirs[site, b] - mine[site, b]).double() * mine.grad[site, b]
+            rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[: at + 1])
+    found: NDArray[np.float64] = torch.cat(rows).numpy()
+    return found
+
+
+def agreement(table: pd.DataFrame) -> pd.DataFrame:
+    """How good the guesses of `patching(estimate=True)` are: a row a site.
+
+    Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
+    is everywhere the same; worst, the largest |estimate - change|, and the block, head and position of it.
+    """
+    rows = []
+    for site, of_site in table.groupby("site", sort=False):
+        off = (of_site["estimate"] - of_site["change"]).abs()
+        varies = min(of_site["estimate"].std(), of_site["change"].std()) > 0
+        found = {
+            "largest": of_site["change"].abs().max(),
+            "correlation": of_site["estimate"].corr(of_site["change"]) if varies else np.nan,
+            "worst": off.max(),
+        }
+        rows.append({"site": site} | found | dict(of_site.loc[off.idxmax(), ["block", "head", "position"]]))
+    return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 
 def ends_of(

@@ -13,6 +13,7 @@ from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit
+from gptviz.engine.gradient import Gradient, Metric, gradient
 from gptviz.engine.layer_norms import norms_of
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
@@ -37,29 +38,40 @@ def capture(
     ready: Sequence[Edit],
     reduce: Iterable[Reduction],
     after: Trace | None,
+    grad: Metric | None = None,
 ) -> Trace:
     """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
 
     The edits are checked already; `ready` are the same as numbers (`gptviz.engine.reader.ready`).
     Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
 
-    The pass runs in eval mode and without gradients; the output head is not part of it. Raises
+    The pass runs in eval mode, without gradients but for those of `grad`; the output head is not part of it,
+    but for the row that `grad` looks at. Raises
     ValueError for a site, block or token that does not exist, before anything runs, and CaptureError when a
     site never fired or attention rows do not sum to 1.
     """
     model, config = lm.model, lm.config
     keys, reduce = expand(keep, config), tuple(reduce)
     weights, before = fingerprint(model), None
-    if after is not None:
+    if after is not None and grad is None:
         sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
         before = _beginning(after, model, config, ids, edits, sites)
     known = 0 if before is None else len(before)
-    pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before)
+    found: Gradient | None = None
+    pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
     past = None if before is None else before.past(model)
     if known < len(ids):
         in_idx = torch.tensor([list(ids[known:])], device=model.tok_emb.weight.device)  # (1, T)
-        forward.hidden(model, in_idx, pass_.hooks(), past)
-        pass_.check()
+        of_others = torch.is_inference_mode_enabled() and grad is None  # whoever calls this
+        with torch.inference_mode(of_others), forward.running(model, graph=grad is not None):
+            final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
+            pass_.check()
+            if grad is not None:
+                logits, wanted = (
+                    model.out_head(final[0, grad.position]),
+                    {key: pass_.live[key] for key in keys},
+                )
+                found = gradient(grad, logits, wanted, config)
     else:
         pass_.look_again()
     tokens = [] if before is None else before.tokens
@@ -77,6 +89,7 @@ def capture(
         past=past,
         weights=weights,
         model=model,
+        grad=found,
     )
 
 
@@ -108,7 +121,10 @@ class _Pass:
         edits: Sequence[Edit],
         reduce: Sequence[Reduction],
         before: Trace | None,
+        graph: bool = False,
     ):
+        self.live: dict[Key, torch.Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
+        self.graph = graph
         self.config, self.n_heads = config, config.n_heads
         self.before = before  # of the tokens that stand before those of this pass
         self.first = 0 if before is None else len(before)
@@ -130,7 +146,9 @@ class _Pass:
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         keys = dict.fromkeys([*self.keep, *self.reductions])
+        begin = [forward.Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb") if self.graph]
         return [
+            *begin,
             *(self._hook(key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first),
             *(self._hook(key, self._look) for key in keys),
@@ -145,7 +163,9 @@ class _Pass:
         site = SITES[key[0]]
         if site.form == "weights" and key not in self.edited:
             _check_rows(key, value)
-        shown = site.present(value, self.n_heads).float().cpu()
+        if self.graph:
+            self.live[key] = value
+        shown = site.present(value.detach(), self.n_heads).float().cpu()
         if key in self.keep:
             self.values[key] = shown
         self._reduce(key, shown)
@@ -187,6 +207,11 @@ class _Pass:
             raise CaptureError(
                 f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
             )
+
+
+def _leaf(value: torch.Tensor) -> torch.Tensor:
+    """Where gradients begin, whether the weights have any or not."""
+    return value.detach().requires_grad_()
 
 
 def _check_rows(key: Key, weights: torch.Tensor) -> None:

@@ -175,12 +175,11 @@ def without(weights: torch.Tensor, position: int) -> torch.Tensor:
     changed = weights.clone()
     rows, keys = weights.shape[-2:]
     first = max(0, position + 1 - (keys - rows))  # the first row that is a later token's
-    later = changed[..., first:, :]  # a view
-    later[..., position : position + 1] = 0  # none, where it is later than all of them
+    changed[..., first:, position : position + 1] = 0  # none, where it is later than all of them
+    later = changed[..., first:, :]
     rest = later.sum(dim=-1, keepdim=True)
     own = _one_key(weights, back=0)[..., first:, :]
-    later.copy_(torch.where(rest > 0, later / rest, own))
-    return changed
+    return torch.cat([changed[..., :first, :], torch.where(rest > 0, later / rest, own)], dim=-2)
 
 
 def placed(given: torch.Tensor, value: torch.Tensor, weights: bool) -> torch.Tensor:

@@ -68,6 +68,8 @@ class _Editing:
             value = edited + plus
         if key in self.edits:
             value = self._edited(key, value)
+        if torch.is_grad_enabled() and not value.requires_grad:  # it was put in: gradients begin at it
+            value = value.detach().requires_grad_()
         return None if value is before else value
 
     def _carry(self, key: Key, value: torch.Tensor) -> None:

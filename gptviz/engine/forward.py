@@ -40,14 +40,18 @@ class Hook:
 
 
 def hidden(
-    model: GPTModel, in_idx: torch.Tensor, hooks: Iterable[Hook] = (), past: Past | None = None
+    model: GPTModel,
+    in_idx: torch.Tensor,
+    hooks: Iterable[Hook] = (),
+    past: Past | None = None,
+    graph: bool = False,
 ) -> torch.Tensor:
     """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
 
     After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
-    cannot read, and what a hook raises.
+    cannot read, and what a hook raises. With `graph` there are gradients: to be called within `running`, too.
     """
-    with running(model), _watched(model, in_idx, past, hooks) as visits:
+    with running(model, graph), _watched(model, in_idx, past, hooks) as visits:
         return checked(_pass(model, in_idx, past, visits=visits))
 
 
@@ -97,12 +101,12 @@ def checked(rows: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def running(model: GPTModel) -> Iterator[None]:
-    """Alone, no gradients, the fast kernels, and the model in eval mode: what every pass is wrapped in.
+def running(model: GPTModel, graph: bool = False) -> Iterator[None]:
+    """Alone, the fast kernels, the model in eval mode, and no gradients: what every pass is wrapped in.
 
-    It may be entered again from within.
+    With `graph` there are gradients, and the book's own lines. It may be entered again from within.
     """
-    with alone(), torch.no_grad():
+    with alone(), torch.set_grad_enabled(graph):
         training = [module for module in kernels.modules_of(model) if module.training]
         try:
             for module in training:

@@ -20,6 +20,8 @@ from gptviz.engine.edit_values import TABLES, Named, Plus
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.given import ids_of
+from gptviz.engine.gradient import Metric, Towards
+from gptviz.engine.index import index_of
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
@@ -27,6 +29,7 @@ from gptviz.engine.sample_means import sample_means
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import PerWeights
+from gptviz.tokenizer.one import OneToken, one_token
 
 MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may need again
 
@@ -48,6 +51,7 @@ class Reader(Loaded):
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),
         after: Trace | None = None,
+        grad: Towards | None = None,
     ) -> Trace:
         """One forward pass on a text (or on token ids), captured.
 
@@ -65,6 +69,11 @@ class Reader(Loaded):
         and 1e-5, with edits up to 1.1e-5 and 2.4e-5; in its last residual stream, which has numbers up to
         500, that is up to 3e-4).
 
+        `grad` is a token, by id or text, or a pair (token, against), or (token, against, position): then
+        `trace.grad["z", 4]` has what each number of a kept site does to the logit of `token` minus that of
+        `against`, or minus the mean of all, after that position, the last one by itself. One pass forward
+        and one back, through the book's own lines; nothing of `after` is used.
+
         Raises ValueError for a trace `after` that other weights made, for an empty text, one that is longer
         than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
         """
@@ -80,7 +89,25 @@ class Reader(Loaded):
         for edit in every:
             edit.check(self.config, len(ids))
         every = tuple(edit.of(self.config) for edit in every)
-        return capture(self, ids, keep, every, ready(self, every), reduce, after)
+        made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
+        return capture(self, ids, keep, every, made, reduce, after, metric)
+
+    def _metric(self, grad: Towards, n_tokens: int) -> Metric:
+        given: list[Any] = list(grad) if isinstance(grad, tuple) else [grad]
+        if not 1 <= len(given) <= 3:
+            raise ValueError(
+                f"grad is {grad!r}; give a token, (token, against) or (token, against, position)"
+            )
+        given += [None, -1][len(given) - 1 :]
+        token, against, position = given
+
+        def id_of(one: OneToken) -> int:
+            return one_token(self.tokenizer, self.config.vocab_size, one, "grad")
+
+        other = (
+            None if against is None or (isinstance(against, str) and against == "mean") else id_of(against)
+        )
+        return Metric(id_of(token), other, index_of("position", position, n_tokens))
 
     def traces(self, texts: Iterable[str | Sequence[int]], **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`."""

@@ -16,6 +16,7 @@ from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
+from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of
 from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics
 from gptviz.engine.past import Past
@@ -76,6 +77,7 @@ class Trace:
         *,
         weights: Fingerprint,
         model: GPTModel,
+        grad: Gradient | None = None,
     ):
         self.name = name
         self.config = config
@@ -88,6 +90,7 @@ class Trace:
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
+        self._grad = grad
         self._weights = weights  # that made it: the model may be trained on
         self._model = weakref.ref(model)
 
@@ -138,6 +141,13 @@ class Trace:
                 f"{key} was not kept in this trace (it has sites {kept}); trace again and keep it"
             )
         return self._values[key]
+
+    @property
+    def grad(self) -> Gradient:
+        """What each number does to a difference of two logits. ValueError where `lm.trace` was not asked."""
+        if self._grad is None:
+            raise ValueError('this trace has no gradient; trace with grad=(" mill", " barn"), or one token')
+        return self._grad
 
     def sites(self) -> list[Key]:
         """The (site, block) pairs that were kept, in the order of the forward pass."""
@@ -205,6 +215,7 @@ class Trace:
             _values={key: rows.cut(n) for key, rows in self._values.items()},
             _final=self._final.cut(n),
             _reduced={},
+            _grad=None,
             _past=None if self._past is None else self._past.cut(n),
         )
 
@@ -234,7 +245,10 @@ class Trace:
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
         memory = [] if self._past is None else [self._past.memory]
-        return nbytes_of(*pieces, *memory, *(r for results in self._reduced.values() for r in results))
+        grads = [] if self._grad is None else list(self._grad.values.values())
+        return nbytes_of(
+            *pieces, *memory, *grads, *(r for results in self._reduced.values() for r in results)
+        )
 
     def logits(self, position: int | None = None) -> torch.Tensor:
         """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.

@@ -102,20 +102,42 @@ def direct_and_total(
     On the dotted line both are the same; the `named` heads that are farthest from it have their names. The
     opened head is ringed.
     """
-    colors, x, y, heads = palette(mode), direct.ravel(), total.ravel(), direct.shape[1]
+    places = [divmod(i, direct.shape[1]) for i in range(direct.size)]
+    short = [f"{b}·{h}" for b, h in places]
+    hover = [f"block {b} · head {h} wrote %.3f; muting it takes %.3f away" for b, h in places]
+    titles = ("direct share", "what muting takes away")
+    return off_the_line(
+        direct.ravel(), total.ravel(), short, hover, titles, mode, [p == opened for p in places], named
+    )
+
+
+def off_the_line(
+    x: Floats,
+    y: Floats,
+    short: Sequence[str],
+    hover: Sequence[str],
+    titles: tuple[str, str],
+    mode: Mode,
+    ringed: Sequence[bool] = (),
+    named: int = 5,
+) -> Figure:
+    """Two numbers of the same things (n,) each, a point each; on the dotted line both are the same.
+
+    The `named` points that are farthest from it have their `short` names; `hover` has two places for numbers.
+    """
+    colors = palette(mode)
     far = np.argsort(-np.abs(y - x), kind="stable")[:named]
     far = far[np.abs(y - x)[far] > 0.02 * max(1e-9, float(np.abs(y).max()))]
-    places = [divmod(i, heads) for i in range(len(x))]
-    ring = {"color": colors.ink, "width": [3 if place == opened else 0 for place in places]}
+    ring = {"color": colors.ink, "width": [3 * one for one in ringed] or 0}
     points = {
         "type": "scatter",
         "mode": "markers+text",
         "x": x,
         "y": y,
-        "text": [f"{b}·{h}" if i in far else "" for i, (b, h) in enumerate(places)],
+        "text": [name if i in far else "" for i, name in enumerate(short)],
         "textposition": "middle right",
-        "customdata": [f"block {b} · head {h}" for b, h in places],
-        "hovertemplate": "%{customdata} wrote %{x:.3f}; muting it takes %{y:.3f} away<extra></extra>",
+        "hovertext": [says % (a, b) for says, a, b in zip(hover, x, y, strict=True)],
+        "hovertemplate": "%{hovertext}<extra></extra>",
         "cliponaxis": False,
         "marker": {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring},
     }
@@ -126,8 +148,8 @@ def direct_and_total(
     same = {"type": "line", "x0": ends[0], "y0": ends[0], "x1": ends[1], "y1": ends[1]}
     layout = {
         "shapes": [same | {"line": line(colors.quiet, 1, "dot"), "layer": "below"}],
-        "xaxis": {"title": {"text": "direct share"}, "range": wide, "fixedrange": True},
-        "yaxis": {"title": {"text": "what muting takes away"}, "range": ends, "fixedrange": True},
+        "xaxis": {"title": {"text": titles[0]}, "range": wide, "fixedrange": True},
+        "yaxis": {"title": {"text": titles[1]}, "range": ends, "fixedrange": True},
         "hovermode": "closest",
     }
     return figure([points], layout, mode, height=380, r=40)

@@ -10,7 +10,7 @@ import torch
 import gptviz
 from gptviz import Edit
 from gptviz.analysis import patches
-from gptviz.analysis.activation_patching import patching, strongest
+from gptviz.analysis.activation_patching import agreement, patching, strongest
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
@@ -61,6 +61,49 @@ def test_a_batch_is_one_edit_after_the_other(changes, monkeypatch):
             metric = (logit - corrupt) / (clean - corrupt)
             assert row["metric"] == pytest.approx(metric, abs=1e-4)
             assert row["effect"] == pytest.approx(metric - (direction == "noising"), abs=1e-4)
+
+
+@pytest.mark.parametrize("direction", ["denoising", "noising"])
+def test_an_estimate_is_what_a_small_part_of_the_patch_does_for_the_whole(direction):
+    """Against edits that put in a hundredth of the way from one text's numbers to the other's."""
+    lm, eps = random_lm(6), 0.01
+    target = target_of(lm, CLEAN, CORRUPT, 5)
+    table = patching(lm, CLEAN, CORRUPT, target, SITES, direction, 5, estimate=True)
+    own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
+    mine, theirs = lm.trace(own), lm.trace(source)
+    for row in table.iloc[::5].to_dict("records"):
+        site, block = row["site"], row["block"]
+        head, position = ([one] if one is not None else None for one in place(row))
+        value = mine[site, block]
+        ends = [
+            difference(
+                lm,
+                own,
+                [Edit(site, block, value + part * (theirs[site, block] - value), head, position)],
+                *target,
+                5,
+            )
+            for part in (-eps, eps)
+        ]
+        assert row["estimate"] == pytest.approx((ends[1] - ends[0]) / (2 * eps), abs=0.02, rel=0.02), row
+    said = agreement(table).set_index("site")
+    assert said.index.tolist() == list(SITES)
+    for site, rows in table.groupby("site"):
+        off = (rows["estimate"] - rows["change"]).abs()
+        worst = rows.loc[off.idxmax()]
+        assert said.loc[site, "worst"] == off.max() and said.loc[site, "block"] == worst["block"]
+        assert said.loc[site, "correlation"] == pytest.approx(
+            np.corrcoef(rows["estimate"], rows["change"])[0, 1]
+        )
+    assert "estimate" not in patching(lm, CLEAN, CORRUPT, target, "z")
+
+
+def test_where_attribution_patching_fails(mini):
+    """A saturated softmax has no slope: of keys and queries the guess is nearly nothing, of outputs near."""
+    table = patching(mini, PAIRS[0].text, PAIRS[0].other, sites=("z", "q", "k"), estimate=True)
+    said = agreement(table).set_index("site")
+    assert said.loc["z", "correlation"] > 0.99 and said.loc["q", "correlation"] < 0.2
+    assert said.loc["q", "worst"] > 0.95 * said.loc["q", "largest"] > 4
 
 
 def test_the_bundled_models_pair(mini):

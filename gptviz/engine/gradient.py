@@ -1,0 +1,65 @@
+"""By how much a difference of two logits would move, if a site's number did: the gradient of one pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.sites import SITES, Key, check_key
+from gptviz.tokenizer.one import OneToken
+
+Towards = OneToken | tuple[OneToken, OneToken | None] | tuple[OneToken, OneToken | None, int]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The logit of `token` minus that of `against`, None for the mean of all, after `position`."""
+
+    token: int
+    against: int | None
+    position: int
+
+    def of(self, logits: torch.Tensor) -> torch.Tensor:
+        """(V,) -> ()."""
+        return logits[self.token] - (logits.mean() if self.against is None else logits[self.against])
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """`gradient["z", 4]` has the shape of `trace["z", 4]`, and is asked for likewise: d value / d each number.
+
+    `value` is the metric in this pass. Each number is moved by itself, all that follows from it included, and
+    nothing that stands beside it. A number that an edit put in is moved as one that the model made is.
+    """
+
+    metric: Metric
+    value: float
+    values: Mapping[Key, torch.Tensor]
+    n_layers: int
+
+    def __getitem__(self, key: str | Key) -> torch.Tensor:
+        if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            return torch.stack([self[key, block] for block in range(self.n_layers)])
+        name, block = (key, None) if isinstance(key, str) else key
+        found = check_key(name, block, self.n_layers)
+        if found not in self.values:
+            kept = ", ".join(dict.fromkeys(site for site, _ in self.values)) or "none"
+            raise ValueError(f"there is no gradient of {found}; this trace has it of {kept}: keep the site")
+        return self.values[found]
+
+
+def gradient(
+    metric: Metric, logits: torch.Tensor, values: Mapping[Key, torch.Tensor], config: GPTConfig
+) -> Gradient:
+    """Go back from (V,) logits to the tensors that the pass had at its sites; 0 where no way leads back."""
+    value, tensors = metric.of(logits.float()), list(values.values())
+    found = torch.autograd.grad(value, tensors, allow_unused=True)
+    grads = {
+        key: SITES[key[0]]
+        .present(torch.zeros_like(one) if grad is None else grad, config.n_heads)
+        .float()
+        .cpu()
+        for (key, one), grad in zip(values.items(), found, strict=True)
+    }
+    return Gradient(metric, float(value.detach()), grads, config.n_layers)
