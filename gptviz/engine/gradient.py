@@ -27,7 +27,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Gradient:
-    """`gradient["z", 4]` has the shape of `trace["z", 4]`, and is asked for likewise: d value / d each number.
+    """`gradient["z", 4]` has the shape of `trace["z", 4]`, and is asked likewise: d value / d each number.
 
     `value` is the metric in this pass. Each number is moved by itself, all that follows from it included, and
     nothing that stands beside it. A number that an edit put in is moved as one that the model made is.
