@@ -19,6 +19,7 @@ from gptviz.engine.sites import SITES
 from gptviz.engine.trace import Token, Trace
 from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.wrapping import wrap
 
 __all__ = [
     "GPT_CONFIG_124M",
@@ -36,6 +37,7 @@ __all__ = [
     "Token",
     "Trace",
     "load",
+    "wrap",
 ]
 
 

@@ -98,6 +98,11 @@ def plan(
     called: str | None = None,
 ) -> Plan:
     """All of `load` up to the weights. `called` is another name for the model than its file's."""
+    if not isinstance(name, str | Path):
+        raise CheckpointError(
+            f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
+            "already is wrapped: gptviz.wrap(model, tokenizer)"
+        )
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
     if device not in devices():
@@ -152,7 +157,9 @@ def hub_folder(name: str, report: Report | None = None) -> Path:
     return on_disk(name) or download(HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name, report)
 
 
-def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None) -> tiktoken.Encoding:
+def tokenizer_for(
+    checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None
+) -> tiktoken.Encoding:
     """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, tiktoken.Encoding) and tokenizer.n_vocab == size:
@@ -161,11 +168,13 @@ def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer = None
         return fitted(vocabulary_for(checkpoint, tokenizer), name, size)
 
 
-def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer = None) -> Vocabulary:
+def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary = None) -> Vocabulary:
     """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size. Raises ValueError."""
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, tiktoken.Encoding):
         return of_encoding(tokenizer)
+    if isinstance(tokenizer, Vocabulary):
+        return tokenizer
     if tokenizer is not None:
         return read_tokenizer(tokenizer)
     own = checkpoint.vocabulary()
@@ -175,7 +184,7 @@ def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer = None) -> Vocab
         return of_encoding(get_encoding("gpt2"))
     raise TokenizerMissing(
         f"{checkpoint.path} brings no tokenizer, and its vocabulary of {size:,} is not GPT-2's: "
-        "say which it is, gptviz.load(..., tokenizer=...): an encoding's name, tokenizer.json, a file of "
+        "say which it is, tokenizer=...: an encoding's name, tokenizer.json, a file of "
         "tiktoken ranks, or nanoGPT's meta.pkl"
     )
 

@@ -31,6 +31,7 @@ FLOORS = [
     {"analysis"},
     {"catalog"},
     {"convert"},
+    {"wrapping"},
     {"loading"},
     {"checkpoints"},
     {"engine"},

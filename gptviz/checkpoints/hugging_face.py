@@ -135,8 +135,12 @@ def weights_of(folder: Path) -> Tensors:
 
 
 def read_config(path: Path) -> GPTConfig:
+    """Our config from their file. Raises CheckpointError, see `config_of`."""
+    return config_of(read_json(path), path)
+
+
+def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     """Our config from theirs. Raises CheckpointError that names the key that this model cannot follow."""
-    values = read_json(path)
     architectures, kind = values.get("architectures"), values.get("model_type")
     known = {name: kind for kind, (name, _) in FAMILIES.items()}
     if architectures not in (None, *([name] for name in known)):
