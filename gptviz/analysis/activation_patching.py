@@ -177,18 +177,20 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     """How good the guesses of `patching(estimate=True)` are: a row a site.
 
     Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
-    is everywhere the same; worst, the largest |estimate - change|, and the block, head and position of it.
+    is everywhere the same; worst, the largest |estimate - change|; row, where that stands in the table, and
+    all that stands there.
     """
     rows = []
-    for site, of_site in table.groupby("site", sort=False):
+    for _, of_site in table.groupby("site", sort=False):
         off = (of_site["estimate"] - of_site["change"]).abs()
         varies = min(of_site["estimate"].std(), of_site["change"].std()) > 0
         found = {
             "largest": of_site["change"].abs().max(),
             "correlation": of_site["estimate"].corr(of_site["change"]) if varies else np.nan,
             "worst": off.max(),
+            "row": off.idxmax(),
         }
-        rows.append({"site": site} | found | dict(of_site.loc[off.idxmax(), ["block", "head", "position"]]))
+        rows.append(dict(of_site.loc[off.idxmax()]) | found)
     return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 

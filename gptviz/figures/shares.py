@@ -135,7 +135,7 @@ def off_the_line(
         "x": x,
         "y": y,
         "text": [name if i in far else "" for i, name in enumerate(short)],
-        "textposition": "middle right",
+        "textposition": ["middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x],
         "hovertext": [says % (a, b) for says, a, b in zip(hover, x, y, strict=True)],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "cliponaxis": False,

@@ -9,12 +9,13 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.analysis import activation_patching, patching
-from gptviz.analysis.activation_patching import SHARES_FROM
+from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
 from tests.specs import charts, in_numbers, prose
+from tests.specs import table as small_table
 
 BARN = PAIRS[0].other
 TEXT, OTHER = "The man took off", "The woman took off"
@@ -28,8 +29,16 @@ def attributes(at, testid):
 @pytest.mark.parametrize("site", ["resid_pre", "attn_out", "mlp_out"])
 def test_the_maps_are_patching(run_page, mini, site):
     at = run_page("patching", text=TEXT, other=OTHER, patch_site=site)
-    places, heads = charts(at)
-    table = patching(mini, OTHER, TEXT, sites=[site, *HEAD_SITES] if site == "resid_pre" else [site])
+    places, heads, guessed = charts(at)
+    sites = [site, *HEAD_SITES] if site == "resid_pre" else [site]
+    table = patching(mini, OTHER, TEXT, sites=sites, estimate=True)
+    (points,), count = guessed["data"], len(table)
+    for axis, column in (("x", "change"), ("y", "estimate")):
+        assert np.allclose(np.array(points[axis])[:count], table[column], atol=1e-4)
+    for said, row in zip(
+        small_table(at, "attribution patching"), agreement(table).to_dict("records"), strict=False
+    ):
+        assert said[1:] == [significant(row[name]) for name in ("largest", "correlation", "worst")]
     grid = table[table["site"] == site]["effect"].to_numpy().reshape(6, 4)
     assert np.allclose(places["data"][0]["z"], grid, atol=1e-5)
     for panel, name in zip(heads["data"], HEAD_SITES if site == "resid_pre" else (), strict=False):
@@ -174,7 +183,7 @@ def test_the_default_prompt_has_its_other_text(run_page):
 def test_any_other_prompt_has_one_made(run_page, mini):
     at = run_page("patching", text="Once upon a time there was a")
     made = at.text_input(key="other_box").value
-    assert len(mini.encode(made)) == 7 and len(charts(at)) == 2
+    assert len(mini.encode(made)) == 7 and len(charts(at)) == 3
     at.text_input(key="other_box").set_value("Once upon a day there was a").run()
     assert at.query_params["other"] == "Once upon a day there was a"
 
@@ -212,14 +221,14 @@ def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, 
     at = run_page("patching", text=text, other="The girl took off")
     assert not at.get("plotly_chart")
     at.button(key="patching_resid_pre_go").click().run()
-    assert at.query_params["patch_go"] == "on" and len(charts(at)) == 2
+    assert at.query_params["patch_go"] == "on" and len(charts(at)) == 3
 
     @wraps(patching)
     def again(*args, **named):
         pytest.fail("it is worked out again")
 
     monkeypatch.setattr(activation_patching, "patching", again)
-    assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 2
+    assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 3
 
 
 @pytest.mark.parametrize("edits", ["", "mlp_out.1=zero"])

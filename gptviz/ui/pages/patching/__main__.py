@@ -8,7 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.activation_patching import SHARES_FROM, Ends, ends_of, patching, strongest
+from gptviz.analysis.activation_patching import (
+    SHARES_FROM,
+    Ends,
+    ends_of,
+    estimates,
+    patching,
+    strongest,
+)
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
@@ -19,6 +26,7 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.pages.patching import guessed
 from gptviz.ui.pages.patching.other import (
     DENOISING,
     MADE,
@@ -201,7 +209,7 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         ("patching", pair.other.ids, at, ends, way, sites),
         pair.own,
         lambda progress: patching(
-            runs.model(pair.own), clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at, progress
+            runs.model(pair.own), clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at, progress, True
         ),
         lambda done, of: f"{done} of {of} places patched",
         f"{key}_stop",
@@ -384,6 +392,12 @@ if found is not None:
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
 
+if tables:
+    called = {site: name.lower() for site, name in SITES.items()} | {
+        part: name for part, (name, _) in PARTS.items()
+    }
+    guessed.draw(scene, pd.concat([table.now for table in tables], ignore_index=True), called, way)
+
 # ---- in numbers, in code ----
 
 
@@ -399,7 +413,10 @@ def all_patches() -> Both[pd.DataFrame]:
 
 
 if tables:
-    text = "logit is the difference of the two logits in the patched pass, change that minus the one without"
+    text = (
+        "logit is the difference of the two logits in the patched pass, change that minus the one without, "
+    )
+    text += "estimate what one gradient guesses for it"
     text += (
         "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves."
     )
@@ -410,11 +427,12 @@ texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, sce
 without = ends.was is None or not ends.was.is_scale
 sheet.code_of(
     replace(scene, run=pair.own, other=None if without else pair.own.plain),
-    [TransformerBlock.forward],
+    [TransformerBlock.forward, estimates],
     patching,
     *(texts if way == DENOISING else texts[::-1]),
     (words[0], words[1]),
     (site, *HEAD_SITES),
     way,
     at,
+    estimate=True,
 )

@@ -1,0 +1,66 @@
+"""Attribution patching on "Patching": what one gradient guesses, beside what every patch really did."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.activation_patching import agreement
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+from gptviz.figures.shares import off_the_line
+from gptviz.ui import sheet
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.words import prose
+
+
+def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str) -> None:
+    """The section, for the rows of `patching(estimate=True)`; `called` are its sites on the screen."""
+
+    def where(row: pd.Series) -> str:
+        """ "queries, block 0 · head 1", "residual stream, block 3 at position 5"."""
+        place = f" at position {row['position']}" if pd.isna(row["head"]) else f" · head {row['head']}"
+        return f"{called[row['site']]}, block {row['block']}{place}"
+
+    st.subheader("All of it from one gradient", anchor=False)
+    good = agreement(table)
+    text = "**Attribution patching** makes no patch. It guesses what each would do from one pass and its "
+    text += "gradient: (the value put in − what stood there) × gradient, added up."
+    known = good.dropna(subset="correlation").sort_values("correlation")
+    if len(known) > 1:
+        rows = known[["site", "correlation"]].itertuples(index=False)
+        said = [f"for the {called[site]} (**{fixed(r, 3)}**)" for site, r in rows]
+        text += f" Guess and truth correlate best {said[-1]}, least {said[0]}."
+    off = good.loc[good["worst"].idxmax()]
+    text += f" Farthest off is the {where(off)}: guessed {significant(off['estimate'])} logits, really "
+    prose(f"{text}{significant(off['change'])}.")
+    points: dict[tuple[float, float], list[int]] = {}  # values often stand where outputs do
+    for place in good["row"]:
+        point = table.loc[place, ["change", "estimate"]].to_numpy(float).round(3)
+        points.setdefault((point[0], point[1]), []).append(place)
+    worst = {rows[0]: ", ".join(called[table["site"][row]] for row in rows) for rows in points.values()}
+    left, right = st.columns(2, gap="medium")
+    with left:
+        scene.chart(
+            off_the_line(
+                table["change"].to_numpy(float),
+                table["estimate"].to_numpy(float),
+                [worst.get(row, "") for row in table.index],
+                [f"{where(row)}: really %.3f, guessed %.3f" for _, row in table.iterrows()],
+                ("what the patch does, in logits", "what the gradient guesses"),
+                scene.mode,
+                named=len(table),
+            ),
+            key="patching_estimate",
+            alt=f"What each patch does to the difference of logits, and what one gradient guesses ({way})",
+            which=(way, "estimate"),
+        )
+    with right:
+        st.caption("In logits. The worst of each, if it is far off, has its name in the picture.")
+        columns = {"site": "patched", "largest": "largest change", "worst": "worst error"}
+        shown = good.assign(site=good["site"].map(called))[["site", "largest", "correlation", "worst"]]
+        sheet.table("attribution patching", Both(shown.rename(columns=columns)), digits=3)
+        st.caption(
+            "A gradient knows only the slope where the pass stands. Where the model bends on the way, the "
+            "guess misses: a softmax that is nearly all at one key hardly has a slope."
+        )
