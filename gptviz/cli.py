@@ -6,6 +6,7 @@ commands:
   download NAME ...    fetch models, and tiktoken's encodings, while there is a network
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
   info PATH            say what a checkpoint is, and whether it loads
+  verify LINK          compute again what a link claims; a file with the link in it will do
   guide check FILE     say what is wrong with a guide, and what a model answers to its questions
   guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
 
@@ -98,6 +99,12 @@ def parser() -> argparse.ArgumentParser:
     _add_hints(info)
     info.set_defaults(run=run_info)
 
+    verify = commands.add_parser("verify", description="Compute again what a link claims.")
+    verify.add_argument("link", metavar="LINK", help="a link with claim= in it, or a file that holds one")
+    verify.add_argument("--model", metavar="MODEL", help="where the link's is a file of somebody's own")
+    _add_hints(verify)
+    verify.set_defaults(run=run_verify)
+
     guide = commands.add_parser("guide", description="Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])
     guide.add_argument("file", metavar="FILE", type=Path)
@@ -121,6 +128,19 @@ def run_app(options: list[str]) -> int:
     sys.argv = ["streamlit", "run", str(app.resolve()), *options]
     runpy.run_module("streamlit", run_name="__main__")
     return 0
+
+
+def run_verify(args: argparse.Namespace) -> int:
+    from gptviz.claims import verify
+
+    link, file = args.link, Path(args.link[:200])
+    if file.is_file():
+        link = file.read_text("utf-8")
+    lm = None if args.model is None else load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
+    found = verify(link, lm)
+    for one in found:
+        print(f"{'holds' if one.holds else 'WRONG'}  {one}")
+    return int(not all(one.holds for one in found))
 
 
 def run_guide(args: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ FLOORS = [
     {"cli"},
     {"ui"},
     {"figures"},
+    {"claims"},
     {"guides", "classroom"},
     {"lessons"},
     {"training"},

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TEXTS = [(ROOT / name).read_text("utf-8") for name in ("README.md", "docs/python.md")]
+TEXTS = [(ROOT / name).read_text("utf-8") for name in ("README.md", "docs/python.md", "docs/claims.md")]
 
 
 def test_the_documented_python_runs():

@@ -138,6 +138,17 @@ def next_word(lm: LanguageModel, t: Trace, position: int, given: str | None) -> 
 
 @_key("number")
 @reads()
+def chance(lm: LanguageModel, t: Trace, position: int, given: float | None, token: str) -> Answer:
+    """The probability, in percent, that this token comes next; right within 15 points."""
+    ids = lm.encode(token)
+    if len(ids) != 1:
+        raise CannotAsk(f"this model has no single token for `{token}`")
+    p = float(t.logits(position).double().softmax(-1)[ids[0]])
+    return Answer(100 * p, percent(p), {}, _near(given, 100 * p, 15), _number(given, " %"))
+
+
+@_key("number")
+@reads()
 def pieces(lm: LanguageModel, t: Trace, position: int, given: float | None, word: str) -> Answer:
     """Into how many tokens this word is cut, after a space."""
     cut = [f"`{show_token(token.raw)}`" for token in lm.tokens(lm.encode(f" {word.strip()}"))]

@@ -28,6 +28,7 @@ from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.runs import per_run
+from gptviz.ui.shell import claim
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.panels import sideways
@@ -295,7 +296,8 @@ def code_of(
     if run is None and sources and isinstance(scene, Scene):
         lm, ids = scene.lm, scene.run.ids
         run = lambda: run_first_block(lm, ids)  # noqa: E731
-    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what)
+    link = partial(claim.offer, scene) if isinstance(scene, Scene) and key == "in_code" else None
+    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what, link)
 
 
 def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: object) -> str:

@@ -117,6 +117,12 @@ def test_temperature_and_nucleus(model):
     logits = model.trace(TEXT).logits(-1).double()
     found, _ = asked(model, "at_temperature", None, 2.0)
     assert found.truth == pytest.approx(100 * float((logits / 2).softmax(-1).max()))
+    word = model.decode([int(model.trace(TEXT).logits(-1).argmax())])
+    expected = 100 * float(model.trace(TEXT).next_tokens(1)["probability"].item())
+    assert asked(model, "chance", expected + 14, word)[0].right
+    assert asked(model, "chance", None, word)[0].truth == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(CannotAsk, match="no single token"):
+        asked(model, "chance", None, "two words")
     count, _ = asked(model, "nucleus", None, 0.9)
     ordered = logits.softmax(-1).sort(descending=True).values
     assert float(ordered[: count.truth].sum()) >= 0.9 > float(ordered[: count.truth - 1].sum())

@@ -19,6 +19,7 @@ from gptviz.analysis.embeddings import embedding_rows
 from gptviz.analysis.feed_forward import PEAKS
 from gptviz.analysis.stream import apart
 from gptviz.analysis.surgery import Operation
+from gptviz.claims import written
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs as shared
@@ -279,7 +280,7 @@ ARGUMENTS |= {
 }
 ARGUMENTS |= {"beams": 2, "tokens": 3}
 ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, "also": (42,)}
-ARGUMENTS |= {"special": False, "question": "next_word", "given": None}
+ARGUMENTS |= {"special": False, "question": "next_word", "given": None, "opened": (3, 1)}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42))}
 ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "heads": ((0, 1), (4, 3))}
@@ -299,7 +300,7 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
     changed = plain.edited(Edit("tok_emb", value="zero"))
     _, *parameters = inspect.signature(function).parameters.values()
-    arguments = ARGUMENTS | {"right": plain}
+    arguments = ARGUMENTS | {"right": plain, "packed": written(mini, plain.ids, 2, ["next_word"])}
     more = {one.name: arguments[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}

@@ -90,6 +90,7 @@ def in_code(
     key: str = "in_code",
     run: Callable[[], object] | None = None,
     what: str = "",
+    more: Callable[[], None] | None = None,
 ) -> None:
     """An expander with the lines of the model that computed the picture, the shapes that their variables
     have for this prompt, and the Python that gives the same numbers.
@@ -117,6 +118,8 @@ def in_code(
             "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
         )
         st.code(snippet, language="python")
+        if more is not None:
+            more()
 
 
 def shapes_words(shapes: Shapes) -> str:

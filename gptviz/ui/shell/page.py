@@ -20,7 +20,7 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import address, changes, guide, params, state
+from gptviz.ui.shell import address, changes, claim, guide, params, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
@@ -231,6 +231,7 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     scene.get(scene.keep, scene.reduce)  # here, so that one pass gives all that the page reads
     with changed:
         change_strip.draw(run, listed, scene.position, scene.labels, lm, made.mode)
+        claim.notice(scene)
     return scene
 
 

@@ -14,11 +14,10 @@ from typing import Any
 import cachetools
 import streamlit as st
 
+from gptviz.claims import DEFAULT_TEXT
 from gptviz.ui.models.choice import Choice, choice_from, params_of
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, at_most_last
-
-DEFAULT_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 # A longer address is refused by the server: 64 KiB, and a character takes up to 12 bytes there.
 LINK_CHARACTERS = 5000
@@ -56,8 +55,11 @@ MODEL = (
 )
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
 STEP = Param("step", int, 1)
+CLAIM: Param[str | None] = Param(
+    "claim", str, None
+)  # which numbers the link says are here, see `gptviz.claims`
 APP: tuple[Param, ...] = (
-    TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP,
+    TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP, CLAIM,
 )  # fmt: skip
 
 

@@ -1,0 +1,79 @@
+"""What a link claims, computed again where it is opened; and a claim of what a page shows."""
+
+import streamlit as st
+
+from gptviz import CaptureError, Run
+from gptviz.claims import Asked, Checked, ClaimError, check, written
+from gptviz.ui import runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.shell import state
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.words import escaped
+
+
+@per_run
+def _checked(run: Run, position: int, packed: str) -> tuple[Checked, ...] | str:
+    """Every number of the claim, or why there is none."""
+    try:
+        return tuple(check(runs.model(run), run.ids, position, packed))
+    except (ClaimError, CaptureError) as error:
+        return str(error)
+
+
+@per_run
+def _written(run: Run, position: int, opened: tuple[int, int] | None) -> str:
+    """The claim of what comes next and how sure the model is, the mean loss, and where an open head looks."""
+    lm = runs.model(run)
+    best = lm.decode([int(runs.get(run, ()).logits(position).argmax())])
+    asked: list[Asked] = ["next_word"]
+    if len(lm.encode(best)) == 1:
+        asked.append(("chance", {"token": best}))
+    if len(run) > 2:
+        asked.append("mean_loss")
+    if opened is not None:
+        asked.append(("looked_at", {"block": opened[0], "head": opened[1]}))
+    return written(lm, run.ids, position, asked)
+
+
+def notice(scene: Scene) -> None:
+    """Of a link that claims something: whether it holds. Nothing where it claims nothing."""
+    packed = state.CLAIM.value
+    if packed is None:
+        return
+    found = _checked(scene.run, scene.position, packed)
+    with st.container(key="claim", horizontal=True, vertical_alignment="center"):
+        if isinstance(found, str):
+            st.warning(f"What this link claims is not confirmed: {escaped(found)}.")
+        else:
+            held = sum(one.holds for one in found)
+            said = f"This link claims {len(found)} numbers. Computed again just now, {held} hold."
+            marks = ["holds" if one.holds else "**wrong**" for one in found]
+            said_each = [f"{escaped(one.said)}, {one.verdict}" for one in found]
+            lines = [f"{mark}: {each}" for mark, each in zip(marks, said_each, strict=True)]
+            box = st.success if held == len(found) else st.error
+            box("\n- ".join([said + "\n", *lines]))
+        st.button("Forget it", key="claim_forget", on_click=state.CLAIM.set, args=(None,))
+
+
+def offer(scene: Scene) -> None:
+    """A button that puts what the model expects here into the address, as a claim."""
+    lm, block, head = scene.lm, state.BLOCK.value, state.HEAD.value
+    there = None
+    if block is not None and head is not None and block < lm.config.n_layers and head < lm.config.n_heads:
+        there = (block, head)
+    if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
+        st.button(
+            "Claim this",
+            icon=":material/verified:",
+            key="claim_make",
+            help="The address then says what the model expects here. Whoever opens it, or gives it to "
+            "`gptviz verify`, is told whether that holds.",
+            on_click=_make,
+            args=(scene.run, scene.position, there),
+        )
+
+
+def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
+    """Callback: this place, and what is claimed of it."""
+    state.TOKEN.set(position)
+    state.CLAIM.set(_written(run, position, opened))
