@@ -7,6 +7,7 @@ commands:
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
   info PATH            say what a checkpoint is, and whether it loads
   verify LINK          compute again what a link claims; a file with the link in it will do
+  export FILE          one HTML file that runs a model in the browser, offline, on a phone too: a hand-out
   guide check FILE     say what is wrong with a guide, and what a model answers to its questions
   guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
 
@@ -94,6 +95,19 @@ def parser() -> argparse.ArgumentParser:
     _add_hints(trace)
     trace.set_defaults(run=run_trace)
 
+    export = commands.add_parser(
+        "export", description="Write one HTML file that runs a model in the browser."
+    )
+    export.add_argument("file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB")
+    export.add_argument("--model", default="mini", help="a name, a repository, a folder or a file (mini)")
+    export.add_argument("--text", help="that it is opened with")
+    export.add_argument(
+        "--edits", default="", metavar="E", help="and these, such as z.4.3=zero,attn.2=uniform"
+    )
+    export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
+    _add_hints(export)
+    export.set_defaults(run=run_export)
+
     info = commands.add_parser("info", description="Say what a checkpoint is, and whether it loads.")
     info.add_argument("path", metavar="PATH", help="a folder or a file")
     _add_hints(info)
@@ -155,6 +169,21 @@ def run_guide(args: argparse.Namespace) -> int:
         guide = read(args.file.read_text("utf-8", "replace"))
         told = replace(guide, steps=tuple(step for step, _ in found))
         print(printed(told, notes=args.what == "notes"), end="")
+    return 0
+
+
+def run_export(args: argparse.Namespace) -> int:
+    from gptviz.handout import handout  # which needs the components and the app's palette
+    from gptviz.ui.shell.state import DEFAULT_TEXT
+
+    lm = load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
+    edits = [edit for edit in args.edits.split(",") if edit]
+    made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page)
+    try:
+        args.file.write_text(made, "utf-8")
+    except OSError as error:
+        raise ValueError(f"{args.file} cannot be written: {error.strerror}") from error
+    print(f"{args.file}: {len(made.encode()) / 1e6:.1f} MB; open it in any browser")
     return 0
 
 

@@ -161,3 +161,21 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
     status, _, err = run(capsys, "guide", "check", str(tmp_path / "mine.md"))
     assert status == 1 and "line 4: 'nonsense' is no edit" in err
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1
+
+
+def test_export_writes_a_file_or_says_why_not(capsys, tmp_path):
+    """What is in the file, a browser says: tests/browser/test_handout.py."""
+    for more, why in (
+        (["--edits", "z.4.3=sample"], "cannot make the edit z.4.3=sample"),
+        (["--edits", "z.9.3=zero"], "block"),
+        (["--page", "why"], "no page 'why'"),
+        (["--model", "gpt2-untrained"], "too large for a hand-out: it would be 163 million numbers"),
+    ):
+        status, _, err = run(capsys, "export", str(tmp_path / "no.html"), *more)
+        assert (status, [*tmp_path.iterdir()]) == (1, []) and why in err
+    status, out, _ = run(
+        capsys, "export", str(tmp_path / "a.html"), "--text", "</script><b>", "--page", "tokens"
+    )
+    assert status == 0 and " MB; open it" in out
+    held = (tmp_path / "a.html").read_text("utf-8")
+    assert held.count("</script>") == held.count("<script") == 3 and "<b>" not in held

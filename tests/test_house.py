@@ -23,6 +23,7 @@ SOURCES = sorted([*PACKAGE.rglob("*.py"), ROOT / "app.py"])
 FLOORS = [
     {"app", "__main__"},
     {"cli"},
+    {"handout"},
     {"ui"},
     {"figures"},
     {"claims"},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import regex
 import tiktoken
@@ -26,7 +27,8 @@ def cut(pattern: str, text: str) -> Iterator[tuple[int, str, str]]:
     unassigned for ever, one for one, so that the places of the cuts are tiktoken's.
     """
     rules, compiled = _compiled(pattern)
-    unknown = _unassigned().decode(_unassigned().encode_ordinary(text))
+    unassigned = _asking(r"\p{Cn}")
+    unknown = unassigned.decode(unassigned.encode_ordinary(text))
     shadow = text.translate(dict.fromkeys(map(ord, unknown), "\ufffe")) if unknown else text
     for found in compiled.finditer(shadow):
         yield found.start(), text[found.start() : found.end()], rules[found.lastindex - 1]
@@ -61,8 +63,23 @@ def _compiled(pattern: str) -> tuple[list[str], regex.Pattern[str]]:
     return rules, regex.compile("|".join(f"({rule})" for rule in rules))
 
 
-@lru_cache(maxsize=1)
-def _unassigned() -> tiktoken.Encoding:
-    """A question to tiktoken's regex engine: `encode` drops all characters but the unassigned ones."""
+@lru_cache(maxsize=8)
+def _asking(kind: str) -> tiktoken.Encoding:
+    r"""A question to tiktoken's regex engine: `encode` keeps the characters of a kind, as `\p{Cn}`, alone."""
     single_bytes = {bytes([byte]): byte for byte in range(256)}
-    return tiktoken.Encoding("unassigned", pat_str=r"\p{Cn}", mergeable_ranks=single_bytes, special_tokens={})
+    return tiktoken.Encoding("asking", pat_str=kind, mergeable_ranks=single_bytes, special_tokens={})
+
+
+@lru_cache(maxsize=8)
+def members(kind: str) -> str:
+    r"""All characters that are of a kind to tiktoken's engine, as JavaScript writes them inside of [ ].
+
+    >>> members("[a-c]"), members("x")
+    ('\\u{61}-\\u{63}', '\\u{78}-\\u{78}')
+    """
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    asking = _asking(kind)
+    codes = [ord(one) for one in asking.decode(asking.encode_ordinary(every))]
+    starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
+    stops = [code for code, after in pairwise([*codes, -2]) if after != code + 1]
+    return "".join(f"\\u{{{start:x}}}-\\u{{{stop:x}}}" for start, stop in zip(starts, stops, strict=True))

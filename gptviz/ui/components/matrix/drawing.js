@@ -22,7 +22,7 @@ function longestLabel(view) {
 // Where a panel's cells lie in the `room` that it has across.
 function layout({ data, state }, panel, room) {
   const { unit, longest } = state;
-  const tokens = data.small || panel.column_axis !== 'dim';         // small ones stand side by side: all alike
+  const named = ({ column_axis }) => column_axis !== 'dim', tokens = (data.small ? data.panels : [panel]).some(named);  // small ones are all alike
   const high = Math.max(320, window.innerHeight - ABOVE);           // a low screen gets a smaller matrix
   const most = Math.min(unit > 1 ? high : Math.min(data.largest, high), LARGEST_CELL * unit * data.tokens.length);
   const right = tokens ? longest * Math.cos(ANGLE) : 4;

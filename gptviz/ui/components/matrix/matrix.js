@@ -60,7 +60,7 @@ function fit(view) {
   if (!width) return;
   state.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   state.longest = longestLabel(view);
-  const perRow = data.small ? (width < 500 ? 2 : 4) : 1, room = Math.floor((width - 10 * (perRow - 1)) / perRow) - 1;
+  const perRow = data.small ? (width < 500 ? 2 : data.across ?? 4) : 1, room = Math.floor((width - 10 * (perRow - 1)) / perRow) - 1;
   state.plots = data.panels.map((panel) => {
     const holder = root.querySelector(`[data-testid="panel-${panel.name}"]`), element = holder.querySelector('.plot');
     const box = layout(view, panel, room);

@@ -1,0 +1,131 @@
+"""A hand-out: one HTML file that holds a model, and runs it in any browser that opens it, offline.
+
+`model.js` is the tokenizer and the forward pass, in a worker; `page.js` draws what they give with the app's
+own components. Nothing is fetched: `page.html` forbids it to the browser.
+"""
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tiktoken
+
+from gptviz.analysis.head_roles import most_telling, roles
+from gptviz.engine.edit_values import named
+from gptviz.engine.edits import Given
+from gptviz.engine.language_model import LanguageModel
+from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
+from gptviz.tokenizer.regex import members
+from gptviz.tokenizer.vocabulary import CHARACTERS
+from gptviz.ui.components.bundle import bundle, script
+
+LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
+EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
+PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")
+COMPONENTS = ("prompt", "chips", "changes", "token_cards", "heads", "matrix", "candidates")
+
+_HERE = Path(__file__).parent
+
+
+def handout(lm: LanguageModel, text: str, edits: Sequence[Given] = (), page: str = "attention") -> str:
+    """The text of the file: this model, opened on a page with this text and these edits.
+
+    Raises ValueError for a page that it does not have, for an edit or a tokenizer that it does not know, and
+    for a model that does not fit into `LARGEST` bytes.
+    """
+    if page not in PAGES:
+        raise ValueError(f"a hand-out has no page {page!r}; it has {', '.join(PAGES)}")
+    made = lm.edited(*edits).edits
+    for edit in made:
+        value = named(edit.value)
+        if value is None or value.name not in EDITS:
+            raise ValueError(
+                f"a hand-out cannot make the edit {edit}; the values it knows: {', '.join(EDITS)}"
+            )
+    numbers = lm.config.parameters
+    if numbers > LARGEST:  # a byte for each is less than weights can be packed into
+        raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
+    text = well_formed(text)
+    start = {"text": text, "edits": [str(edit) for edit in made], "page": page} | _head(lm, text)
+    tensors, weights = _weights(lm)
+    given = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
+    given |= {"tensors": tensors, "tokenizer": _tokenizer(lm.tokenizer), "model": _file("model.js")}
+    parts = {
+        "TITLE": f"{lm.name}: a GPT in one file",
+        "STYLE": _file("page.css"),
+        "GIVEN": json.dumps(given).replace("<", r"\u003c"),
+        "WEIGHTS": weights,
+        "SCRIPT": script(bundle(*COMPONENTS) + _file("page.js")),
+    }
+    made_file = re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _file("page.html"))
+    size = len(made_file.encode())
+    if size > LARGEST:
+        raise ValueError(_too_large(lm, f"a file of {size / 1e6:,.1f} MB"))
+    return made_file
+
+
+def _too_large(lm: LanguageModel, size: str) -> str:
+    return (
+        f"{lm.name} is too large for a hand-out: it would be {size}, and a file of {LARGEST / 1e6:.0f} MB "
+        "is the most. The bundled model mini fits"
+    )
+
+
+def _head(lm: LanguageModel, text: str) -> dict[str, int]:
+    """The head that it is opened on: as in the app, one of the rarest role that the text brings out."""
+    ids = lm.encode(text)[: lm.config.context_length]
+    found = most_telling(roles(lm.plain.trace(ids, keep=("attn",)))) if ids else None
+    return {"block": found.block, "head": found.head} if found else {"block": 0, "head": 0}
+
+
+def _file(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
+
+
+def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
+    """The name and size of each tensor, and all their float32 numbers as base64 of gzip.
+
+    Their four bytes stand apart, all first ones, all second ones, and so on: where weights were stored in 16
+    bits, one or two of the four are 0 or nearly so, and those with the exponents are alike.
+    """
+    tensors = {name: tensor.float().cpu().numpy().ravel() for name, tensor in lm.model.state_dict().items()}
+    if lm.config.tie_embeddings:
+        del tensors["out_head.weight"]
+    numbers = np.concatenate(list(tensors.values())).astype("<f4")
+    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)
+    packed = gzip.compress(planes.tobytes(), compresslevel=6, mtime=0)
+    return [(name, tensor.size) for name, tensor in tensors.items()], base64.b64encode(packed).decode()
+
+
+def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
+    """What model.js needs of it: each token's bytes by id, the special tokens, the regex in JavaScript."""
+    ranks = encoding._mergeable_ranks
+    tokens: list[str | None] = [None] * (max(ranks.values()) + 1)
+    for raw, id in ranks.items():
+        tokens[id] = base64.b64encode(raw).decode()
+    special = {name: encoding._special_tokens[name] for name in sorted(typed_specials(encoding))}
+    return {"tokens": tokens, "special": special, "cut": _regex(encoding)}
+
+
+def _regex(encoding: tiktoken.Encoding) -> str:
+    """An encoding's regex in JavaScript. Its classes are those of tiktoken: a browser may know others.
+
+    After each possessive quantifier of GPT-2's regex nothing follows, or the end: greedy ones do the same.
+    """
+    if encoding._pat_str == CHARACTERS:
+        return "[^]"
+    if encoding._pat_str != GPT2_PATTERN:
+        raise ValueError(
+            f"a hand-out cuts a text as GPT-2 does, or into characters; the tokenizer {encoding.name!r} "
+            "does neither"
+        )
+    blanks, letters, numbers = map(members, (r"\s", r"\p{L}", r"\p{N}"))
+    return (
+        rf"'(?:[sdmt]|ll|ve|re)| ?[{letters}]+| ?[{numbers}]+| ?[^{blanks}{letters}{numbers}]+"
+        rf"|[{blanks}]+$|[{blanks}]+(?![^{blanks}])|[{blanks}]"
+    )

@@ -1,0 +1,188 @@
+"""The file that computes: opened from the disk, with the network off, it gives the numbers of `lm.trace`."""
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import gptviz
+from gptviz.analysis.moved import prediction
+from gptviz.engine.sites import all_keys
+from gptviz.figures.next_token import probability_text
+from gptviz.figures.theme import palette
+from gptviz.handout import LARGEST, PAGES, handout
+from gptviz.tokenizer import named_bytes, show_token, well_formed
+from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.browser.axe import shut_out
+from tests.browser.conftest import new_page
+
+# In the page: a pass for every text; all numbers one after the other as a file, for they are many.
+TRACES = """async ([cases, keys]) => {
+  const numbers = [], found = [];
+  for (const [text, edits, special] of cases) {
+    const { ids, sites, logits } = await gptviz.trace(text, edits, { special });
+    numbers.push(...keys.map((key) => sites[key].data), logits);
+    found.push([ids, keys.map((key) => sites[key].shape), Object.keys(sites).length]);
+  }
+  const href = URL.createObjectURL(new Blob(numbers));
+  Object.assign(document.createElement('a'), { href, download: 'numbers' }).click();
+  return found;
+}"""  # fmt: skip
+
+WORDS = ["The cat", " sat", "n't", "  \n", "\xa0\x85 ", " 你好", "👩\u200d👩\u200d👧", "٣½", "\ufeff",
+         "e\u0301", "\U000e01ef", "'LL", "\x1c", "<|endoftext|>"]  # fmt: skip
+PIECES = st.sampled_from(WORDS) | st.text(min_size=1, max_size=3)
+TEXTS = st.lists(PIECES, min_size=1, max_size=2).map("".join)
+MUTED = st.builds("z.{}.{}=zero".format, st.integers(0, 5), st.integers(0, 7))
+OTHERS = ["attn.*=uniform", "attn.2.1+3@-1=first", "attn.4=previous", "attn.2=hide0", "resid_pre.3=mean",
+          "resid_mid.1@0=zero", "mlp_out.5=mean", "q.0.2=zero", "pos_emb=mean", "resid_post.2=zero",
+          "embed@0=zero", "final=mean", "k.1=mean", "mlp_act.2@-1=zero", "v.2=x-0.5"]  # fmt: skip
+EDITS = st.lists(MUTED | st.sampled_from(OTHERS), max_size=2, unique=True)
+CASES = st.tuples(TEXTS.map(well_formed), EDITS, st.booleans())
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return gptviz.load("mini")
+
+
+@pytest.fixture(scope="module")
+def opened(browser, lm, tmp_path_factory):
+    """opened(hash="", **options) -> a page of the file, at rest, offline; no fault may come of it."""
+    file = tmp_path_factory.mktemp("handout") / "handout.html"
+    file.write_text(handout(lm, DEFAULT_TEXT), encoding="utf-8")
+    assert file.stat().st_size <= LARGEST
+    pages = []
+
+    def open_(hash="", **options):
+        page, watch = new_page(browser, offline=True, **options)
+        pages.append((page, watch))
+        own = ("file:", "blob:", "data:")
+        page.on("request", lambda asked: asked.url.startswith(own) or watch.faults.append(asked.url))
+        page.goto(f"{file.as_uri()}{hash}")
+        return at_rest(page)
+
+    yield open_
+    for page, _ in pages:
+        page.context.close()
+    assert [fault for _, watch in pages for fault in watch.faults] == []
+
+
+@pytest.fixture(scope="module")
+def page(opened):
+    """One page, for those who only ask it."""
+    return opened()
+
+
+def at_rest(page):
+    page.wait_for_function("() => document.querySelector('footer') && !('busy' in document.body.dataset)")
+    return page
+
+
+def examples(strategy, number):
+    """So many examples of a strategy, to be tried together: a page is opened once."""
+    found = []
+
+    @settings(max_examples=number, phases=[Phase.generate], derandomize=True, database=None)
+    @given(strategy)
+    def collect(one):
+        found.append(one)
+
+    collect()
+    return found
+
+
+def near(own, expected, what):
+    off, largest = np.abs(own - expected).max(), np.abs(expected).max()
+    assert off <= max(1e-4, 1e-5 * largest), f"{what} is {off} off, of numbers up to {largest}"
+
+
+def test_every_number_is_that_of_lm_trace(page, lm, tmp_path):
+    """200 texts of all of Unicode, heads muted and other edits: ids equal, every site within 1e-4.
+
+    Where a site holds numbers above 10, within 1e-5 of its largest: the stream goes up to 500, and there
+    torch's float32 is 4e-4 off what float64 gives. The page, which adds up in double precision, is 8e-5 off.
+    """
+    tried = [*examples(CASES, 199), (DEFAULT_TEXT * 15, ["z.4.3=zero"], False)]
+    keys = all_keys(lm.config)
+    names = [site if block is None else f"{site}.{block}" for site, block in keys]
+    with page.expect_download() as download:
+        found = page.evaluate(TRACES, [tried, names])
+    download.value.save_as(tmp_path / "numbers")
+    numbers, at = np.fromfile(tmp_path / "numbers", dtype="<f4"), 0
+    assert len(found) == 200
+    for (text, edits, special), (ids, shapes, count) in zip(tried, found, strict=True):
+        trace, case = lm.trace(lm.encode(text, special_tokens=special), edits=edits), f"{text!r} with {edits}"
+        assert ids == [token.id for token in trace.tokens], case
+        assert count == len(keys)
+        for key, shape in zip(keys, shapes, strict=True):
+            expected = trace[key].numpy()
+            near(numbers[at : at + expected.size].reshape(shape), expected, f"{key} of {case}")
+            at += expected.size
+        near(numbers[at : at + lm.config.vocab_size], trace.logits(-1).numpy(), f"the logits of {case}")
+        at += lm.config.vocab_size
+    assert at == len(numbers)
+
+
+def test_what_cannot_be_computed_is_refused_in_a_sentence(page):
+    cases = [["", []], ["a " * 300, []]]
+    cases += [["a b", [edit]] for edit in ("z.9.3=zero", "z.4.3=sample", "z.4=first", "x")]
+    refused = (
+        "(cases) => Promise.all(cases.map((one) => gptviz.trace(...one).catch(({ message }) => message)))"
+    )
+    whys = ["no tokens", "do not fit", "no block 9", "must be zero", "where a head looks", "is written"]
+    for sentence, why in zip(page.evaluate(refused, cases), whys, strict=True):
+        assert why in sentence
+    half, whole = (
+        page.evaluate(f"gptviz.trace('\\u{one}x').then(({{ ids }}) => ids)") for one in ("d800", "fffd")
+    )
+    assert half == whole
+
+
+def test_tokens_look_as_in_the_app(page, lm):
+    ids = range(lm.config.vocab_size)
+    assert page.evaluate("(ids) => ids.map(shownOf)", [*ids]) == [
+        show_token(named_bytes(lm.tokenizer, id)) for id in ids
+    ]
+    for text in examples(TEXTS, 50):
+        raws = [named_bytes(lm.tokenizer, id) for id in lm.encode(text)]
+        own = page.evaluate("(raws) => sharing(raws)", [raw.decode("latin-1") for raw in raws])
+        assert own == [list(group) for group in shared_characters(raws)], text
+
+
+def test_a_lesson_on_it(opened, lm):
+    """A head is switched off, the effect is the app's; everybody can read every page, on a phone too."""
+    page = opened("#page=attention&block=4&head=3")
+    page.get_by_test_id("head-4-3").click()
+    page.get_by_test_id("switch-head").click()
+    effect = at_rest(page).get_by_test_id("change-effect")
+    plain, muted = lm.trace(DEFAULT_TEXT), lm.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
+    moved = prediction(plain.logits(-1), muted.logits(-1))
+    for name, value in {"before": moved.before, "now": moved.after, "kl": moved.kl}.items():
+        assert float(effect.get_attribute(f"data-{name}")) == pytest.approx(value, abs=1e-4)
+    page.get_by_role("link", name="Next token").click()
+    first, best = page.get_by_test_id("candidate").first, muted.next_tokens(1, temperature=0.5).iloc[0]
+    page.get_by_role("slider", name="Temperature").fill("0.5")
+    page.get_by_text(probability_text(float(best.probability))).first.wait_for()
+    assert float(first.get_attribute("data-probability")) == pytest.approx(best.probability, abs=1e-4)
+    first.get_by_test_id("append").click()
+    assert at_rest(page).get_by_role("textbox").input_value() == DEFAULT_TEXT + best.token
+    assert "z.4.3%3Dzero" in page.evaluate("location.hash")
+
+    for name in PAGES:
+        page.goto(f"{page.url.split('#')[0]}#page={name}&text=one+東京+<b>+one&edits=z.4.3%3Dzero")
+        page.locator(f"section[data-page={name}]").wait_for()
+        assert shut_out(at_rest(page)) == []
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.emulate_media(color_scheme="dark")
+        page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("document.body.style.background") != palette("light").paper
+        assert shut_out(page) == []
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.emulate_media(color_scheme="light")
+        page.locator(".gv[data-mode=dark]").filter(visible=True).first.wait_for(state="detached")
+    page.get_by_role("textbox").fill("")
+    page.get_by_role("button", name="Run").click()
+    assert "no text yet" in at_rest(page).get_by_role("status").inner_text()
