@@ -4,7 +4,7 @@
     for one in verify(link):
         one.name, one.claimed, one.found, one.holds
 
-The link is one of the app's: it opens text, place, changes and model. Its parameter `claim` holds a hash of
+The link is one of the app's: it opens text, place, changes and model. Its parameter `claims` holds a hash of
 the model (every weight, and how it is built), the numbers, and a hash of all of it together. What was changed
 in a link afterwards does not fit that hash; and whoever makes a new claim of a wrong number, hash and all, is
 contradicted by the model, which computes every number again.
@@ -92,11 +92,11 @@ def claim(
     at = len(ids) - 1 if position is None else position
     opened = {"text": text, "token": at, "model": lm.name, "edits": ",".join(map(str, lm.edits))}
     query = {name: value for name, value in opened.items() if value != ""}
-    return f"{address}/{page}?{urlencode(query | {'claim': written(lm, ids, at, numbers)})}"
+    return f"{address}/{page}?{urlencode(query | {'claims': written(lm, ids, at, numbers)})}"
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
-    """What a link's `claim` holds, of the model's own numbers. Raises ValueError for what cannot be asked."""
+    """What a link's `claims` holds, of the model's own numbers. Raises ValueError for what cannot be asked."""
     asked = [(name, dict(given)) for name, given in ((n, {}) if isinstance(n, str) else n for n in numbers)]
     values = [_value(lm, ids, position, *one)[0] for one in asked]
     rows = [[name, given, value] for (name, given), value in zip(asked, values, strict=True)]
@@ -105,7 +105,7 @@ def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Itera
 
 
 def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> list[Checked]:
-    """Every number of a link's `claim`, computed again by this model on this text.
+    """Every number of a link's `claims`, computed again by this model on this text.
 
     Raises ClaimError where it was damaged, or is about another text, place, change or model than these.
     """
@@ -132,8 +132,8 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     Raises ValueError where the link makes no claim, and for a model that cannot be loaded.
     """
     said = {name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()}
-    if "claim" not in said:
-        raise ClaimError("this link makes no claim: one has claim= in it")
+    if "claims" not in said:
+        raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
         name, heads = said.get("model", "mini").removeprefix("path:"), said.get("n_heads", "")
         given, dtype = int(heads) if heads.isdecimal() else None, said.get("dtype", "float32")
@@ -146,7 +146,7 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     token = said.get("token", str(len(ids) - 1))
     if token not in map(str, range(len(ids))):
         raise ClaimError(f"the link is about token {token[:20]!r} of a text of {len(ids)} tokens")
-    return check(changed, ids, int(token), said["claim"])
+    return check(changed, ids, int(token), said["claims"])
 
 
 def model_hash(lm: LanguageModel) -> str:

@@ -114,7 +114,7 @@ def parser() -> argparse.ArgumentParser:
     info.set_defaults(run=run_info)
 
     verify = commands.add_parser("verify", description="Compute again what a link claims.")
-    verify.add_argument("link", metavar="LINK", help="a link with claim= in it, or a file that holds one")
+    verify.add_argument("link", metavar="LINK", help="a link with claims= in it, or a file that holds one")
     verify.add_argument("--model", metavar="MODEL", help="where the link's is a file of somebody's own")
     _add_hints(verify)
     verify.set_defaults(run=run_verify)

@@ -54,7 +54,7 @@ def test_everything_that_can_be_claimed_holds_with_other_threads_and_kernels(min
 def test_a_link_that_was_changed_is_found_out(lm, data):
     """A letter here or there, in the claim, the text, the place or the change."""
     there = parts(claim(lm.edited("z.1.2=zero"), TEXT, *NUMBERS[:3]))
-    name = data.draw(st.sampled_from(["claim", "text", "token", "edits"]))
+    name = data.draw(st.sampled_from(["claims", "text", "token", "edits"]))
     at = data.draw(st.integers(0, len(there[name]) - 1))
     put = data.draw(st.text("abcXYZ019-_ .é🙂", max_size=2))
     changed = there[name][:at] + put + there[name][at + 1 :]
@@ -71,7 +71,7 @@ def test_a_link_that_was_changed_is_found_out(lm, data):
 @given(st.data())
 def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, data):
     there = parts(claim(lm, TEXT, *NUMBERS))
-    content = claims._unpacked(there["claim"])
+    content = claims._unpacked(there["claims"])
     del content["whole"]
     row = data.draw(st.sampled_from(content["numbers"]))
     if isinstance(row[2], str):
@@ -82,7 +82,7 @@ def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, data):
     ids = lm.encode(TEXT)
     whole = claims._whole(content, lm, ids, len(ids) - 1)
     forged = claims._packed(content | {"whole": whole})
-    wrong = [one for one in verify(linked(there | {"claim": forged}), lm) if not one.holds]
+    wrong = [one for one in verify(linked(there | {"claims": forged}), lm) if not one.holds]
     assert [(one.name, one.claimed) for one in wrong] == [(row[0], row[2])]
 
 
@@ -98,7 +98,7 @@ def test_another_model_and_what_nobody_may_ask_are_refused(lm, mini):
         claim(lm, TEXT, ("written_or_read", {"tokens": 10**6}))
     for damaged in ("", "e30", "eyJtb2RlbCI6MX0", "[" * 9000, json.dumps({"numbers": 3})):
         with pytest.raises(ClaimError, match="cannot be read"):
-            verify(linked(parts(link) | {"claim": damaged or "-"}), lm)
+            verify(linked(parts(link) | {"claims": damaged or "-"}), lm)
 
 
 def test_on_the_command_line(mini, capsys, tmp_path):

@@ -25,6 +25,8 @@ def run_page(name: str, **query: object) -> AppTest:
         at.query_params[key] = str(value)
     at.run()
     assert not at.exception, [error.message for error in at.exception]
+    names = [param.name for param in at.session_state["gptviz_params"]]
+    assert len(names) == len({*names}), "two choices have one name in the address"
     return at
 
 

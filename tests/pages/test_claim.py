@@ -23,13 +23,13 @@ def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
     (said,) = at.success
     assert "claims 4 numbers. Computed again just now, 4 hold" in said.value
     # a wrong number in it, with hashes that fit
-    content = claims._unpacked(link["claim"])
+    content = claims._unpacked(link["claims"])
     del content["whole"]
     content["numbers"][1][2] += 1.0
     lm = mini.edited("z.4.3=zero")
     ids = lm.encode(claims.DEFAULT_TEXT)
     whole = claims._whole(content, lm, ids, int(link["token"]))
-    wrong = run_page("attention", **link | {"claim": claims._packed(content | {"whole": whole})})
+    wrong = run_page("attention", **link | {"claims": claims._packed(content | {"whole": whole})})
     (said,) = wrong.error
     assert "3 hold" in said.value and said.value.count("**wrong**") == 1
     # another change than the claim's, by hand or in the link
@@ -37,7 +37,7 @@ def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
     (said,) = other.warning
     assert "not about this text" in said.value
     other.button("claim_forget").click().run()
-    assert not other.warning and not other.query_params["claim"]
+    assert not other.warning and not other.query_params["claims"]
     # and the default text, which an address leaves out
     plain = run_page("loss", **link_of(run_page("next_token")))
     assert plain.success

@@ -55,9 +55,7 @@ MODEL = (
 )
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
 STEP = Param("step", int, 1)
-CLAIM: Param[str | None] = Param(
-    "claim", str, None
-)  # which numbers the link says are here, see `gptviz.claims`
+CLAIM: Param[str | None] = Param("claims", str, None)  # numbers that the link says are here: `gptviz.claims`
 APP: tuple[Param, ...] = (
     TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP, CLAIM,
 )  # fmt: skip
