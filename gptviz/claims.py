@@ -96,7 +96,7 @@ def claim(
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
-    """What a link's `claims` holds, of the model's own numbers. Raises ValueError for what cannot be asked."""
+    """What a link's `claims` holds, of this model's numbers. Raises ValueError for what cannot be asked."""
     asked = [(name, dict(given)) for name, given in ((n, {}) if isinstance(n, str) else n for n in numbers)]
     values = [_value(lm, ids, position, *one)[0] for one in asked]
     rows = [[name, given, value] for (name, given), value in zip(asked, values, strict=True)]
