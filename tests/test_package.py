@@ -1,6 +1,7 @@
 """What `pip install gptviz` brings: every file, the command, and an app that answers on all pages."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from setuptools import Distribution
 
+import gptviz
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.conftest import start_server, stop_server
 
@@ -72,6 +74,19 @@ def installed_wheel(home):
     return env
 
 
+def switch_off_the_best_induction_head(url):
+    """The program of docs/agents.md, which knows nothing but the app, against a trace."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/agents.md").read_text("utf-8"), re.DOTALL)
+    there = {}
+    exec(program.replace("http://127.0.0.1:8501", url), there)
+    lm = gptviz.load("mini")
+    for name, edits in (("probability", [there["edit"]]), ("unchanged probability", [])):
+        p = lm.trace(there["TEXT"], edits=edits).logits(-1).double().softmax(-1)
+        assert there["first"][name] == pytest.approx(float(p[there["first"]["id"]]), abs=1e-5)
+    assert there["first"]["unchanged probability"] > 0.9
+    assert there["edit"] == "z.5.0=zero"  # the head that the model's card names
+
+
 def nodes(tree):
     yield tree
     for child in tree.get("children", ()):
@@ -101,5 +116,6 @@ def test_the_wheels_own_app_answers_on_every_page(tmp_path):
                 said = json.load(answer)
             assert (said["status"], said["page"]["title"]) == ("ready", door.title)
             assert not {"error", "exception"} & {node["type"] for node in nodes(said["tree"])}
+        switch_off_the_best_induction_head(url)
     finally:
         stop_server(process)
