@@ -1,5 +1,5 @@
 // A GPTModel and its tokenizer in JavaScript: what gptviz/model.py computes, with every site of engine/sites.py.
-// It runs in a worker of its own (the end of this file). Arrays are float32, sums are kept in double precision.
+// It is a worker's script. Arrays are float32, sums are kept in double precision.
 //
 // Shapes as in Python: T tokens, D emb_dim, H heads, V vocabulary; (T, D) lies row by row.
 
@@ -299,6 +299,7 @@ class Model {
 
 // float32 numbers as their four bytes apart (all first bytes, all second ones, ...), which gzip well, in base64.
 async function unpacked(base64, tensors) {
+  if (typeof DecompressionStream === 'undefined') throw new Error('This browser cannot unpack the model: it needs Chrome 80, Firefox 113 or Safari 16.4, or a later one.');
   const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer()), count = planes.length / 4, bytes = new Uint8Array(4 * count);
@@ -325,15 +326,13 @@ function answering(given) {
   };
 }
 
-if (typeof WorkerGlobalScope !== 'undefined' && self instanceof WorkerGlobalScope) {
-  let answers = null;
-  self.onmessage = async ({ data: { number, ask, args } }) => {
-    try {
-      if (ask === 'load') answers = answering(args[0]);
-      const answer = ask === 'load' ? null : await answers[ask](...args);
-      self.postMessage({ number, answer }, [...new Set(Object.values(answer?.sites ?? {}).map(({ data }) => data.buffer))]);
-    } catch (error) {
-      self.postMessage({ number, error: error.message });
-    }
-  };
-}
+let answers = null;
+self.onmessage = async ({ data: { number, ask, args } }) => {
+  try {
+    if (ask === 'load') answers = answering(args[0]);
+    const answer = ask === 'load' ? null : await answers[ask](...args);
+    self.postMessage({ number, answer }, [...new Set(Object.values(answer?.sites ?? {}).map(({ data }) => data.buffer))]);
+  } catch (error) {
+    self.postMessage({ number, error: error.message });
+  }
+};

@@ -137,7 +137,7 @@ async function work() {
   const { text, special: on, edits, off } = state, key = JSON.stringify([text, on, edits, off]);
   document.body.dataset.busy = '';
   if (run?.key !== key) {
-    const found = await passes(state);
+    const found = await passes(state).catch(({ message }) => ({ refused: message }));
     if (key !== JSON.stringify([state.text, state.special, state.edits, state.off])) return;        // somebody went on
     run = { ...found, key };
   }
@@ -165,7 +165,6 @@ const append = (id) => {
 // ---- pieces of the page ----
 
 const h = gv.h;
-const endings = new WeakMap();
 
 // A component in an element of its own.
 function part(name, data, send, key = name) {
@@ -340,7 +339,7 @@ function layernormPage() {
 
 function histogram(when, values, was, name) {
   const BINS = 40, low = Math.min(...values, ...(was ?? [])), high = Math.max(...values, ...(was ?? [])), span = high - low || 1, colors = gv.palette(mode());
-  const count = (of) => of.reduce((bins, value) => { bins[Math.min(BINS - 1, Math.floor(((value - low) / span) * BINS))]++; return bins; }, new Array(BINS).fill(0));
+  const count = (of) => of.reduce((bins, value) => { bins[Math.min(BINS - 1, Math.floor(((value - low) / span) * BINS))]++; return bins; }, Array.from({ length: BINS }, () => 0));
   const [now, before] = [count(values), was && count(was)], most = Math.max(...now, ...(before ?? [])), middle = mean(values);
   const said = `${when}: mean ${Math.abs(middle) < 1e-6 ? '0' : gv.significant(middle)}, variance ${gv.significant(variance(values))}`;
   const bar = (height, i, paint) => h('rect', { key: i, x: i, y: 1 - height / most, width: 0.92, height: height / most, ...paint });

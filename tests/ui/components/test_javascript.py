@@ -10,6 +10,7 @@ from gptviz.ui.components.bundle import bundle, script
 from gptviz.ui.components.code import kernel, own
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
 
+HANDOUT = ROOT / "gptviz" / "handout"
 NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 
@@ -27,17 +28,22 @@ def modules(tmp_path_factory):
     for name in NAMES:
         text = f"import {{ gv }} from './kernel.mjs';\n{own(name, '.js')}"
         (folder / f"{name}.mjs").write_text(text, encoding="utf-8")
+    (folder / "model.mjs").write_text((HANDOUT / "model.js").read_text("utf-8"), "utf-8")
+    page = "\n".join(file.read_text("utf-8") for file in (COMPONENTS / "draw.js", HANDOUT / "page.js"))
+    (folder / "handout.mjs").write_text(
+        f"import {{ gv }} from './kernel.mjs';\nconst gvComponents = {{}};\n{page}"
+    )
     return folder
 
 
-@pytest.mark.parametrize("name", ["kernel", *NAMES])
+@pytest.mark.parametrize("name", ["kernel", "model", "handout", *NAMES])
 def test_a_component_is_a_module_that_parses(modules, name):
     done = run_node(modules, "--check", f"{name}.mjs")
     assert done.returncode == 0, done.stderr
 
 
 def test_no_module_uses_what_is_not_there(modules):
-    """oxlint over what the browser gets: the kernel, and each component that imports it."""
+    """oxlint over what the browser gets: the kernel, each component that imports it, and the hand-out."""
     oxlint = shutil.which("oxlint")
     if oxlint is None:
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
