@@ -14,13 +14,15 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 2022; McGrath et al., The Hydra Effect, 2023 (other heads stand in for a muted one).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 import torch
 
 from gptviz.analysis.against import Against, both_ids, difference
+from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.language_model import LanguageModel
@@ -30,6 +32,7 @@ from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
+MEASURED = ("logit", "probability", "effect", "lost")
 BASELINES = ("zero", "mean", "sample")
 
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
@@ -55,19 +58,20 @@ class MutedPart:
 
 def knock_out(
     lm: LanguageModel,
-    text: str | Sequence[int],
-    target: Target,
+    text: Texts,
+    target: Target | list[Target] | None = None,
     baseline: str = "zero",
     position: int = -1,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Mute every part in turn: the logit of `target` against the mean, its probability, and what changed.
 
-    `target` is a token, by its id or its text (" mill", with its space), or a pair (token, against). `logit`
-    is the token's logit minus the mean of all logits, or minus that of `against`: a logit alone supports
-    nothing (`gptviz.analysis.against`). `probability` is the token's. A muted part gives "zero", or with
-    `baseline` "mean" its mean over the text's positions: what it gives to any token of this text alike; with
-    "sample" its mean over a sample of text in the model without edits (`gptviz.engine.sample_means`).
+    `target` is a token, by its id or its text (" mill", with its space), or a pair (token, against); without
+    one it is what the model says first. `logit` is the token's logit minus the mean of all logits, or minus
+    that of `against`: a logit alone supports nothing (`gptviz.analysis.against`). `probability` is the
+    token's. A muted part gives "zero", or with `baseline` "mean" its mean over the text's positions: what it
+    gives to any token of this text alike; with "sample" its mean over a sample of text in the model without
+    edits (`gptviz.engine.sample_means`).
     `effect` is `logit` minus that of the model as it is: below zero where the token loses by the muting.
     `lost` is the probability of the model as it is minus `probability`.
 
@@ -75,14 +79,21 @@ def knock_out(
     probability, effect, lost; of every block its heads, its attention, its feed-forward. The rows are those
     of `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
 
+    Of a list of texts, with one target for all or a list of one for each, the numbers are means over them;
+    logit_se, probability_se, effect_se and lost_se are their standard errors, n is how many texts there are.
+
     The model's own edits are made in every pass, the muted part being one more.
     `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
-    ids = check(lm, target, baseline)
+    if is_many(text):
+        one = partial(_of_text, lm, baseline, position)
+        return averaged(over(text, target, one, progress), MEASURED)
+    assert not isinstance(target, list)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
     at = trace.place_of(position)
+    ids = check(lm, int(trace.logits(at).argmax()) if target is None else target, baseline)
     [logit], [probability] = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     found: list[tuple[float, float]] = []
@@ -93,6 +104,12 @@ def knock_out(
     table = pd.DataFrame(parts).astype({"block": "Int64", "head": "Int64"})
     table[["logit", "probability"]] = found
     return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
+
+
+def _of_text(
+    lm: LanguageModel, baseline: str, position: int, text: str, target: Target, progress: Progress | None
+) -> pd.DataFrame:
+    return knock_out(lm, text, target, baseline, position, progress)
 
 
 def parts_of(lm: LanguageModel) -> list[MutedPart]:

@@ -29,7 +29,7 @@ patching.py does the same, a pass at a time.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,8 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.alignment import missing
-from gptviz.analysis.patches import HEAD_SITES, SITES, batches, needed, one_by_one, patches_of
+from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
+from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
@@ -89,9 +90,9 @@ class Ends:
 
 def patching(
     lm: LanguageModel,
-    clean: str | Sequence[int],
-    corrupt: str | Sequence[int],
-    target: Target | None = None,
+    clean: Texts,
+    corrupt: Texts,
+    target: Target | list[Target] | None = None,
     sites: Iterable[str] = SITES,
     direction: str = "denoising",
     position: int = -1,
@@ -116,12 +117,67 @@ def patching(
     `lm.trace(text, edits=[patch])`, within 1e-5 in float32; where the patch is what stood there, they are the
     unpatched pass to the bit.
 
+    Of two lists of texts, pair by pair, with one target for all or a list of one for each, the numbers are
+    means; logit_se, change_se, effect_se (and estimate_se) are their standard errors, n is how many pairs
+    there are. effect is then the mean change divided by the mean of clean - corrupt, so that a pair whose
+    ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of heads.
+
     A model with edits of its own has them in both texts' passes and under every patch; the passes are then
     run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
     the work. Raises ValueError as `lm.trace` does, for texts of unequal length, tokens, sites and directions
     that do not exist, and where the two texts' differences are the same (by less than 0.01).
     """
     sites = _check(sites, direction)
+    if is_many(clean):
+        if not is_many(corrupt) or len(clean) != len(corrupt):
+            raise ValueError("clean is a list of texts: give corrupt as one, with a text for each of them")
+        check_one_length([ids_of(lm, one) for one in clean], sites)
+
+        def of_one(pair: Any, aim: Any, told: Progress | None) -> tuple[pd.DataFrame, Ends]:
+            return of_pair(lm, pair[0], pair[1], aim, sites, direction, position, told, estimate)
+
+        return averaged_patches(over(list(zip(clean, corrupt, strict=True)), target, of_one, progress))
+    assert not isinstance(target, list)
+    return of_pair(lm, clean, corrupt, target, sites, direction, position, progress, estimate)[0]
+
+
+def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> None:
+    """Raise a ValueError where a position is not the same one in all texts, and one of the sites has some."""
+    far = next((number for number, ids in enumerate(texts) if len(ids) != len(texts[0])), None)
+    if far is not None and set(sites) & set(POSITION_SITES):
+        raise ValueError(
+            f"text 0 has {len(texts[0])} tokens and text {far} has {len(texts[far])}: position by position "
+            "only texts of one length are averaged; give such, or ask for sites of heads: "
+            f"{', '.join(HEAD_SITES)}"
+        )
+
+
+def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame:
+    """The means of `of_pair`'s tables: effect is the mean change divided by the mean distance of the ends."""
+    tables = [table for table, _ in found]
+    measured = [name for name in ("logit", "change", "estimate") if name in tables[0]]
+    table = averaged(tables, measured)
+    distances, n = np.array([ends.distance for _, ends in found]), len(found)  # (n,)
+    effect = table["change"].to_numpy() / distances.mean()
+    rest = np.stack([one["change"].to_numpy() for one in tables]) - distances[:, None] * effect  # (n, rows)
+    error = np.sqrt((rest**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
+    still = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
+    errors = {"effect_se": error if n > 1 else np.nan}
+    return table.assign(metric=effect + round(still), effect=effect, **errors)
+
+
+def of_pair(
+    lm: LanguageModel,
+    clean: str | Sequence[int],
+    corrupt: str | Sequence[int],
+    target: Target | None,
+    sites: tuple[str, ...],
+    direction: str,
+    position: int = -1,
+    progress: Progress | None = None,
+    estimate: bool = False,
+) -> tuple[pd.DataFrame, Ends]:
+    """`patching` of one pair of texts, and the scale that it is measured by."""
     texts = [ids_of(lm, text) for text in (clean, corrupt)]
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
@@ -149,10 +205,10 @@ def patching(
     table["logit"] = [logits[patch] for patch in patches]
     table["metric"] = ends.metric(table["logit"])
     table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
-    if not estimate:
-        return table
-    ids = texts if direction == "noising" else texts[::-1]
-    return table.assign(estimate=estimates(lm, ids[0], ids[1], ends, at, sites))
+    if estimate:
+        ids = texts if direction == "noising" else texts[::-1]
+        table["estimate"] = estimates(lm, ids[0], ids[1], ends, at, sites)
+    return table, ends
 
 
 def estimates(

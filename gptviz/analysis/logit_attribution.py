@@ -24,6 +24,7 @@ Transformer Circuits, 2021; TransformerLens' `decompose_resid` and `logit_attrs`
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +33,11 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
 from gptviz.analysis.attention import edited_weights, rows_of_attention
+from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
@@ -143,6 +146,30 @@ def attribution(
     ]
     table = pd.DataFrame(rows, columns=["part", "block", "head", "contribution"])
     return table.astype({"block": "Int64", "head": "Int64"})
+
+
+def attributions(
+    lm: LanguageModel,
+    text: Texts,
+    target: OneToken | tuple[OneToken, Against] | list[Any] | None = None,
+    position: int = -1,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """`attribution` of a text, or its mean over a list of them: contribution, contribution_se and n.
+
+    `target` is a token or a pair (token, against), for a list one for all or a list of one for each; without
+    one it is what the model says first.
+    """
+    if is_many(text):
+        one = lambda ids, aim, told: attributions(lm, ids, aim, position, told)  # noqa: E731
+        return averaged(over(text, target, one, progress), ["contribution"])
+    trace = lm.trace(text, keep=sites(lm.config))
+    aim: Any = int(trace.logits(position).argmax()) if target is None else target
+    token, against = aim if isinstance(aim, tuple) else (aim, MEAN)
+    table = attribution(trace, lm, token, against, position)
+    if progress is not None:
+        progress(1, 1)
+    return table
 
 
 @of_model

@@ -25,19 +25,23 @@ class LanguageModel(Reader):
 
     # what is asked of it stands on higher floors: these are its doors
 
-    def knock_out(self, text: str | Sequence[int], target: Any, **options: Any) -> pd.DataFrame:
-        """Mute every part in turn, a row each: see `gptviz.analysis.knock_out`, which takes `options`."""
+    def attribution(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
+        """Each part's share of a logit, the mean over a list of texts: see `gptviz.analysis.attributions`."""
+        from gptviz.analysis import attributions
+
+        return attributions(self, text, target, **options)
+
+    def knock_out(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
+        """Mute every part in turn, of a text or of each of a list: see `gptviz.analysis.knock_out`."""
         from gptviz.analysis import knock_out
 
         return knock_out(self, text, target, **options)
 
-    def patching(
-        self, clean: str | Sequence[int], corrupt: str | Sequence[int], **options: Any
-    ) -> pd.DataFrame:
-        """Put each place of one text's pass into the other's: see `gptviz.analysis.patching`."""
+    def patching(self, clean: Any, corrupt: Any, target: Any = None, **options: Any) -> pd.DataFrame:
+        """Put each place of one text's pass into the other's, or of lists: see `gptviz.analysis.patching`."""
         from gptviz.analysis import patching
 
-        return patching(self, clean, corrupt, **options)
+        return patching(self, clean, corrupt, target, **options)
 
     def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> "Circuit":
         """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""

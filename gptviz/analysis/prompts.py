@@ -1,0 +1,77 @@
+"""Many prompts: one text proves little. What a function gives for each, its mean and its standard error."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gptviz.engine.progress import Progress
+from gptviz.tokenizer.one import OneToken
+
+Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of their ids
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A text and what is asked of it: the logit of `token` minus that of `against`, None for the mean of all.
+
+    Without a token it is what the model says first. `other` is the corrupt text that it is patched with.
+    """
+
+    text: str
+    token: OneToken | None = None
+    against: OneToken | None = None
+    other: str | None = None
+
+    @property
+    def target(self) -> Any:
+        """Return it as `knock_out` and `patching` take it."""
+        return self.token if self.token is None or self.against is None else (self.token, self.against)
+
+
+def is_many(text: Texts) -> bool:
+    """Return whether it is a list of texts, or of their ids, and not one of them."""
+    return isinstance(text, list | tuple) and len(text) > 0 and isinstance(text[0], str | Sequence)
+
+
+def over(
+    texts: Sequence[Any],
+    target: Any,
+    numbers: Callable[[Any, Any, Progress | None], Any],
+    progress: Progress | None = None,
+) -> list[Any]:
+    """`numbers(text, target, progress)` of each. `target` is one for all, or a list with one for each.
+
+    ValueError for lists of different lengths, and what `numbers` raises, with the number of the text.
+    """
+    targets, found = target if isinstance(target, list) else [target] * len(texts), []
+    if len(targets) != len(texts):
+        raise ValueError(
+            f"{len(texts)} texts and {len(targets)} targets given: give a target for each, or one"
+        )
+    for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
+        try:
+            found.append(numbers(text, aim, part_of(progress, number, len(texts))))
+        except ValueError as error:
+            raise ValueError(f"text {number}: {error}") from None
+    return found
+
+
+def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """The progress of one of so many pieces of work, told as that of all of them."""
+    return None if progress is None else lambda done, of: progress(number * of + done, count * of)
+
+
+def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    """The mean of these columns over tables of the same rows; `_se` is its standard error, n how many.
+
+    The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one.
+    """
+    values = np.stack([table[list(columns)].to_numpy(float) for table in tables])  # (n, rows, columns)
+    n = len(tables)
+    spread = values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1:], np.nan)
+    means = dict(zip(columns, values.mean(axis=0).T, strict=True))
+    errors = {f"{name}_se": error for name, error in zip(columns, (spread / np.sqrt(n)).T, strict=True)}
+    return tables[0].assign(**means, **errors, n=n)
