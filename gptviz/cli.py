@@ -43,7 +43,7 @@ from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
-from gptviz.guides import read
+from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed
 from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
@@ -105,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
         "--edits", default="", metavar="E", help="and these, such as z.4.3=zero,attn.2=uniform"
     )
     export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
+    export.add_argument("--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file")
     _add_hints(export)
     export.set_defaults(run=run_export)
 
@@ -178,13 +179,19 @@ def run_export(args: argparse.Namespace) -> int:
 
     lm = load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
     edits = [edit for edit in args.edits.split(",") if edit]
-    made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page)
+    guide = None if args.guide is None else _guide(args.guide)
+    made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
     try:
         args.file.write_text(made, "utf-8")
     except OSError as error:
         raise ValueError(f"{args.file} cannot be written: {error.strerror}") from error
     print(f"{args.file}: {len(made.encode()) / 1e6:.1f} MB; open it in any browser")
     return 0
+
+
+def _guide(name: str) -> Guide:
+    """A guide by its name, or of a file."""
+    return read(Path(name).read_text("utf-8", "replace")) if Path(name).is_file() else find(name)
 
 
 def run_models(args: argparse.Namespace) -> int:

@@ -166,7 +166,7 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
 def test_export_writes_a_file_or_says_why_not(capsys, tmp_path):
     """What is in the file, a browser says: tests/browser/test_handout.py."""
     for more, why in (
-        (["--edits", "z.4.3=sample"], "cannot make the edit z.4.3=sample"),
+        (["--edits", "z.4.3=sample"], "cannot make all of z.4.3=sample"),
         (["--edits", "z.9.3=zero"], "block"),
         (["--page", "why"], "no page 'why'"),
         (["--model", "gpt2-untrained"], "too large for a hand-out: it would be 163 million numbers"),

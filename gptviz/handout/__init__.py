@@ -16,44 +16,53 @@ import numpy as np
 import tiktoken
 
 from gptviz.analysis.head_roles import most_telling, roles
-from gptviz.engine.edit_values import named
 from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
+from gptviz.guides import Guide
+from gptviz.handout.guide import EDITS, PAGES, known, led
 from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.bundle import bundle, script
 
 LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
-EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
-PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")
 COMPONENTS = ("prompt", "chips", "changes", "token_cards", "heads", "matrix", "candidates")
 
 _HERE = Path(__file__).parent
 
 
-def handout(lm: LanguageModel, text: str, edits: Sequence[Given] = (), page: str = "attention") -> str:
-    """The text of the file: this model, opened on a page with this text and these edits.
+def handout(
+    lm: LanguageModel,
+    text: str,
+    edits: Sequence[Given] = (),
+    page: str = "attention",
+    guide: Guide | None = None,
+) -> str:
+    """The text of the file: this model, opened on a page with this text and these edits, or led by a guide.
 
-    Raises ValueError for a page that it does not have, for an edit or a tokenizer that it does not know, and
-    for a model that does not fit into `LARGEST` bytes.
+    Raises ValueError for a page, an edit, a tokenizer or a guide that it cannot have, and for a model that
+    does not fit into `LARGEST` bytes.
     """
     if page not in PAGES:
         raise ValueError(f"a hand-out has no page {page!r}; it has {', '.join(PAGES)}")
-    made = lm.edited(*edits).edits
-    for edit in made:
-        value = named(edit.value)
-        if value is None or value.name not in EDITS:
-            raise ValueError(
-                f"a hand-out cannot make the edit {edit}; the values it knows: {', '.join(EDITS)}"
-            )
+    changed = lm.edited(*edits)
+    if not known(changed):
+        made = ", ".join(map(str, changed.edits))
+        raise ValueError(f"a hand-out cannot make all of {made}: the values it knows are {', '.join(EDITS)}")
     numbers = lm.config.parameters
     if numbers > LARGEST:  # a byte for each is less than weights can be packed into
         raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
     text = well_formed(text)
-    start = {"text": text, "edits": [str(edit) for edit in made], "page": page} | _head(lm, text)
+    start = {"text": text, "edits": [str(edit) for edit in changed.edits], "page": page} | _head(lm, text)
+    led_by = None if guide is None else led(guide, lm, text)
     tensors, weights = _weights(lm)
-    given = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
+    given = {
+        "name": lm.name,
+        "config": lm.config.to_dict(),
+        "parameters": numbers,
+        "start": start,
+        "guide": led_by,
+    }
     given |= {"tensors": tensors, "tokenizer": _tokenizer(lm.tokenizer), "model": _file("model.js")}
     parts = {
         "TITLE": f"{lm.name}: a GPT in one file",

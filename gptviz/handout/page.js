@@ -84,21 +84,31 @@ function sharing(raws) {
 const PAGES = { tokens: 'Tokens', embeddings: 'Embeddings', attention: 'Attention', layernorm: 'LayerNorm', next_token: 'Next token' };
 const whole = (text, below, otherwise) => (/^\d+$/.test(text ?? '') && Number(text) < below ? Number(text) : otherwise);
 
+const steps = given.guide?.steps ?? [];
+
 function fromAddress() {
-  const held = new URLSearchParams(location.hash.slice(1)), { start } = given;
+  const held = new URLSearchParams(location.hash.slice(1)), first = steps.length && !location.hash ? 0 : null;
+  return stateOf(held, whole(held.get('step'), steps.length, first));
+}
+
+// A step that has just been turned to brings its own place; what is chosen afterwards stands in the address.
+const stateOf = (held, step) => (step !== null && !held.has('text') ? { ...placed(new URLSearchParams({ page: steps[step].page, ...steps[step].place })), step } : { ...placed(held), step });
+
+function placed(held) {
+  const { start } = given;
   return {
     page: held.get('page') in PAGES ? held.get('page') : start.page, text: held.get('text') ?? start.text,
     token: whole(held.get('token'), Infinity, null), block: whole(held.get('block'), config.n_layers, start.block), head: whole(held.get('head'), config.n_heads, start.head),
     key: whole(held.get('key'), Infinity, null), edits: held.has('edits') ? held.get('edits').split(',').filter(Boolean) : start.edits,
     dim: whole(held.get('emb_dim'), config.emb_dim, null), off: held.get('edits_off') === 'on', special: held.get('special') === 'on', norm: held.get('ln_norm') ?? 'block 0 · norm1',
-    temperature: Math.min(2, Math.max(0, Number(held.get('temperature') ?? 1) || 0)),
+    temperature: Math.min(2, Math.max(0, Number(held.get('temperature') || 1) || 0)),
   };
 }
 
 function toAddress() {
-  const { page, text, token, block, head, key, dim, edits, off, special: on, norm, temperature } = state;
+  const { page, text, token, block, head, key, dim, step, edits, off, special: on, norm, temperature } = state;
   const held = new URLSearchParams({ page, text, block, head, edits: edits.join(','), temperature, ln_norm: norm });
-  for (const [name, value] of Object.entries({ token, key, emb_dim: dim })) if (value !== null) held.set(name, value);
+  for (const [name, value] of Object.entries({ token, key, emb_dim: dim, step })) if (value !== null) held.set(name, value);
   for (const [name, value] of Object.entries({ edits_off: off, special: on })) if (value) held.set(name, 'on');
   written = `#${held}`;
   if (location.hash !== written) location.replace(written);
@@ -262,20 +272,20 @@ function strips(parts, rows, limit, dim, said) {
     h('div', { class: 'names' }, rows.map((values, y) => h('b', { key: y }, gv.fixed(values[dim], 3)))));
 }
 
+const weightsOf = ({ sites }, block, head) => { const { shape: [, T], data } = sites[`attn.${block}`]; return data.subarray(head * T * T, (head + 1) * T * T); };
 const mine = () => `z.${state.block}.${state.head}=zero`;
 
 function attentionPage() {
   const { block, head } = state, at = position(), T = run.ids.length, H = config.n_heads;
-  const weights = ({ sites }, b = block, one = head) => sites[`attn.${b}`].data.subarray(one * T * T, (one + 1) * T * T);
-  const own = weights(run.now), most = [...Array(at + 1).keys()].reduce((best, key) => (own[at * T + key] > own[at * T + best] ? key : best), 0);
+  const own = weightsOf(run.now, block, head), most = [...Array(at + 1).keys()].reduce((best, key) => (own[at * T + key] > own[at * T + best] ? key : best), 0);
   const key = state.key !== null && state.key <= at ? state.key : most, isOff = state.edits.includes(mine());
   const limits = { low: 0, high: 1, scale: 'attention', digits: 'weight', masked: true, column_axis: 'key', columns: T };
   return [
-    say('In ', h('b', null, `block ${block}, head ${head}`), ', ', place(at), ' looks most at ', place(most), ': ', both((of) => weights(of)[at * T + most], gv.weight),
-      ' of its attention. ', button(isOff ? 'Switch this head on again' : 'Switch this head off', () => go({ off: false, edits: isOff ? state.edits.filter((edit) => edit !== mine()) : [...state.edits, mine()] }),
+    say('In ', h('b', null, `block ${block}, head ${head}`), ', ', place(at), ' looks most at ', place(most), ': ', both((of) => weightsOf(of, block, head)[at * T + most], gv.weight),
+      ' of its attention. ', button(isOff ? 'Switch on again' : 'Switch off', () => go({ off: false, edits: isOff ? state.edits.filter((edit) => edit !== mine()) : [...state.edits, mine()] }),
         { class: 'act', 'aria-pressed': isOff, data: { testid: 'switch-head' } })),
     h('div', { class: 'two' },
-      part('heads', grid(weights), (_, picked) => go(picked)),
+      part('heads', grid(), (_, picked) => go(picked)),
       matrix('head', [panel('weights', 'weights', T, { ...limits, label: 'Attention weights: rows are queries, columns are keys',
         says: '{query} attends {value} to {key}', says_masked: '{query} cannot see {key}, which comes later: the causal mask hides it.' })],
       { weights: encoded(own, T) }, false, { key, largest: Math.max(300, innerHeight - 480) })),
@@ -284,7 +294,7 @@ function attentionPage() {
 }
 
 // Every head's picture in one, and in a sentence where it looks on average.
-function grid(weights) {
+function grid() {
   const T = run.ids.length, { n_layers, n_heads } = config, side = Math.min(T, 48), colors = gv.palette(mode());
   const canvas = Object.assign(document.createElement('canvas'), { width: n_heads * side, height: n_layers * side });
   const pixels = new ImageData(canvas.width, canvas.height), table = gv.colorTable(colors.attention), masked = gv.channels(colors.masked);
@@ -292,7 +302,7 @@ function grid(weights) {
   for (let b = 0; b < n_layers; b++) {
     roles.push([]);
     for (let one = 0; one < n_heads; one++) {
-      const own = weights(run.now, b, one);
+      const own = weightsOf(run.now, b, one);
       for (let y = 0; y < side; y++)
         for (let x = 0; x < side; x++) {
           let best = 0;
@@ -300,7 +310,7 @@ function grid(weights) {
           const at = 4 * ((b * side + y) * canvas.width + one * side + x);
           pixels.data.set([...(x > y ? masked : table[Math.round(255 * best)]), 255], at);
         }
-      roles[b].push(thumbnail(own, run.was && weights(run.was, b, one), b, one, longest));
+      roles[b].push(thumbnail(own, run.was && weightsOf(run.was, b, one), b, one, longest));
     }
   }
   canvas.getContext('2d').putImageData(pixels, 0, 0);
@@ -406,6 +416,54 @@ function nextPage() {
 
 const PAGE = { tokens: tokensPage, embeddings: embeddingsPage, attention: attentionPage, layernorm: layernormPage, next_token: nextPage };
 
+// ---- the guide ----
+
+const answers = new Map(), hints = new Map();      // by step: what was said, and how many hints are shown
+const html = (tag, markup, more = {}) => h(tag, { markup, ...more });
+const turn = (step) => { state = stateOf(new URLSearchParams(), step); toAddress(); work(); };
+const waits = () => state.step !== null && steps[state.step].page === state.page && steps[state.step].ask !== null && !answers.has(state.step);
+
+function guideBar() {
+  if (state.step === null) return steps.length ? h('p', { class: 'how' }, button(given.guide.title, () => turn(0), { class: 'act' })) : null;
+  const { step } = state, { heading, text, ask: asked, page, until = null, after } = steps[step], said = answers.get(step);
+  const told = asked && said !== undefined, done = until !== null && state.edits.join(',') === until;
+  return h('section', { class: 'guide', 'aria-label': given.guide.title, lang: given.guide.language, data: { testid: 'guide', step } },
+    h('div', { class: 'way' }, h('b', null, heading), h('span', { class: 'how' }, `${given.guide.title}, step ${step + 1} of ${steps.length}`),
+      h('span', { class: 'turn' }, step > 0 && button('Back', () => turn(step - 1), { class: 'act' }), step + 1 < steps.length && button('Next step', () => turn(step + 1), { class: 'act' }),
+        button('Leave', () => go({ step: null }), { class: 'act' }))),
+    state.page === page ? null : h('p', null, button(`This step is on the page ${PAGES[page]}: go there`, () => go({ page }), { class: 'act' })),
+    told ? null : html('div', done && after ? after : text), done ? h('p', { role: 'status' }, 'Done.') : null, asked && !told && run.now && state.page === page ? ballot(asked, step) : null,
+    told ? h('div', { role: 'status' }, h('p', null, said === null ? '' : `You said ${said}. `, 'This model: ', html('b', asked.truth), '.'),
+      html('div', asked.after.replaceAll('\ue000', () => gv.escapeXml(said ?? 'nothing')))) : null,
+    step + 1 === steps.length && given.guide.missing ? h('p', { class: 'how' }, `The app has ${given.guide.missing} more steps of this guide, on pages that are not here.`) : null);
+}
+
+// How a question is answered, with hints; nobody is told the truth before that.
+function ballot(asked, step) {
+  const seen = hints.get(step) ?? 0, name = `guess-${step}`;
+  const say_ = (said) => { answers.set(step, said); draw(); };
+  const sent = (event) => {
+    event.preventDefault();
+    const said = new FormData(event.target).get(name);
+    if (said?.trim()) say_(said.trim().slice(0, 60));
+  };
+  const typed = { type: asked.kind === 'number' ? 'number' : 'text', step: 'any', autocomplete: 'off', 'aria-label': 'Your guess', maxlength: 60, min: asked.between?.[0], max: asked.between?.[1] };
+  const field = asked.options.length ? h('span', { class: 'options' }, asked.options.map((option) => h('label', { key: option }, h('input', { type: 'radio', name, value: option }), ` ${option}`)))
+    : h('input', { name, ...typed });
+  const clicked = asked.kind === 'head' ? part('heads', unnamed(), (_, { block, head }) => say_(`block ${block} head ${head}`), 'guess')
+    : asked.kind === 'token' ? part('chips', { ...chipsOf(), next: null }, (_, at) => say_(`“${label(at)}” (position ${at})`), 'guess') : null;
+  return h('form', { onsubmit: sent }, h('p', null, html('b', asked.question)), clicked,
+    h('div', { class: 'way' }, clicked ? null : [field, h('button', { type: 'submit', class: 'act' }, 'That is my guess')],
+      seen < asked.hints.length ? button('A hint', () => { hints.set(step, seen + 1); draw(); }, { class: 'act' }) : null, button('Show me', () => say_(null), { class: 'act' })),
+    h('ul', { role: 'status' }, asked.hints.slice(0, seen).map((hint, i) => html('li', hint, { key: i }))));
+}
+
+// Every head, small and without a name, to be clicked.
+function unnamed() {
+  const whole_ = grid(), roles = whole_.roles.map((blocks) => blocks.map(() => ({ kind: 'mixed', label: ' ', says: 'What is it for?', write: 0 })));
+  return { ...whole_, roles, largest_write: 1, block: null, head: null };
+}
+
 // ---- what stands on every page ----
 
 function strip() {
@@ -433,13 +491,15 @@ function effect() {
   };
 }
 
-function chips() {
+function chipsOf() {
   const { order, p } = distribution(run.now.logits, 1), [top] = order;
-  return part('chips', {
+  return {
     tokens: run.ids.map((id) => ({ id, shown: shownOf(id) })), groups: sharing(run.ids.map(rawOf)), selected: position(), highlight: {}, weights: null, shares: null, coloured: state.page === 'tokens',
     next: position() === run.ids.length - 1 ? { shown: shownOf(top), id: top, probability: p[top] } : null, appends: decoded(rawOf(top)).text !== undefined && run.ids.length < config.context_length,
-  }, (event, value) => (event === 'append' ? append(value) : go({ token: value })));
+  };
 }
+
+const chips = () => part('chips', chipsOf(), (event, value) => (event === 'append' ? append(value) : go({ token: value })));
 
 const main = document.querySelector('main');
 
@@ -452,12 +512,14 @@ function draw() {
   gv.render(root,
     h('header', null, h('h1', null, 'A real GPT, in this one file'),
       h('p', null, `${NAME}: ${config.n_layers} blocks of ${config.n_heads} heads, ${config.emb_dim} wide, ${gv.fixed(given.parameters / 1e6, 1)} million numbers. Type any text: this browser runs all of it, and sends nothing anywhere.`)),
+    guideBar(),
     part('prompt', { text: state.text, page: 'handout', back: false }, (_, text) => go({ text, token: null, key: null })),
     hint ? h('p', { class: 'how' }, code(hint), ' is read as plain text here. It is also the name of one special token. ', button('Read it as the special token', () => go({ special: true }), { class: 'act' })) : null,
     run.refused ? h('p', { class: 'notice', role: 'status' }, run.refused) : [
       run.notice ? h('p', { key: 'notice', class: 'notice', role: 'status' }, run.notice) : null,
-      chips(), strip(), h('nav', { key: 'nav', 'aria-label': 'What to look at' }, shownPages),
-      h('section', { key: state.page, 'aria-label': PAGES[state.page], data: { page: state.page } }, PAGE[state.page]())],
+      ...(waits() ? [] : [chips(), strip()]), h('nav', { key: 'nav', 'aria-label': 'What to look at' }, shownPages),
+      waits() ? h('p', { key: 'waits', class: 'notice' }, 'The picture waits for your answer.')
+        : h('section', { key: state.page, 'aria-label': PAGES[state.page], data: { page: state.page } }, PAGE[state.page]())],
     h('footer', null, 'Made by gptviz. The same numbers in Python: ', code(`gptviz.load(${JSON.stringify(NAME)}).trace(text)["attn", ${state.block}]`), '; in this page\'s console: ', code(`await gptviz.trace(text)`), '.'));
 }
 

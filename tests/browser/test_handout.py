@@ -6,7 +6,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import gptviz
+from gptviz import guides
 from gptviz.analysis.moved import prediction
+from gptviz.digits import percent
 from gptviz.engine.sites import all_keys
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
@@ -49,13 +51,13 @@ def lm():
 
 @pytest.fixture(scope="module")
 def opened(browser, lm, tmp_path_factory):
-    """opened(hash="", **options) -> a page of the file, at rest, offline; no fault may come of it."""
+    """opened(hash, **options) -> a page of the file, at rest, offline; no fault may come of it."""
     file = tmp_path_factory.mktemp("handout") / "handout.html"
-    file.write_text(handout(lm, DEFAULT_TEXT), encoding="utf-8")
+    file.write_text(handout(lm, DEFAULT_TEXT, guide=guides.find("tour")), encoding="utf-8")
     assert file.stat().st_size <= LARGEST
     pages = []
 
-    def open_(hash="", **options):
+    def open_(hash, **options):
         page, watch = new_page(browser, offline=True, **options)
         pages.append((page, watch))
         own = ("file:", "blob:", "data:")
@@ -72,7 +74,7 @@ def opened(browser, lm, tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(opened):
     """One page, for those who only ask it."""
-    return opened()
+    return opened("#page=tokens")
 
 
 def at_rest(page):
@@ -186,3 +188,35 @@ def test_a_lesson_on_it(opened, lm):
     page.get_by_role("textbox").fill("")
     page.get_by_role("button", name="Run").click()
     assert "no text yet" in at_rest(page).get_by_role("status").inner_text()
+
+
+def test_the_tour_travels_in_it(opened, lm):
+    """It asks before it shows, says what this model says, and what it has not."""
+    page = opened("")
+    bar, chips = page.get_by_test_id("guide"), page.get_by_test_id("chips")
+    assert "step 1 of 6" in bar.inner_text() and not chips.count()
+    assert not page.locator("section[data-page]").count()
+    bar.get_by_role("button", name="A hint").click()
+    bar.get_by_role("textbox").fill("<b>mill")
+    bar.get_by_role("button", name="That is my guess").click()
+    best = lm.trace(DEFAULT_TEXT).next_tokens(1).iloc[0]
+    told = bar.get_by_role("status").inner_text()
+    assert "You said <b>mill. This model: ·mill" in told and percent(best.probability) in told
+    assert page.locator("section[data-page=next_token]").count() == chips.count() == 1
+    for number in range(2, 7):
+        bar.get_by_role("button", name="Next step").click()
+        at_rest(page)
+        if number == 4:
+            bar.get_by_test_id("head-4-3").click()
+            assert "You said block 4 head 3. This model: block 4, head 3" in bar.inner_text()
+        elif number < 6:
+            assert shut_out(page) == []
+            bar.get_by_role("button", name="Show me").click()
+            assert "This model: " in bar.inner_text()
+    assert "2 more steps of this guide" in bar.inner_text()
+    page.get_by_test_id("switch-head").click()
+    at_rest(page)
+    assert "Done." in bar.inner_text()
+    bar.get_by_role("button", name="Leave").click()
+    page.get_by_role("button", name="The tour").click()
+    assert "You said <b>mill" in bar.inner_text()

@@ -1,0 +1,93 @@
+"""A guide in a hand-out: the steps whose places it has, their questions answered by the model beforehand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from gptviz.engine.edit_values import named
+from gptviz.engine.language_model import LanguageModel
+from gptviz.guides import Guide, Step, keys
+from gptviz.guides.guide import filled, with_facts
+from gptviz.guides.keys import KEYS, Answer, CannotAsk
+
+EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
+PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")
+# what an address says there, and so what a step's place may
+PLACE = ("text", "token", "block", "head", "edits", "special", "emb_dim", "ln_norm", "temperature")
+SAID = "\ue000"  # stands for what a pupil says: page.js knows it when it is said
+
+_markdown = MarkdownIt("commonmark", {"html": False})
+
+
+def known(lm: LanguageModel) -> bool:
+    """Whether a hand-out can make all edits of this model."""
+    values = [named(edit.value) for edit in lm.edits]
+    return all(value is not None and value.name in EDITS for value in values)
+
+
+def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
+    """What page.js needs of a guide: its steps, each with a whole place; `text` where none has named one.
+
+    Left out, and counted as `missing`: other pages, choices and models, what is found by hunting for it, and
+    what this model cannot be asked.
+    """
+    place: dict[str, str] = {"text": text}
+    steps = []
+    for step in guide.steps:
+        place |= dict(step.place)
+        if step.page not in PAGES or place.get("model", "") not in ("", lm.name):
+            continue
+        others = {name for name, value in step.place if value} - {*PLACE, "model"}
+        if others or {name for name, _ in step.until} - {"edits"}:
+            continue
+        try:
+            steps.append(_step(step, place, lm))
+        except CannotAsk:
+            continue
+    if not steps:
+        raise ValueError(
+            f"no step of the guide {guide.title!r} is on a page that a hand-out has: {', '.join(PAGES)}"
+        )
+    missing = len(guide.steps) - len(steps)
+    return {"title": guide.title, "language": guide.language, "steps": steps, "missing": missing}
+
+
+def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, Any]:
+    """One step; raises CannotAsk where it is none for a hand-out of this model."""
+    lm = lm.plain.edited(*filter(None, place.get("edits", "").split(",")))
+    if not known(lm):
+        raise CannotAsk("the edits of its place need more than the file has")
+    there = {name: place[name] for name in PLACE if name in place}
+    made = {"heading": step.heading, "page": step.page, "place": there, "ask": None}
+    if step.ask is None:
+        done, after = dict(step.until).get("edits"), _markdown.render(step.after)
+        return made | {"text": _markdown.render(step.text), "until": done, "after": after}
+    if step.ask.kind == "find":
+        raise CannotAsk("it is hunted for in the app")
+    answer = _answer(step, place, lm)
+    facts = {"truth": answer.shown} | answer.facts | {"said": SAID}
+    told = with_facts(step, facts)
+    assert told.ask is not None
+    asked = {
+        "question": _markdown.renderInline(told.ask.text),
+        "kind": told.ask.kind,
+        "options": [*(told.ask.options or answer.options)],
+        "between": told.ask.between,
+        "hints": [_markdown.renderInline(filled(hint, facts)) for hint in told.ask.hints],
+        "truth": _markdown.renderInline(answer.shown),
+        "after": _markdown.render(told.after),
+    }
+    return made | {"text": _markdown.render(told.text), "ask": asked}
+
+
+def _answer(step: Step, place: Mapping[str, str], lm: LanguageModel) -> Answer:
+    assert step.ask is not None
+    ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[: lm.config.context_length]
+    if not ids:
+        raise CannotAsk("its text has no tokens")
+    token = place.get("token", "")
+    position = min(int(token), len(ids) - 1) if token.isdecimal() else len(ids) - 1
+    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+    trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
+    return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
