@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import urllib.request
 from email import message_from_string
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+import yaml
 from setuptools import Distribution
 
 import gptviz
@@ -54,6 +56,13 @@ def here(monkeypatch):
 def test_an_installed_gptviz_has_every_file():
     assert {"gptviz/ui/components/kernel.js", "gptviz/assets/mini/model.safetensors"} <= ours()
     assert installed() == ours()
+
+
+def test_it_is_cited_as_what_it_is():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    assert f"## {cited['version']} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def installed_wheel(home):
