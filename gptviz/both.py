@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from gptviz import as_html
 from gptviz.digits import fixed, percent, significant
 
 T = TypeVar("T")
@@ -32,6 +33,11 @@ class Both(Generic[T]):
     def moved(self) -> bool:
         """Return whether the two differ, by more than rounding where they are numbers."""
         return self.was is not None and not alike(self.now, self.was)
+
+    def _repr_html_(self) -> str:
+        if self.was is None:
+            return as_html.of(self.now)
+        return as_html.table({"unchanged": self.was, "changed": self.now})
 
     def __format__(self, digits: str) -> str:
         """In a sentence: "0.988", and of a changed run "0.988 (unchanged 1.02)".

@@ -39,7 +39,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash"},
+    {"model", "digits", "disk_cache", "leash", "as_html"},
     {"whole"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use
@@ -51,12 +51,15 @@ UI_FLOORS = [
     {"heads"},
     {"measuring"},
     {"runs", "training"},
+    {"notebook"},
+    {"lens_cells"},
     {"models", "components"},
     {"words", "tables", "settings", "root", "worker"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (
     "gptviz.figures",
+    "gptviz.both",
     "gptviz.tokenizer",
     "gptviz.engine.trace",
     "gptviz.digits",

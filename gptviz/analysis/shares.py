@@ -1,8 +1,16 @@
 """A sum of many parts as a person reads it: what its parts are called, and which stand alone."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from gptviz.both import Both
+from gptviz.digits import fixed, significant
+
+Floats = NDArray[np.floating]
 
 
 def label_of(part: str, block: object, head: object) -> str:
@@ -10,6 +18,42 @@ def label_of(part: str, block: object, head: object) -> str:
     if pd.isna(block):
         return part
     return f"block {block} · {part if pd.isna(head) else f'head {head}'}"
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """Parts as bars, each beginning where the one before it ends, and their sum: B bars.
+
+    `rows` are the parts of each bar but the sum's, `names` and `says` (of both runs) stand for all; `values`
+    (B,) of both runs, `base` (B,) where they begin.
+    """
+
+    rows: list[NDArray[np.intp]]
+    names: list[str]
+    values: Both[Floats]
+    base: Floats
+    says: Both[Sequence[str]]
+
+    @classmethod
+    def of(cls, names: Sequence[str], values: Both[NDArray[np.float64]]) -> "Waterfall":
+        """Of named parts and, in the last place of `values`, their sum."""
+        rows = waterfall(values.now[:-1])
+        called = [names[some[0]] if len(some) == 1 else f"{len(some)} other parts" for some in rows]
+        bars: Both[Floats] = values.map(lambda v: np.array([*(v[some].sum() for some in rows), v[-1]]))
+        base = np.array([0.0, *np.cumsum(bars.now[:-1])[:-1], 0.0])
+
+        def says(found: Floats) -> Sequence[str]:
+            raises = [f"{'raises' if x >= 0 else 'lowers'} it by {significant(abs(x))}" for x in found[:-1]]
+            said = [f"{a}: {b}" for a, b in zip(called, raises, strict=True)]
+            return [*said, f"all parts: {fixed(found[-1], 4)}"]
+
+        return cls(rows, [*called, "sum"], bars, base, bars.map(says))
+
+    @property
+    def written(self) -> list[str]:
+        """The number at each bar's end."""
+        *parts, total = self.values.now.tolist()
+        return [*(fixed(x, 2) for x in parts), fixed(total, 4)]
 
 
 def waterfall(values: NDArray[np.float64], count: int = 12) -> list[NDArray[np.intp]]:

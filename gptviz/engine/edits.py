@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import torch
 
+from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of, written
 from gptviz.engine.edit_values import (
@@ -116,6 +117,12 @@ class Edit:
 
     def __repr__(self) -> str:
         return f"Edit({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        meaning = f"{self.site}: {SITES[self.site].meaning}" if self.site in SITES else self.site
+        limits = {"block": self.block, "heads": self.heads, "positions": self.positions}
+        some = {name: str(value) for name, value in limits.items() if value is not None}
+        return table({"edit": str(self), "site": meaning, **some})
 
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
@@ -270,6 +277,11 @@ class Edit:
         if self.block == EVERY:
             return tuple(range(n_layers))
         return () if self.block is None else (int(self.block),)
+
+    def is_of_head(self, block: int, head: int) -> bool:
+        """Return whether it is made in a head's own numbers: its queries, keys, values, pattern or output."""
+        here = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
+        return here and (self.heads is None or head in self.heads)
 
     def each(self, n_layers: int) -> list["Edit"]:
         """The same with one block each."""

@@ -8,6 +8,8 @@ import pandas as pd
 import tiktoken
 import torch
 
+from gptviz.as_html import table
+from gptviz.digits import percent
 from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.forward import last_logits
 from gptviz.engine.given import ids_of, whole
@@ -16,7 +18,7 @@ from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
-from gptviz.tokenizer import END_OF_TEXT, named_bytes
+from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token
 
 
 def generate_text_simple(
@@ -49,6 +51,11 @@ class Step:
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
     trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
+
+    def _repr_html_(self) -> str:
+        shown = show_token(named_bytes(self.tokenizer, self.id))
+        drawn = {"token": shown, "probability": percent(self.probability), "drawn from": self.candidates(5)}
+        return table(drawn)
 
     @cached_property
     def model_probability(self) -> float:

@@ -7,6 +7,7 @@ from typing import Self
 import tiktoken
 import torch
 
+from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.trace import Token, tokens_of
@@ -39,6 +40,11 @@ class Loaded:
         config, edits = self.config, "".join(f", {edit}" for edit in self.edits)
         size = f"{config.n_layers} blocks x {config.n_heads} heads, {config.emb_dim} wide"
         return f"{type(self).__name__}({self.name!r}, {size}{edits})"
+
+    def _repr_html_(self) -> str:
+        sizes = {name: f"{value:,}" for name, value in self.config.to_dict().items() if type(value) is int}
+        rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
+        return table(rows | ({"edits": ", ".join(map(str, self.edits))} if self.edits else {}))
 
     def edited(self, *edits: Given) -> Self:
         """The same model with these edits (or their text forms) in every pass, after those it has already.

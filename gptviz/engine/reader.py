@@ -200,7 +200,7 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     missing = [key for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
-    trace = lm.plain.trace(ids, keep=missing, edits=here)
+    trace = lm.plain.trace(ids, keep=missing, edits=here).released()
     if known is not None:
         trace = known.joined(trace)
     with _lock:

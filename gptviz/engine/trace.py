@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from gptviz.tokenizer.one import OneToken, one_token
 
 if TYPE_CHECKING:
     from gptviz.engine.language_model import LanguageModel
+    from gptviz.ui.notebook import Picture
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ class Trace:
     `reduced(name)` gives what was made of a site during the pass, `edits` are those of the pass. Tensors are
     CPU float32. It belongs to the weights that made it: see `of`.
 
-    A Trace holds no model: only the output head's weights (the same tensor, no copy) and the LayerNorms', so
-    that logits and statistics can be worked out where somebody asks for them; `nbytes` is what it holds
-    beyond those. What needs more of the model (`attribution`) finds it as long as somebody holds it: `lm`.
+    It holds its model, for what needs more of it (`lm`, `show`, `attribution`); one that is `released` holds
+    only the output head's weights (the same tensor, no copy) and the LayerNorms', so that logits and
+    statistics can be worked out where somebody asks for them. `nbytes` is what it holds beyond those.
 
     A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
     site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
@@ -92,6 +95,7 @@ class Trace:
         self._past = past  # of all its tokens, if they were read in pieces
         self._grad = grad
         self._weights = weights  # that made it: the model may be trained on
+        self._held: GPTModel | None = model
         self._model = weakref.ref(model)
 
     def __len__(self) -> int:
@@ -225,6 +229,10 @@ class Trace:
         made.__dict__.update(changed)
         return made
 
+    def released(self) -> "Trace":
+        """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
+        return self._with(_held=None)
+
     def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
@@ -303,16 +311,36 @@ class Trace:
 
     @property
     def lm(self) -> "LanguageModel":
-        """The model that made it, with the edits of the pass. ValueError if nobody holds it any longer."""
+        """The model that made it, with the edits of the pass. ValueError where nobody holds it any longer."""
         from gptviz.engine.language_model import LanguageModel
 
         model = self._model()
         if model is None:
             raise ValueError(
-                f"the model of this trace of {self.name} is no longer in memory: keep it, as in "
-                "lm = gptviz.load(...), then lm.trace(...)"
+                f"the model of this trace of {self.name} was released, and nobody holds it any longer: "
+                "trace the text again"
             )
         return LanguageModel(self.of(model), self.tokenizer, self.config, self.name, self.edits)
+
+    def show(self, page: str | None = None, *args: Any, **options: Any) -> "Picture":
+        """The picture of one of the app's pages: see `gptviz.ui.notebook.show`, which takes the rest.
+
+        `t.show()` is the tokens and all heads, `t.show("attention", 3, 1)` a head, `t.show("layernorm")`. A
+        notebook shows it; `t.show(...).to_html("picture.html")` writes it as a file.
+        """
+        from gptviz.ui.notebook import show
+
+        return show(self, page, *args, **options)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write `show()` as one file, which any browser opens offline; gives back where it is."""
+        return self.show().to_html(path)
+
+    def _repr_html_(self) -> str:
+        """The tokens and all heads; what was kept, where that is not enough for them."""
+        return (
+            self.show()._repr_html_() if self.holds(["attn", "z"]) else f"<code>{escape(repr(self))}</code>"
+        )
 
     def attribution(
         self, token: OneToken, against: OneToken | None = None, position: int = -1

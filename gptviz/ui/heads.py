@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gptviz import SITES, Edit, LanguageModel, Run
+from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import ROLES, SHARES
@@ -164,11 +164,7 @@ def marks_say(run: Run) -> str:
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
     """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
 
-    def is_of(edit: Edit) -> bool:
-        here = SITES[edit.site].form != "rows" and block in edit.blocks(block + 1)
-        return here and (edit.heads is None or head in edit.heads)
-
-    return tuple(edit for edit in run.edits if is_of(edit))
+    return tuple(edit for edit in run.edits if edit.is_of_head(block, head))
 
 
 def _scores(lm: LanguageModel, run: Run) -> Reduction:

@@ -116,7 +116,7 @@ class Runs:
         earlier, common = self._earlier(run, [*keys, *(r.site for r in reduce)])
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, keep=keys, edits=run.edits, reduce=reduce, after=earlier)
+        found = lm.trace(run.ids, keep=keys, edits=run.edits, reduce=reduce, after=earlier).released()
         if known is not None:
             found = known.joined(found)
         self._register(run, found)

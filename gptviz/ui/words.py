@@ -12,11 +12,14 @@ from typing import Literal
 
 import streamlit as st
 
-from gptviz import LanguageModel
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import fixed
-from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes
+from gptviz.engine.names import is_named as is_named
+from gptviz.engine.names import is_piece as is_piece
+from gptviz.engine.names import is_whole as is_whole
+from gptviz.engine.names import show_id as show_id
+from gptviz.tokenizer import show_token
 
 
 def as_code(label: str) -> str:
@@ -63,34 +66,6 @@ class Place:
 
     def __str__(self) -> str:
         return f"{as_code(self.token)} (position {self.position})"
-
-
-def show_id(lm: LanguageModel, token_id: int) -> str:
-    """A token of the vocabulary as the screen shows it.
-
-    A model's matrix may be padded with rows that its tokenizer has no token for: they go by their number.
-    """
-    raw = named_bytes(lm.tokenizer, token_id)
-    return show_token(raw) if is_named(lm, token_id) else raw.decode()
-
-
-def is_named(lm: LanguageModel, token_id: int) -> bool:
-    """Whether the tokenizer has a token of this id at all."""
-    return has_token(lm.tokenizer, token_id)
-
-
-def is_whole(lm: LanguageModel, token_id: int) -> bool:
-    """Whether a text can end in this token: one of the tokenizer's, and no piece of a character."""
-    try:
-        token_bytes(lm.tokenizer, token_id).decode()
-    except ValueError:  # a UnicodeDecodeError is one
-        return False
-    return is_named(lm, token_id)
-
-
-def is_piece(lm: LanguageModel, token_id: int) -> bool:
-    """Whether a token is some bytes that are no whole characters, shown as such: `\\xe4`."""
-    return is_named(lm, token_id) and not is_whole(lm, token_id)
 
 
 def nameless(token: str) -> str:

@@ -161,9 +161,9 @@ def test_nbytes_counts_what_is_held():
     assert t.nbytes == attn + rows + rows  # attn, tok_emb, and the final rows for the logits
 
 
-def test_a_trace_holds_no_model():
+def test_a_trace_that_is_released_holds_no_model():
     lm = random_lm()
-    trace, model = lm.trace("Hello"), weakref.ref(lm.model)
+    trace, model = lm.trace("Hello").released(), weakref.ref(lm.model)
     before = trace.logits(-1)
     del lm
     gc.collect()
@@ -202,10 +202,16 @@ def test_what_is_asked_of_its_model_is_what_the_functions_say(lm):
             attribution(t, wrong, 7)
 
 
-def test_without_its_model_a_trace_says_so():
+def test_a_trace_holds_its_model_until_it_is_released():
     t = random_lm().trace("Hello")
-    with pytest.raises(ValueError, match="no longer in memory: keep it"):
-        t.attribution(7)
+    assert len(t.attribution(7)) and t.released().lm.model is t.lm.model
+    gone = t.released()
+    del t
+    gc.collect()
+    with pytest.raises(
+        ValueError, match="was released, and nobody holds it any longer: trace the text again"
+    ):
+        gone.attribution(7)
 
 
 def test_what_they_print_is_short():

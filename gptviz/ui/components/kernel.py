@@ -6,15 +6,15 @@ with: anybody can send anything, and a late click may follow a shorter text. Wha
 """
 
 import base64
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import streamlit as st
-from streamlit.components.v2.types import ComponentRenderer
 
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import well_formed
@@ -25,6 +25,9 @@ Check = Callable[[Any], Any]  # what came -> the value, or Refused
 Event = tuple[Check, Callable[[Any], Any] | None]  # and what runs with the value, before the rerun
 On = Callable[[int], Any]  # what runs before the rerun that a click causes
 Rows = Sequence[Mapping[str, Any]]
+Elsewhere = Callable[[str, dict[str, Any]], None]  # a component's name, and its data
+
+_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 
 
 class Refused(ValueError):
@@ -83,7 +86,7 @@ class Component:
     """A declared component; a call draws it. See `component`."""
 
     name: str
-    renderer: ComponentRenderer
+    renderer: Callable[..., Any]
 
     def __call__(
         self,
@@ -99,6 +102,12 @@ class Component:
         `saved` names and explains the file of a picture. Gives back the events that caused this run.
         Callbacks stay in the session until the next drawing: they must hold no Trace and nothing large.
         """
+        words = (saved or Saved(stem(self.name))).data()
+        given, elsewhere = {"mode": mode, "saved": words, **data}, _elsewhere.get()
+        if elsewhere is not None:
+            elsewhere(self.name, given)
+            return {}
+        import streamlit as st
 
         def changed(event: str) -> None:
             sent = st.session_state.get(key)  # None: it came late, when the page had been turned
@@ -107,10 +116,19 @@ class Component:
                 run(value)
 
         callbacks: dict[str, Any] = {f"on_{event}_change": partial(changed, event) for event in on}
-        words = (saved or Saved(stem(self.name))).data()
-        result = self.renderer(key=key, data={"mode": mode, "saved": words, **data}, **callbacks)
+        result = self.renderer(key=key, data=given, **callbacks)
         sent = {event: checked(check, result.get(event)) for event, (check, _) in on.items()}
         return {event: value for event, value in sent.items() if value is not None}
+
+
+@contextmanager
+def elsewhere(draw: Elsewhere) -> Iterator[None]:
+    """Inside of it components are given to `draw`, and not to Streamlit, which is then not needed at all."""
+    token = _elsewhere.set(draw)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
 
 
 def checked(check: Check, value: Any) -> Any:
@@ -127,6 +145,12 @@ def packed(values: np.ndarray, kind: str = "<f4") -> str:
 
 
 def component(name: str) -> Component:
-    """Declare the component of components/`name`."""
-    renderer = st.components.v2.component(f"gptviz.{name}", css=stylesheet(name), js=javascript(name))
-    return Component(name, renderer)
+    """The component of components/`name`; Streamlit hears of it when it is first drawn on a page."""
+    return Component(name, lambda **given: _renderer(name)(**given))
+
+
+@cache
+def _renderer(name: str) -> Callable[..., Any]:
+    import streamlit as st
+
+    return st.components.v2.component(f"gptviz.{name}", css=stylesheet(name), js=javascript(name))

@@ -95,7 +95,7 @@ def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
         cell: object = None
 
     state = {"key": Sent()}
-    monkeypatch.setattr("gptviz.ui.components.kernel.st.session_state", state)
+    monkeypatch.setattr("streamlit.session_state", state)
     for value in ({"row": 1}, {"row": 99}, None, "row", {"row": 2, "column": 3}):
         state["key"].cell = value
         renderer.given["on_cell_change"]()

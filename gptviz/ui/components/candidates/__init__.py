@@ -6,8 +6,6 @@ or a click on it, writes its arithmetic under the rows. The picture can be saved
 
 from typing import Any
 
-import streamlit as st
-
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
@@ -20,22 +18,25 @@ def candidate_bars(
     rest: dict[str, Any] | None,
     heads: dict[str, str],
     mode: Mode,
-    on_append: On,
+    on_append: On | None,
     *,
     action: str,
     saved: Saved | None = None,
 ) -> None:
-    """Draw the rows; `on_append(id)` runs before the rerun that a click on a row's button causes.
+    """Draw the rows; `on_append(id)` runs before the rerun that a click on a row's button causes;
+    without one there are no buttons.
 
     `rows` and `rest` are those of `figures.next_token.candidate_rows`, `heads` its column titles, and
     `action` the words on the buttons.
     """
     sent = _component(
         "candidates",
-        {"rows": list(rows), "rest": rest, "heads": heads, "action": action},
+        {"rows": list(rows), "rest": rest, "heads": heads, "action": action if on_append else ""},
         mode,
         {"append": (among({int(row["id"]) for row in rows if row["whole"]}), on_append)},
         saved,
     )
     if sent:
+        import streamlit as st
+
         st.rerun()  # the prompt belongs to the whole page, not to the fragment that this may be in

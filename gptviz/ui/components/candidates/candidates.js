@@ -49,7 +49,7 @@ function line(view, row, index) {
   gv.h('span', { class: 'filter' }, row.filter_text), gv.h('span', { class: 'bar' }, bar(row)),
   data.heads.before ? gv.h('span', { key: 'before', class: 'before num' }, row.ghost_text) : null,
   gv.h('span', { class: 'p num' }, row.p_text),
-  row.whole ? gv.h('button', {
+  row.whole && data.action ? gv.h('button', {
     type: 'button', class: 'add', title: act, 'aria-label': act, onclick: () => send('append', row.id),
     data: { testid: 'append', unsaved: '', id: row.id },
   }, '+', gv.h('span', null, ` ${data.action}`)) : null);

@@ -6,8 +6,9 @@ any size, reachable by keyboard, and named for a screen reader. Nothing is fetch
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
+from gptviz.figures.head_words import Words
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, parts
 from gptviz.ui.components.saved import Saved
@@ -15,17 +16,13 @@ from gptviz.ui.components.saved import Saved
 _component = component("heads")
 
 
-class Thumbnail(TypedDict):
-    """What the grid says of a head: a word or two, a sentence without subject, how much it writes.
+class Thumbnail(Words):
+    """What the grid says of a head.
 
     Where something is changed in the model: whether this head itself is (it is hatched), and how far its
     pattern moved, from 0 to 1 (it is tinted).
     """
 
-    kind: str
-    label: str
-    says: str
-    write: float
     changed: NotRequired[bool]
     moved: NotRequired[float]
 

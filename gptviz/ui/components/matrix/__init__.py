@@ -11,7 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
+from gptviz.both import Both
+from gptviz.figures.marks import CHANGED, DIFFERENCE
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, packed, parts
 from gptviz.ui.components.saved import Saved
@@ -73,10 +76,21 @@ def attention_panel(label: str = "Attention weights", says: str = ATTENDS, says_
     )
 
 
-def difference_panel(values: np.ndarray, label: str, says: str, says_nothing: str = "") -> Panel:
-    """By how much two heads' weights differ, of the array "weights": (T, T), a row a query."""
-    reach = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    return replace(attention_panel(label, says, says_nothing), scale="signed", low=-reach, high=reach)
+def pattern(weights: Both[torch.Tensor], shown: str, hide_first: bool = False) -> tuple[np.ndarray, Panel]:
+    """A head's weights (T, T) as they are drawn of both runs, or what the change did to them; their panel.
+
+    `shown` is DIFFERENCE, CHANGED or UNCHANGED; with `hide_first` they are `without_first`.
+    """
+    hidden = "Attention to the first token is hidden, so there is nothing to show here."
+    if shown != DIFFERENCE:
+        says = ATTENDS + ", rescaled without the first token" * hide_first
+        values = weights.now if shown == CHANGED else weights.all[0]
+        return values.numpy(), attention_panel(says=says, says_nothing=hidden)
+    moved = (weights.now - weights.all[0]).numpy()
+    reach = float(np.nanmax(np.abs(moved), initial=0.0)) or 1.0
+    says = "{query} to {key}: changed minus unchanged is {value}"
+    panel = attention_panel("Changed minus unchanged attention", says, hidden)
+    return moved, replace(panel, scale="signed", low=-reach, high=reach)
 
 
 def matrix(

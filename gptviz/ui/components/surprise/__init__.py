@@ -5,8 +5,6 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import On, Rows, among, component
@@ -34,4 +32,6 @@ def surprise_chips(
     data = {"chips": list(chips), "groups": shared_characters(raws), "expected": expected, "legend": legend}
     on = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
     if _component(key, data, mode, on, saved):
+        import streamlit as st
+
         st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in

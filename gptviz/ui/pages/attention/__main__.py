@@ -9,11 +9,11 @@ import streamlit as st
 import torch
 
 from gptviz.analysis.attention import cell, first_token, steps, table, weights
-from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_scores import spans
 from gptviz.analysis.moved import pattern_moved
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
+from gptviz.figures.head_words import words_of
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
@@ -22,13 +22,12 @@ from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import (
-    ATTENDS,
     MASKED,
     Axis,
     Panel,
     attention_panel,
-    difference_panel,
     matrix,
+    pattern,
 )
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
@@ -160,16 +159,10 @@ with doing:
 def thumbnail(b: int, h: int) -> Thumbnail:
     """What the grid says of a head while it is pointed at."""
     of, write, gone = measured.roles[b][h], measured.writes[b, h].item(), (b, h) in withdrawn
-    label = ROLES[of.kind].label
-    share = f"over {fixed(of.spread, 1)} tokens" if of.share is None else percent(of.share)
-    said = (
-        f"{f'{WITHDRAWN} ' * gone}{label}, {share}. It writes {fixed(write, 1)} (the bar; the longest is "
-        f"{fixed(measured.writes.max().item(), 1)})."
-    )
-    struck = "".join(f"{character}\u0336" for character in label)
-    found: Thumbnail = {
-        "kind": of.kind, "label": struck if gone else label, "says": said, "write": round(write, 4)
-    }  # fmt: skip
+    found: Thumbnail = {**words_of(of, write, measured.writes.max().item())}
+    if gone:
+        found["label"] = "".join(f"{character}\u0336" for character in found["label"])
+        found["says"] = f"{WITHDRAWN} {found['says']}"
     if scene.other is not None:
         found |= (mark := heads.marks(scene.run)[b][h])
         by = significant(mark["moved"], 2) if mark["moved"] else "0"
@@ -205,23 +198,10 @@ part = "average" if average else f"head{head}"
 title_of = f"Attention of block {block}, {'average over heads' if average else f'head {head}'}"
 seen = window(at, len(labels), WINDOW)
 inside = key if seen.start <= key < seen.stop else None
-hidden = "Attention to the first token is hidden, so there is nothing to show here."
 with picture:
-    values = drawn.now if shown == CHANGED else drawn.all[0]
-    if shown == DIFFERENCE:
-        values = drawn.now - drawn.all[0]
-        panel = difference_panel(
-            values.numpy(),
-            "Changed minus unchanged attention",
-            "{query} to {key}: changed minus unchanged is {value}",
-            hidden,
-        )
-    else:
-        panel = attention_panel(
-            says=ATTENDS + ", rescaled without the first token" * hide, says_nothing=hidden
-        )
+    values, panel = pattern(drawn, shown, hide)
     matrix(
-        "head", [panel], {"weights": values[seen, seen].numpy()}, labels[seen], at, inside, scene.mode, pick,
+        "head", [panel], {"weights": values[seen, seen]}, labels[seen], at, inside, scene.mode, pick,
         largest=SMALLER if ARCS.value or scene.other is not None else SIDE, first=seen.start,
         saved=saved("attention", title_of, f"block{block}", part, of=shown),
     )  # fmt: skip

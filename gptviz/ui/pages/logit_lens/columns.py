@@ -10,12 +10,11 @@ import numpy as np
 
 from gptviz import Run
 from gptviz.analysis.lens import cells, followed_cells
+from gptviz.both import Both
 from gptviz.engine.config import GPTConfig
-from gptviz.figures.lens import colors_of
 from gptviz.ui import runs, sheet
-from gptviz.ui.components.lens import encoded
+from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.runs import per_run
-from gptviz.ui.words import is_piece, show_id
 
 UNASKED = 2**36  # multiply-adds at the output head: GPT-2 124M's 25 rows at 64 tokens, a second or two
 LONGEST = 64  # positions of a part, where the vocabulary is small
@@ -53,24 +52,6 @@ def drawn(
     run: Run, other: Run | None, parts: tuple[Part, ...], measure: str, token: int | None
 ) -> dict[str, Any]:
     """The cells as the browser gets them; `token` is the one whose ranks colour them, if they do."""
-    lm, found = runs.model(run), columns(run, parts, cells)
-    values = {"probability": found.probabilities[..., 0], "entropy": found.entropy, "kl": found.kl}
-    numbers, named, ghosts = {"entropy": found.entropy, "to the end": found.kl}, found.ids, None
-    if other is not None:
-        was = columns(other, parts, cells)
-        ghosts, named = (was.ids[..., 0], was.probabilities[..., 0]), np.append(named, was.ids[..., 0])
-        numbers["entropy unchanged"] = was.entropy
-    if token is not None:
-        values["rank"] = columns(run, parts, followed_cells, (token,)).ranks[..., 0]
-        numbers[f"{show_id(lm, token)} has rank"] = values["rank"]
-    ids = np.unique(named).tolist()
-    return encoded(
-        [(parts[0][0], parts[-1][1])],
-        found.ids,
-        found.probabilities,
-        colors_of(measure, values[measure], lm.config.vocab_size),
-        numbers,
-        {i: show_id(lm, i) for i in ids},
-        [i for i in ids if is_piece(lm, i)],
-        ghosts,
-    )
+    found = Both(run, other).map(lambda one: columns(one, parts, cells))
+    ranks = None if token is None else (token, columns(run, parts, followed_cells, (token,)).ranks[..., 0])
+    return lens_cells(runs.model(run), found, (parts[0][0], parts[-1][1]), measure, ranks)

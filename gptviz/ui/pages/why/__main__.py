@@ -19,7 +19,7 @@ from gptviz.analysis.logit_attribution import (
     sites,
     spread,
 )
-from gptviz.analysis.shares import label_of, waterfall
+from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.digits import weight as of_attention
@@ -110,44 +110,34 @@ sheet.say(
 )
 left, right = st.columns([5, 4], gap="medium")
 with left:
-    order = waterfall(values.now[:-2])
-    bars = values.map(lambda v: np.array([*(v[rows].sum() for rows in order), v[-2]]))
-    ends = np.cumsum(bars.now[:-1])
-    called = [names[rows[0]] if len(rows) == 1 else f"{len(rows)} other parts" for rows in order]
+    falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 
     def open_bar() -> None:
         """A click on a bar opens its head."""
         points = st.session_state["why_waterfall"].selection.points
-        place = int(points[0]["y"]) if points else len(order)
-        if place < len(order) and " · head " in called[place]:
-            row = table.iloc[order[place][0]]
+        place = int(points[0]["y"]) if points else -1
+        if " · head " in falls.names[place]:
+            row = table.iloc[falls.rows[place][0]]
             open_head(int(row["block"]), int(row["head"]))
 
-    def hovers(found: np.ndarray) -> list[str]:
-        raises = [f"{'raises' if x >= 0 else 'lowers'} it by {significant(abs(x))}" for x in found[:-1]]
-        return [
-            *(f"{a}: {b}" for a, b in zip(called, raises, strict=True)),
-            f"all parts: {fixed(found[-1], 4)}",
-        ]
-
     colors, opened = palette(scene.mode), label_of("", block, head)
-    tints = [colors.positive if x >= 0 else colors.negative for x in bars.now[:-1]]
+    tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
     sheet.bars(
         scene,
         "why_waterfall",
-        bars,
-        [*called, "sum"],
+        falls.values,
+        falls.names,
         "",
         f"The largest parts of {title}, and their sum",
         open_bar,
-        at=called.index(opened) if opened in called else None,
-        says=bars.map(hovers),
+        at=falls.names.index(opened) if opened in falls.names else None,
+        says=falls.says,
         colors=[*tints, colors.output],
         lying=True,
         signed=True,
-        text=Both([*(fixed(x, 2) for x in bars.now[:-1]), fixed(bars.now[-1], 4)]),
-        base=np.array([0.0, *ends[:-1], 0.0]),
-        height=ROW * len(bars.now) + 60,
+        text=Both(falls.written),
+        base=falls.base,
+        height=ROW * len(falls.names) + 60,
     )
     whose = "model's own" if scene.other is None else "changed model's"
     st.html(

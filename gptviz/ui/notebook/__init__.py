@@ -1,0 +1,11 @@
+"""The app's pictures in a notebook, or in a file: the same numbers, marks and components, without Streamlit.
+
+sheet       what a picture is made of: a trace, the unchanged model's beside it, parts one below the other
+pictures    the pictures, by the names of the pages: `PICTURES`
+frame       one HTML document with its own scripts, which a notebook shows in an iframe that sizes itself
+"""
+
+from gptviz.ui.notebook.frame import Picture
+from gptviz.ui.notebook.pictures import PICTURES, show
+
+__all__ = ["PICTURES", "Picture", "show"]

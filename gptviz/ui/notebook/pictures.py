@@ -1,0 +1,493 @@
+"""The app's pictures of a trace, by the names of the pages that they stand on, with these pages' defaults."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from gptviz.analysis import compare as comparing
+from gptviz.analysis import patching as patch
+from gptviz.analysis.ablation import knock_out as mute
+from gptviz.analysis.against import MEAN, Against
+from gptviz.analysis.anatomy import anatomy as tensors_of
+from gptviz.analysis.attention import mean_writes, weights
+from gptviz.analysis.circuit_passes import all_heads
+from gptviz.analysis.circuit_search import circuit as search
+from gptviz.analysis.embeddings import (
+    addition,
+    embedding_rows,
+    largest_dimension,
+    rows_scale,
+    shared_scale,
+    window_around,
+)
+from gptviz.analysis.feed_forward import activation_curve, units
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_roles import HeadRole, most_telling, roles
+from gptviz.analysis.lens import cells, row_names
+from gptviz.analysis.logit_attribution import logit_shares
+from gptviz.analysis.losses import losses
+from gptviz.analysis.moved import pattern_moved
+from gptviz.analysis.next_token import candidates
+from gptviz.analysis.norms import inside, norm_grids
+from gptviz.analysis.norms import largest_dimension as farthest
+from gptviz.analysis.shares import Waterfall, label_of
+from gptviz.analysis.stream import step_names, stream
+from gptviz.both import Both
+from gptviz.digits import fixed, percent, significant
+from gptviz.engine.index import index_of
+from gptviz.engine.names import show_id
+from gptviz.engine.sampling import Sampling
+from gptviz.engine.trace import Trace
+from gptviz.figures import anatomy as anatomy_figures
+from gptviz.figures import positions as position_figures
+from gptviz.figures.bars import bars
+from gptviz.figures.candidates import candidate_rows, column_heads
+from gptviz.figures.compare import back_to_back
+from gptviz.figures.curves import curves
+from gptviz.figures.embeddings import embedding_sum
+from gptviz.figures.feed_forward import gelu_dots
+from gptviz.figures.head_grid import pool
+from gptviz.figures.head_grid import thumbnails as small_heads
+from gptviz.figures.head_words import words_of
+from gptviz.figures.heads import Cell, role_sheet
+from gptviz.figures.lens import ends_of, scale_of
+from gptviz.figures.maps import Map, maps
+from gptviz.figures.marks import DIFFERENCE
+from gptviz.figures.next_token import surprise_color
+from gptviz.figures.norms import norm_histograms
+from gptviz.figures.shares import share_grid
+from gptviz.figures.stream import ladder
+from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.theme import PALETTES, Mode
+from gptviz.figures.token_axis import token_ticks
+from gptviz.lessons.positions import SCHEMES, position_rows, products
+from gptviz.tokenizer.one import OneToken
+from gptviz.tokenizer.steps import show_work
+from gptviz.ui.components.candidates import candidate_bars
+from gptviz.ui.components.chips import chips
+from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.components.lens import Legend, lens_grid
+from gptviz.ui.components.matrix import encode, matrix, pattern
+from gptviz.ui.components.surprise import surprise_chips
+from gptviz.ui.components.token_cards import token_cards
+from gptviz.ui.lens_cells import lens_cells
+from gptviz.ui.notebook.frame import Picture
+from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
+
+LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
+ROW = 25  # pixels of a bar that lies
+KINDS = ("attention", "feed-forward")  # a block's parts after its heads
+
+# ---- read a text ----
+
+
+def overview(s: Sheet, block: int | None = None, head: int | None = None) -> None:
+    """The tokens and the grid of all heads; a click on a head opens it below."""
+    place, s.title = _place(s, block, head), "Where every head looks"
+    chips(s.t.tokens, s.position, s.mode, ignored)
+    _grid(s, place)
+    _head(s, *place)
+    part, everyone = s.parts[-1], all_heads(s.lm)
+    if 8 / 3 * len(everyone) * len(s.t) ** 2 > LARGEST:
+        part["title"] += ", alone: with every head of so long a text it would be a large file"
+        return
+    part["others"] = {}
+    for b, h in everyone:
+        values, panel = _weights(s, b, h)
+        arrays = {"weights": encode(values, triangle=True)}
+        data = {"arrays": arrays, "panels": [part["data"]["panels"][0] | vars(panel)]}
+        part["others"][f"{b}.{h}"] = {"title": _name(b, h), "data": data}
+
+
+def tokens(s: Sheet) -> None:
+    """Every token with its id and its bytes, below the pieces that the text was cut into."""
+    s.title = "The tokens of a text, with their ids and bytes"
+    raw = b"".join(token.raw for token in s.t.tokens).decode("utf-8", "replace")
+    special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.t.tokens)
+    pieces = show_work(s.t.tokenizer, raw, special, limit=len(s.t))
+    if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
+        raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
+    token_cards(pieces, s.t.tokens, s.position, s.mode, ignored)
+
+
+def embeddings(s: Sheet) -> None:
+    """A token's row plus its position's row, and their sum."""
+    rows, at = s.of(embedding_rows), s.position
+    parts = rows.now
+    dimension = largest_dimension(parts, at)
+    window = window_around(dimension, parts.shape[2])
+    digits = [addition(parts, at, d).written() for d in window]
+    s.title = f"Token embedding + position embedding, of {s.labels[at]} (position {at})"
+    limit, alt = rows_scale(s.lm, s.t).limit, f"{s.labels[at]} at position {at}: token + position = sum"
+    fig = embedding_sum(parts[:, at], s.labels[at], at, dimension, window, digits, limit, s.mode)
+    s.figure(fig, "embedding_sum", alt)
+
+
+def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "variance") -> None:
+    """What one norm does to a token; and the variance, or the mean, before and after every norm."""
+    steps, grids = s.of(inside, norm, s.position), s.of(norm_grids, quantity)
+    s.title = f"{s.labels[s.position]} (position {s.position}) in {norm}, and every norm on every token"
+    alt = f"How the values of {s.labels[s.position]} are spread before {norm}, normalised, and after it"
+    s.figure(norm_histograms(steps, farthest(steps.now), s.mode), "layernorm_histograms", alt)
+    scale, names = "log" if quantity == "variance" else "signed", list(s.t.norms()["norm"].unique())
+    panels = [
+        Map(f"{quantity} {when}", grids.map(lambda g, i=i: g[i]), scale)  # type: ignore[misc, arg-type]
+        for i, when in enumerate(("before", "after"))
+    ]
+    at = names.index(norm), s.position
+    alt = f"The {quantity} of every token's values before and after each of the {len(names)} norms"
+    s.maps("layernorm_grids", panels, names, alt, at, joint=True)
+
+
+def attention(s: Sheet, block: int | None = None, head: int | None = None, hide_first: bool = False) -> None:
+    """One head's attention; without one, that of the head with the rarest role."""
+    place = _place(s, block, head)
+    s.title = f"Attention of block {place[0]}, head {place[1]}"
+    _head(s, *place, hide_first)
+    s.parts[-1]["title"] = ""
+
+
+def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
+    """A block's units for one token, before and after GELU; the unit that writes most is ringed."""
+    block = index_of("block", block, s.t.config.n_layers)
+    both = s.of(units, block, s.position)
+    found = both.now
+    chosen = found.largest(1)[0] if unit is None else index_of("unit", unit, len(found.before))
+    ghost = None if both.was is None else (float(both.was.before[chosen]), float(both.was.after[chosen]))
+    ends = [*found.before[[found.before.argmin(), found.before.argmax()]], *(ghost or ())[:1], -1.0, 1.0]
+    curve = activation_curve(s.lm.model, block, float(min(ends)), float(max(ends)))
+    s.title = f"The units of block {block} at {s.labels[s.position]} (position {s.position})"
+    dots = found.before, found.after, found.writes
+    s.figure(gelu_dots(*dots, chosen, (curve.x, curve.y), s.mode, ghost), "gelu_dots", s.title)
+
+
+def next_token(
+    s: Sheet, k: int = 10, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> None:
+    """What comes next, from logit to probability."""
+    sampling = Sampling(temperature, top_k, top_p)
+    at = s.position
+    came = s.t.tokens[at + 1].id if at + 1 < len(s.t) else None
+    logits = s.traces.map(lambda t: t.logits(at))
+    first = [] if logits.was is None else [int(logits.was.argmax())]
+    found = logits.map(lambda row: candidates(row, k, sampling, [*([] if came is None else [came]), *first]))
+    name = lambda i: show_id(s.lm, i)  # noqa: E731
+    rows, rest = candidate_rows(found.now, sampling, name, came=came, unchanged=found.was)
+    s.title = f"What comes after {s.labels[at]} (position {at})"
+    candidate_bars(rows, rest, column_heads(sampling, found.was is not None), s.mode, None, action="")
+
+
+def loss(s: Sheet) -> None:
+    """What each token of the text cost."""
+    found, vocabulary = s.of(losses), s.t.config.vocab_size
+    nats = found.map(lambda one: one["nats"].to_numpy()[1:])
+    guess = float(np.log(vocabulary))
+    s.title = "What each token cost: its loss, in nats"
+    if len(s.t) > 1:
+        mean = nats.map(lambda v: float(v.mean()))
+        levels = [(guess, f"a uniform guess: {fixed(guess, 2)}"), (mean.now, f"the mean: {mean:.2}")]
+        shown = [escape(label, quote=False) for label in s.labels[1:]]
+        colors = [surprise_color(float(cost), guess, s.mode) for cost in nats.now]
+        axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
+        more: dict[str, Any] = {"colors": colors, "rests": levels, "axis": axis | token_ticks(shown)}
+        fig = bars(nats, s.labels[1:], s.mode, "loss, in nats", height=330, **more)
+        s.figure(fig, "loss_bars", "The loss of every position that has a target, and the mean")
+    marks, legend = surprise_rows(found.now, s.labels, vocabulary, s.mode, "nats", found.was)
+    raws = [token.raw for token in s.t.tokens]
+    surprise_chips(marks, s.position + 1, legend, s.mode, ignored, raws=raws)
+
+
+# ---- explain ----
+
+
+def residual_stream(s: Sheet, block: int | None = None) -> None:
+    """A token's stream, write by write, and every token's beside it."""
+    found, layers = s.of(stream), s.t.config.n_layers
+    opened = found.now.most_changed(s.position) if block is None else index_of("block", block, layers)
+    s.title = f"The residual stream of {s.labels[s.position]} (position {s.position})"
+    s.figure(ladder(found, s.position, s.labels[s.position], opened, s.mode), "stream_ladder", s.title)
+    panels = [
+        Map("stream", found.map(lambda one: one.sizes[1:]), "size", "after it the stream has size"),
+        Map("write", found.map(lambda one: one.writes), "size", "size of the write:"),
+    ]
+    alt = "Every token's stream after each write, and the size of the write beside it"
+    s.maps("stream_maps", panels, step_names(layers)[1:], alt, (2 * opened + 1, s.position))
+
+
+def logit_lens(s: Sheet, measure: str = "probability") -> None:
+    """What each depth would say comes next, for every token: "probability", "entropy" or "kl" as colour."""
+    if measure not in (measures := ("probability", "entropy", "kl")):
+        raise ValueError(f"measure is {measure!r}; it must be one of {', '.join(measures)}")
+    found, names = s.of(cells, 0, len(s.t)), row_names(s.t.config)
+    rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
+    s.title = "What the model would say at each depth"
+    lens_grid(
+        lens_cells(s.lm, found, (0, len(s.t)), measure),
+        [*rows, ("output", "The model's own output")],
+        s.labels,
+        (len(names) - 1, s.position),
+        Legend(measure, *ends_of(measure, s.t.config.vocab_size), scale_of(measure, s.mode)),
+        s.mode,
+        ignored,
+    )
+
+
+def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
+    """A token's logit as the sum of what the model's parts wrote for it; without one, the most probable."""
+    target, other, title = _target(s, token, against)
+    shares = s.of(logit_shares, target, other, s.position)
+    keys = ["part", "block", "head"]
+    if shares.was is not None:  # a change may have added a part, which the unchanged model has not
+        old = shares.now[keys].merge(shares.was, "left", keys).fillna({"contribution": 0.0})
+        shares = Both(shares.now, old)
+    table = shares.now[:-2]
+    values = shares.map(lambda one: one["contribution"].to_numpy(float))
+    names = [label_of(*row) for row in table[keys].itertuples(index=False)]
+    falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
+    colors = PALETTES[s.mode]
+    tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
+    s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
+    fig = bars(
+        falls.values,
+        falls.names,
+        s.mode,
+        "",
+        says=falls.says,
+        colors=[*tints, colors.output],
+        lying=True,
+        signed=True,
+        text=Both(falls.written),
+        base=falls.base,
+        height=ROW * len(falls.names) + 60,
+    )
+    s.figure(fig, "why_waterfall", f"The largest parts of {title}, and their sum")
+    blocks = np.flatnonzero(table["block"].notna())
+    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
+    columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
+    shown = s.shown_of(grids)
+    what = "its share has changed by" if shown == DIFFERENCE else "its share is"
+    fig = share_grid(Map("", grids).drawn(shown), columns, None, what, s.mode)
+    s.figure(fig, "why_grid", f"What every head and feed-forward wrote to {title}", what.removeprefix("its "))
+
+
+# ---- experiment ----
+
+
+def heads(s: Sheet) -> None:
+    """Every head's label on this text."""
+    found, s.title = roles(s.t), "What every head does on this text"
+
+    def cell(role: HeadRole) -> Cell:
+        share = f", {percent(role.share)}" if role.share else ""
+        return Cell(role.kind, f"block {role.block}, head {role.head}: {ROLES[role.kind].label}{share}")
+
+    sheet, telling = [[cell(role) for role in row] for row in found], most_telling(found)
+    s.figure(role_sheet(sheet, (telling.block, telling.head), s.mode), "heads_here", s.title)
+
+
+def knock_out(
+    s: Sheet, token: OneToken | None = None, against: Against = MEAN, baseline: str = "zero"
+) -> None:
+    """What muting each part takes away from a token's probability; without a token, of the most probable."""
+    target, other, _ = _target(s, token, against)
+    ids = [one.id for one in s.t.tokens]
+    tables = s.traces.map(lambda t: mute(t.lm, ids, (target, other), baseline, s.position))
+    grids = tables.map(lambda one: one["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
+    columns = [*_columns(s), *KINDS]
+    s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
+    fig = share_grid(grids.now, columns, None, "muting it takes away", s.mode, unchanged=grids.was)
+    s.figure(fig, "knock_out_map", s.title)
+
+
+def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **options: Any) -> None:
+    """The few heads that keep a token's probability: see `gptviz.analysis.circuit`, which takes `options`."""
+    target, other, title = _target(s, token, against)
+    pair = target if other is None else (target, other)
+    found = search(s.lm, [one.id for one in s.t.tokens], pair, position=s.position, **options)
+    s.title = f"The circuit of {title}: {len(found.heads)} of {len(all_heads(s.lm))} heads"
+    nothing = np.full((s.t.config.n_layers, s.t.config.n_heads), np.nan)
+    fig = share_grid(nothing, _columns(s), None, "", s.mode, inside=set(found.heads))
+    s.figure(fig, "circuit_sheet", f"{s.title}: a thick frame is a head that is in")
+    steps = found.steps.sort_values("size")
+    line, names = {"F": Both(steps["value"].to_numpy(float))}, [f"{n} heads" for n in steps["size"]]
+    rests = [(found.whole, "the whole model")]
+    fig = curves(line, names, s.mode, "F", rests=rests, axis={"title": {"text": "heads in the circuit"}})
+    s.figure(fig, "circuit_curve", "F against the number of heads")
+
+
+def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
+    """Which place of this text brings its answer into the `other`: see `gptviz.analysis.patching`."""
+    ids = [one.id for one in s.t.tokens]
+    theirs = s.lm.encode(other) if isinstance(other, str) else list(other)
+    table = s.traces.map(lambda t: patch(t.lm, ids, theirs, sites=[site], position=s.position, **options))
+    layers, way = s.t.config.n_layers, options.get("direction", "denoising")
+    effects = table.map(lambda one: one["effect"].to_numpy(float).reshape(layers, -1))
+    s.title = f"{site} patched at each place ({way}); the other text: “{s.lm.decode(theirs)}”"
+    if table.now["position"].isna().all():  # a head's, at all positions
+        fig = share_grid(effects.now, _columns(s), None, "its effect is", s.mode, unchanged=effects.was)
+    else:
+        words = [show_id(s.lm, i) for i in theirs]
+        labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, words, strict=True)]
+        panel, rows = Map("", effects, ends=(-1, 1), unit="effect"), [f"block {b}" for b in range(layers)]
+        fig = maps([panel], rows, labels[: effects.now.shape[1]], None, s.mode)
+    s.figure(fig, "patching_map", s.title)
+
+
+def compare(s: Sheet, other: Trace) -> None:
+    """What this trace and another expect next, and by how much each head looks elsewhere."""
+    if not isinstance(other, Trace):
+        raise ValueError(f"{other!r} is no trace: show('compare', lm.trace(another_text))")
+    same_text = b"".join(one.raw for one in s.t.tokens) == b"".join(one.raw for one in other.tokens)
+    pairs = comparing.align(s.t.tokens, other.tokens, one_text=same_text)
+    if not pairs:
+        raise ValueError("the two traces end no token at the same place of the text: they cannot be compared")
+    at = pairs.pairs[pairs.nearest(s.position)]
+    nexts, names = comparing.expected(s.t, other, *at), ("this trace", "the other")
+    shown = [
+        show_id(s.lm, int(row.left_id)) if row.left == row.left else show_id(other.lm, int(row.right_id))
+        for row in nexts.itertuples()
+    ]
+    sides = nexts[["left", "right"]].to_numpy(float)
+    s.title = "What comes next in this trace, and in the other"
+    s.lines = (*s.lines, *Sheet(other, 0, s.mode, s.shown).lines)
+    s.figure(back_to_back(shown, sides[:, 0], sides[:, 1], names, s.mode), "compare_next", s.title)
+    ours, theirs = ((one.config.n_layers, one.config.n_heads) for one in (s.t, other))
+    if ours == theirs and len(pairs) > 1:
+        apart = comparing.heads_apart(s.t, other, pairs).numpy()
+        fig = share_grid(apart, _columns(s), None, "elsewhere is", s.mode, signed=False)
+        s.figure(fig, "compare_heads", "How much of each head's attention stands elsewhere")
+
+
+# ---- with the book ----
+
+
+def positions(s: Sheet, scheme: str = "learned") -> None:
+    """The rows of a scheme ("learned", "sinusoidal", "rope") of positions, and their products by distance."""
+    rows, by_distance = position_rows(s.lm, scheme), products(s.lm, scheme)
+    few = rows[:128, :256].numpy()
+    s.title = f"{SCHEMES[scheme]} positions"
+    limit = shared_scale(few, share=0.98).limit
+    fig = position_figures.position_rows(few, list(range(few.shape[1])), limit, s.position, s.mode)
+    s.figure(fig, "position_rows", f"{SCHEMES[scheme]}: {len(few)} positions, a row each")
+    lines = {name: Both(by_distance[name].to_numpy()) for name in ("mean", "least", "most")}
+    names = [f"{i} apart" for i in by_distance["distance"]]
+    axis = {"title": {"text": "how many tokens apart"}}
+    fig = curves(lines, names, s.mode, "dot product of the two rows", rest=0, axis=axis, many=True)
+    s.figure(fig, "position_distance", "The dot product of two rows by how far apart they stand")
+
+
+def anatomy(s: Sheet) -> None:
+    """Every tensor of the model to one scale, and one block's."""
+    found = tensors_of(s.t.config)
+    s.title = f"Every tensor of {s.t.name} to one scale: {found.parameters:,} parameters"
+    s.figure(anatomy_figures.model_map(found, s.mode), "anatomy_model", s.title)
+    s.figure(
+        anatomy_figures.block_map(found, s.mode), "anatomy_block", "Block 0's tensors, each with its shape"
+    )
+
+
+# ---- what several share ----
+
+
+def _name(block: int, head: int) -> str:
+    return f"Block {block}, head {head}"
+
+
+def _weights(s: Sheet, block: int, head: int, hide_first: bool = False) -> tuple[Any, Any]:
+    """A head's weights as they are drawn, and their panel."""
+    own, drawn = s.of(weights, block, head), s.of(weights, block, head, hide_first)
+    return pattern(drawn, s.shown_of(own), hide_first)
+
+
+def _head(s: Sheet, block: int, head: int, hide_first: bool = False) -> None:
+    values, panel = _weights(s, block, head, hide_first)
+    matrix("head", [panel], {"weights": values}, s.labels, s.position, None, s.mode, ignored)
+    s.parts[-1]["title"] = _name(block, head)
+
+
+def _place(s: Sheet, block: int | None, head: int | None) -> tuple[int, int]:
+    """The head that is asked for; for what is not said, as on the pages, that with the rarest role."""
+    if block is None or head is None:
+        usual = most_telling(roles(s.t))
+        block, head = usual.block if block is None else block, usual.head if head is None else head
+    return index_of("block", block, s.t.config.n_layers), index_of("head", head, s.t.config.n_heads)
+
+
+def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
+    """All heads, small: what each does here, and in a changed model how far its pattern moved."""
+    found, writes = roles(s.t), mean_writes(s.t, s.lm)
+    was, blocks = s.traces.was, range(s.t.config.n_layers)
+
+    def thumbnail(b: int, h: int) -> Thumbnail:
+        said: Thumbnail = {**words_of(found[b][h], writes[b, h].item(), writes.max().item())}
+        if was is None:
+            return said
+        by = pattern_moved(was["attn", b][h], s.t["attn", b][h])
+        changed = any(edit.is_of_head(b, h) for edit in s.t.edits)
+        how = f"{' It is changed.' * changed} Its pattern moved by {significant(by, 2) if by else 0}."
+        return {**said, "says": said["says"] + how, "moved": by, "changed": changed}
+
+    picture, side = small_heads((pool(s.t["attn", b].numpy()) for b in blocks), s.mode)
+    words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]
+    head_grid(picture, side, words, chosen, s.mode, ignored)
+
+
+def _columns(s: Sheet) -> list[str]:
+    return [f"head {h}" for h in range(s.t.config.n_heads)]
+
+
+def _target(s: Sheet, token: OneToken | None, against: Against) -> tuple[int, int | None, str]:
+    """The token that is explained (without one, the model's first choice), the other one, and their names."""
+    logits = s.t.logits(s.position)
+    target = int(logits.argmax()) if token is None else s.t.token_id(token)
+    other = None if against in (None, MEAN) else s.t.token_id(against, "against")
+    than = "the mean of all" if other is None else f"that of {show_id(s.lm, other)}"
+    return target, other, f"the logit of {show_id(s.lm, target)} minus {than}"
+
+
+# ---- by name ----
+
+PICTURES: dict[str, Callable[..., None]] = {
+    picture.__name__: picture
+    for picture in (
+        overview, tokens, embeddings, layernorm, attention, feed_forward, next_token, positions, anatomy,
+        loss, residual_stream, logit_lens, why, heads, knock_out, circuit, patching, compare,
+    )
+}  # fmt: skip
+SHORT = {"attn": "attention", "mlp": "feed_forward", "norms": "layernorm", "lens": "logit_lens"}
+
+
+def show(
+    t: Trace,
+    page: str | None = None,
+    *args: Any,
+    position: int = -1,
+    mode: Mode = "light",
+    shown: str = DIFFERENCE,
+    **options: Any,
+) -> Picture:
+    """The picture of a page, of this trace: "attention", "layernorm"; without a name tokens and all heads.
+
+    What follows the name is the picture's own: `t.show("attention", 3, 1)`, `t.show("why", " mat")`. It is
+    of the token at `position`, in the "light" or "dark" `mode`. Of a changed run it shows before and after
+    as the page does; `shown` is what its maps have: "difference", "changed" or "unchanged".
+
+    Raises ValueError for a page that has no picture of a trace, and for what the picture cannot be asked.
+    """
+    name = SHORT.get(page or "overview", page or "overview").replace("-", "_").replace(" ", "_").lower()
+    if name not in PICTURES:
+        raise ValueError(f"there is no picture {page!r} of a trace; there are {', '.join(PICTURES)}")
+    if mode not in PALETTES:
+        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(PALETTES)}")
+    if shown not in SHOWN:
+        raise ValueError(f"shown is {shown!r}; it must be one of {', '.join(SHOWN)}")
+    draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)
+    try:
+        inspect.signature(draw).bind(sheet, *args, **options)
+    except TypeError as error:
+        takes = ", ".join(map(str, [*inspect.signature(draw).parameters.values()][1:]))
+        raise ValueError(f"show({name!r}) takes ({takes}): {error}") from None
+    return sheet.drawn(draw, *args, **options)

@@ -1,0 +1,111 @@
+"""What a notebook's picture is drawn on: a trace and, where something is changed, the unchanged model's."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from gptviz.both import Both
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
+from gptviz.figures import Figure
+from gptviz.figures.maps import Map
+from gptviz.figures.maps import maps as draw_maps
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.theme import Mode
+from gptviz.tokenizer import show_token
+from gptviz.ui.components.kernel import elsewhere
+from gptviz.ui.components.saved import Saved, stem
+from gptviz.ui.notebook.frame import Picture
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SHOWN = (DIFFERENCE, CHANGED, UNCHANGED)
+
+
+def ignored(*_: Any) -> None:
+    """What Python does about a click: the picture has answered it already."""
+
+
+@dataclass
+class Sheet:
+    """A trace `t`, the `position` and the `mode` to draw it in; `shown`: what maps have of a changed run."""
+
+    t: Trace
+    position: int
+    mode: Mode
+    shown: str
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    title: str = ""
+
+    @cached_property
+    def lm(self) -> LanguageModel:
+        return self.t.lm
+
+    @cached_property
+    def traces(self) -> Both[Trace]:
+        """The trace, and that of the model without its edits, where it has any."""
+        if not self.t.edits:
+            return Both(self.t)
+        return Both(self.t, self.lm.plain.trace([token.id for token in self.t.tokens]))
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [show_token(token.raw) for token in self.t.tokens]
+
+    def of(
+        self, numbers: Callable[Concatenate[LanguageModel, Trace, P], R], *args: P.args, **named: P.kwargs
+    ) -> Both[R]:
+        """`numbers(lm, trace, ...)` of both runs."""
+        return self.traces.map(lambda t: numbers(t.lm, t, *args, **named))
+
+    def shown_of(self, *numbers: Both[Any]) -> str:
+        """What maps of these show: as on the pages, CHANGED where the change did nothing to them."""
+        return self.shown if any(one.moved for one in numbers) else CHANGED
+
+    def saved(self, name: str) -> Saved:
+        return Saved(stem(name), self.title, self.lines)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """What stands below the title: the text, the model, its changes."""
+        text = show_token(b"".join(token.raw for token in self.t.tokens)).replace("·", " ")
+        edits = ", ".join(map(str, self.t.edits))
+        return (f"“{text}” · {self.t.name}{f', changed: {edits}' if edits else ''}",)
+
+    # ---- parts ----
+
+    def take(self, name: str, data: dict[str, Any]) -> None:
+        """A component, as it is drawn while this hears of it: see `kernel.elsewhere`."""
+        self.parts.append({"draw": name, "data": data})
+
+    def figure(self, fig: Figure, name: str, alt: str, title: str = "") -> None:
+        """A figure; `alt` says what it shows to those who do not see it."""
+        words = {"key": f"{name}_{len(self.parts)}", "alt": alt, "title": title}
+        drawn = json.loads(fig.to_json())
+        self.parts.append({"figure": drawn, "saved": self.saved(name).data(), **words})
+
+    def maps(
+        self,
+        name: str,
+        panels: Sequence[Map],
+        rows: Sequence[str],
+        alt: str,
+        at: tuple[int | None, int | None] | None,
+        moved: Iterable[Both[Any]] | None = None,
+        joint: bool = False,
+    ) -> None:
+        """Maps of rows and tokens, side by side: see `figures.maps`."""
+        shown = self.shown_of(*(moved or (panel.cells for panel in panels)))
+        self.figure(draw_maps(panels, rows, self.labels, at, self.mode, shown, joint), name, alt)
+
+    def drawn(self, draw: Callable[..., None], *args: Any, **options: Any) -> Picture:
+        """The picture that `draw(sheet, ...)` makes on this."""
+        with elsewhere(self.take):
+            draw(self, *args, **options)
+        for part in self.parts:
+            if "draw" in part:
+                part["data"]["saved"] = self.saved(part["draw"]).data()
+        return Picture(self.title, self.lines, tuple(self.parts), self.mode)

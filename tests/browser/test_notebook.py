@@ -1,0 +1,120 @@
+"""Notebooks as a reader has them: run, exported, opened in Chromium without a network; pictures in files."""
+
+import re
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook
+
+import gptviz
+from gptviz.ui.notebook import PICTURES, Picture
+from tests.browser.conftest import ROOT
+
+TEXT = "The cat sat on the mat, and the cat sat on the"
+CELLS = (
+    f"import gptviz\nlm = gptviz.load('mini')\nt = lm.trace({TEXT!r})\nlm",
+    "t",
+    "t.show('attn', 3, 1)",
+    "lm.edited('z.4.3=zero').trace('The cat sat').show('layernorm', mode='dark')",
+    "gptviz.Edit('z', block=4, heads=[3])",
+    "next(lm.generate('The cat sat on the', 1, temperature=0))",
+    "import sys; [name for name in ('streamlit',) if name in sys.modules]",
+)
+
+
+@pytest.fixture
+def offline(browser):
+    """Opens a file without a network; at the end nothing may have failed in a page of it."""
+    context, faults = browser.new_context(viewport={"width": 1000, "height": 900}, offline=True), []
+
+    def open_(path):
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_
+    context.close()
+    assert not faults
+
+
+def drawn(frame):
+    """A picture's parts, once all are drawn."""
+    frame.locator("main[data-drawn]").wait_for()
+    return frame.get_by_test_id("part")
+
+
+def hovered(frame, query, key, of):
+    """What the matrix says of a cell that is pointed at."""
+    cells = frame.get_by_test_id("cells-weights")
+    box = cells.bounding_box()
+    cells.hover(position={"x": (key + 0.5) * box["width"] / of, "y": (query + 0.5) * box["height"] / of})
+    return float(frame.get_by_test_id("says-head").get_attribute("data-value"))
+
+
+def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path):
+    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS])
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    outputs = [cell.outputs[0].data for cell in notebook.cells]
+    assert outputs[0]["text/plain"] == "LanguageModel('mini', 6 blocks x 8 heads, 256 wide)"
+    assert outputs[-1]["text/plain"] == "[]"  # Streamlit is not needed
+    assert "<th>edit</th><td>z.4.3=zero</td>" in outputs[4]["text/html"]
+    assert len(nbformat.writes(notebook)) < 3_500_000  # Plotly once, in the one cell that needs it
+    (file := tmp_path / "notebook.html").write_text(HTMLExporter().from_notebook_node(notebook)[0])
+
+    page, t = offline(file), gptviz.load("mini").trace(TEXT)
+    frames = page.locator("iframe")
+    assert frames.count() == 3
+    everything, head, norms = (page.frame_locator("iframe").nth(i) for i in range(3))
+    assert drawn(everything).count() == 3 and drawn(head).count() == 1 and drawn(norms).count() == 2
+    assert everything.get_by_test_id("chip").count() == len(t)
+    assert everything.get_by_test_id(re.compile(r"head-\d-\d")).count() == 48
+    assert hovered(head, 5, 2, len(t)) == pytest.approx(t["attn", 3][1, 5, 2].item(), abs=1e-6)
+    for i, frame in enumerate((everything, head, norms)):  # as high as what is in it
+        inside = frame.locator("main").evaluate("main => main.offsetHeight")
+        assert frames.nth(i).bounding_box()["height"] == pytest.approx(inside + 2, abs=2) and inside > 250
+    assert norms.locator(".js-plotly-plot .main-svg").count() > 2
+    assert "z.4.3=zero" in norms.locator("main").inner_text()
+
+
+def test_a_file_answers_clicks_and_saves_its_pictures(offline, tmp_path):
+    t = gptviz.load("mini").trace(TEXT)
+    page = offline(t.to_html(tmp_path / "heads.html"))
+    drawn(page)
+    page.get_by_test_id("head-5-2").click()
+    assert page.get_by_test_id("part").nth(2).locator("h2").inner_text() == "Block 5, head 2"
+    assert hovered(page, 6, 4, len(t)) == pytest.approx(t["attn", 5][2, 6, 4].item(), abs=1e-6)
+    page.get_by_test_id("chip").nth(6).click()
+    assert page.get_by_test_id("chip").nth(6).get_attribute("aria-pressed") == "true"
+    page.mouse.move(0, 0)
+    assert page.get_by_test_id("matrix-head").get_attribute("data-query") == "6"
+    with page.expect_download() as download:
+        page.get_by_test_id("part").nth(2).get_by_test_id("save-svg").click()
+    download.value.save_as(saved := tmp_path / "head.svg")
+    assert "Block 5, head 2" in saved.read_text("utf-8") or "Where every head looks" in saved.read_text(
+        "utf-8"
+    )
+
+
+def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
+    lm = gptviz.load("mini").edited("z.4.3=zero")
+    t = lm.trace(TEXT)
+    given = {"patching": {"other": TEXT.replace("mat", "floor"), "target": (" mat", " floor")}}
+    given |= {"compare": {"other": lm.plain.trace(TEXT)}, "circuit": {"within": 0.5}}
+    made = [t.show(name, **given.get(name, {})) for name in PICTURES]
+    parts = tuple(part for one in made for part in one.parts)
+    page = offline(Picture("All of them", (), parts).to_html(tmp_path / "all.html"))
+    found = drawn(page)
+    assert found.count() == len(parts) == page.locator("[data-testid=part][data-drawn]").count()
+    assert all(box["height"] > 40 for box in (found.nth(i).bounding_box() for i in range(len(parts))))
+    figures = page.locator(".js-plotly-plot")
+    assert figures.count() == sum("figure" in part for part in parts)
+    assert figures.evaluate_all("all => all.every((one) => one.querySelector('.main-svg'))")
+    grid = page.locator("[role=img][aria-label^='What muting each part']")
+    grid.locator(".nsewdrag").hover()
+    page.locator(".hovertext").first.wait_for()
+    grid.locator(".nsewdrag").click()  # what is clicked stays below the picture
+    said = grid.locator("xpath=..").get_by_test_id("pinned").inner_text()
+    assert re.search(r"block \d · .*muting it takes away −?[\d.]+", said)

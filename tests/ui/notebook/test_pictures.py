@@ -1,0 +1,151 @@
+"""The app's pictures without the app: of any trace, refused in sentences; and what is printed of all else."""
+
+import base64
+import inspect
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import gptviz
+from gptviz import Edit
+from gptviz.both import Both
+from gptviz.ui.notebook import PICTURES, pictures
+from gptviz.ui.shell.navigation import PAGES
+from tests.conftest import random_lm
+
+TEXT = "The cat sat on the mat"
+OTHER = "The dog sat on the mat"
+NO_TRACE = {"generate", "data_windows", "attention_by_hand", "baselines", "training", "class"}
+GIVEN = {
+    "patching": {"other": [5, 6, 8, 9], "target": (4, 5)},
+    "compare": {"other": random_lm().trace([5, 6, 7])},
+}
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return gptviz.load("mini")
+
+
+def weights_of(data):
+    """The lower triangle that a matrix was sent, as a square of NaN above."""
+    sent, n = data["arrays"]["weights"], len(data["tokens"])
+    found = np.full((n, n), np.nan, dtype=np.float32)
+    found[np.tril_indices(n)] = np.frombuffer(base64.b64decode(sent["base64"]), "<f4")
+    return found
+
+
+def test_there_is_a_picture_for_each_page_that_shows_a_trace():
+    assert set(PICTURES) == set(PAGES) - NO_TRACE
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_is_made_of_any_model_and_any_change(name):
+    ids = [5, 6, 7, 9]
+    for lm in (
+        random_lm(n_layers=1, n_heads=1),
+        random_lm(qkv_bias=False, linear_bias=False, norm_bias=False, activation="gelu"),
+        random_lm().edited("z.1.2=zero", "attn.0=uniform", "embed@0=zero"),
+    ):
+        drawn = lm.trace(ids).show(name, **GIVEN.get(name, {}), mode="dark")
+        assert drawn.title and drawn.parts and all(str(edit) in drawn.lines[0] for edit in lm.edits)
+        assert "http://" not in re.sub(r"http://www.w3.org/\S+", "", drawn.html.split('"plotly": "')[0])
+
+
+@pytest.mark.parametrize("text", ["A", "🙂 東京 `x` </script><b>", "The cat sat. " * 56])
+def test_any_text_can_be_shown(lm, text):
+    ids = lm.encode(text, special_tokens=True)[:225]
+    for name in ("overview", "tokens", "next_token", "logit_lens", "loss"):
+        html = lm.trace(ids).show(name)._repr_html_()
+        assert html.startswith("<iframe") and html.count("</iframe>") == 1
+
+
+def test_a_head_is_drawn_with_the_weights_of_the_trace_and_so_is_every_other(lm):
+    t = lm.trace(TEXT)
+    [part] = t.show("attn", -3, 1, position=2).parts
+    assert part["draw"] == "matrix" and part["data"]["query"] == 2
+    drawn = weights_of(part["data"])
+    assert np.array_equal(drawn[np.tril_indices(len(t))], t["attn", 3][1].numpy()[np.tril_indices(len(t))])
+    chips, grid, one = t.show(block=3, head=1).parts
+    assert [chips["draw"], grid["draw"], one["title"]] == ["chips", "heads", "Block 3, head 1"]
+    other = weights_of(one["data"] | one["others"]["5.0"]["data"])
+    assert np.array_equal(other[np.tril_indices(len(t))], t["attn", 5][0].numpy()[np.tril_indices(len(t))])
+    assert len(one["others"]) == 48 and one["others"]["5.0"]["title"] == "Block 5, head 0"
+
+
+def test_of_a_changed_run_it_shows_before_and_after(lm):
+    t, plain = lm.trace(TEXT, edits=["z.2=zero"]), lm.trace(TEXT)
+    assert "changed: z.2=zero" in t.show("norms").lines[0]
+    rows = t.show("next_token").parts[0]["data"]["rows"]
+    was = plain.logits(-1).double().softmax(0)
+    assert all(row["ghost"] == pytest.approx(float(was[row["id"]]), abs=1e-6) for row in rows)
+    moved = (t["attn", 4][0] - plain["attn", 4][0]).numpy()
+    low = np.tril_indices(len(t))
+    assert np.allclose(weights_of(t.show("attn", 4, 0).parts[0]["data"])[low], moved[low], atol=1e-6)
+    for shown, of in (("changed", t), ("unchanged", plain)):
+        found = weights_of(t.show("attn", 4, 0, shown=shown).parts[0]["data"])
+        assert np.allclose(found[low], of["attn", 4][0].numpy()[low], atol=1e-6)
+    roles = t.show().parts[1]["data"]["roles"]
+    assert roles[2][3]["changed"] and not roles[4][0]["changed"] and roles[4][0]["moved"] > 0
+    assert roles[1][0]["moved"] == 0
+
+
+def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST", 100)
+    part = lm.trace(TEXT).show().parts[-1]
+    assert "others" not in part and "alone: with every head of so long a text" in part["title"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda t: t.show("training"), "no picture 'training' of a trace; there are overview, tokens"),
+        (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
+        (lambda t: t.show("attn", 0, 8), "no head 8"),
+        (lambda t: t.show("attn", position=99), "no position 99"),
+        (lambda t: t.show("layernorm", "block 9 · norm1"), "no norm is called"),
+        (lambda t: t.show("layernorm", blocks=3), r"takes \(norm.*quantity.*unexpected keyword argument"),
+        (lambda t: t.show("why", " no such token"), "token"),
+        (lambda t: t.show("logit_lens", "rank"), "it must be one of probability, entropy, kl"),
+        (lambda t: t.show("patching"), r"show\('patching'\) takes .*missing a required argument: 'other'"),
+        (lambda t: t.show("compare", "mini"), "'mini' is no trace"),
+        (lambda t: t.show(mode="blue"), "it must be one of light, dark"),
+        (lambda t: t.show(shown="both"), "it must be one of difference, changed, unchanged"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_sentence(lm, ask, says):
+    with pytest.raises(ValueError, match=says):
+        ask(lm.trace(TEXT))
+
+
+def test_ids_that_no_text_gives_have_no_pieces(lm):
+    with pytest.raises(ValueError, match="not how their text is cut"):
+        lm.trace([lm.encode("T")[0], lm.encode("h")[0], lm.encode("e")[0]]).show("tokens")
+
+
+def test_what_is_no_picture_shows_itself_in_a_line_or_a_table(lm):
+    assert "<th>parameters</th><td>6,897,152</td>" in lm._repr_html_()
+    assert "z.4.3=zero" in lm.edited("z.4.3=zero")._repr_html_()
+    assert "each head&#x27;s weighted values" in Edit("z", 4, heads=[3])._repr_html_()
+    step = next(lm.generate(TEXT, 1, temperature=0))
+    assert "<th>probability</th>" in step._repr_html_() and "<th>rank</th>" in step._repr_html_()
+    both = Both(torch.ones(1), torch.zeros(1))
+    assert both._repr_html_().index("tensor([0.])") < both._repr_html_().index("tensor([1.])")
+    assert Both(lm)._repr_html_() == lm._repr_html_()
+    assert lm.trace(TEXT)._repr_html_().startswith("<iframe")
+    assert lm.trace(TEXT, keep=[])._repr_html_().startswith("<code>Trace(&#x27;mini&#x27;, 6 tokens")
+    assert repr(lm.trace(TEXT).show("attn", 3, 1)) == "Picture('Attention of block 3, head 1', 0.1 MB)"
+
+
+def test_importing_costs_no_streamlit_no_plotly_and_no_ipython():
+    code = "import sys, gptviz; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"streamlit", "plotly", "IPython", "gptviz.ui"} & set(loaded.split())
+
+
+def test_each_picture_says_what_it_is():
+    assert all(inspect.getdoc(picture) for picture in PICTURES.values())
