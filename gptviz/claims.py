@@ -20,8 +20,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from gptviz import disk_cache
+from gptviz.analysis.reads import Sites
 from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 from gptviz.guides import keys
 from gptviz.loading import load
 
@@ -37,6 +39,7 @@ DEFAULT_TEXT = (
     "The little birds sang beside the red mill. The little birds sang beside the red"  # of a link without
 )
 
+Traces = dict[Sites, Trace]
 Asked = str | tuple[str, Mapping[str, Any]]  # a number's name, and its arguments where it takes some
 
 
@@ -98,7 +101,8 @@ def claim(
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
     """What a link's `claims` holds, of this model's numbers. Raises ValueError for what cannot be asked."""
     asked = [(name, dict(given)) for name, given in ((n, {}) if isinstance(n, str) else n for n in numbers)]
-    values = [_value(lm, ids, position, *one)[0] for one in asked]
+    traces: Traces = {}
+    values = [_value(lm, ids, position, *one, traces)[0] for one in asked]
     rows = [[name, given, value] for (name, given), value in zip(asked, values, strict=True)]
     content = {"model": model_hash(lm), "numbers": rows}
     return _packed(content | {"whole": _whole(content, lm, ids, position)})
@@ -117,10 +121,11 @@ def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> 
         raise ClaimError(
             "the claim is not about this text, token and change, or a part of the link was changed"
         )
-    found = []
+    found: list[Checked] = []
+    traces: Traces = {}
     for name, given, claimed in content["numbers"]:
         try:
-            found.append(Checked(name, given, claimed, *_value(lm, ids, position, name, given)))
+            found.append(Checked(name, given, claimed, *_value(lm, ids, position, name, given, traces)))
         except (ValueError, ArithmeticError, RuntimeError) as error:
             found.append(Checked(name, given, claimed, None, str(error)))
     return found
@@ -156,15 +161,22 @@ def model_hash(lm: LanguageModel) -> str:
 
 
 def _value(
-    lm: LanguageModel, ids: Sequence[int], position: int, name: str, given: Mapping[str, Any]
+    lm: LanguageModel,
+    ids: Sequence[int],
+    position: int,
+    name: str,
+    given: Mapping[str, Any],
+    traces: Traces,
 ) -> tuple[Any, str]:
-    """The number as JSON has it, and as the screen says it. Raises ValueError."""
+    """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:
         raise ClaimError(f"there is no number {name[:60]!r} to claim; there are {', '.join(NAMES)}")
     kind, function = keys.KEYS[name]
     arguments = keys.arguments(name, kind, tuple(given.items()))
-    trace = lm.trace(ids, keep=keys.sites(name, lm, position, None, *arguments))
-    answer = function(lm, trace, position, None, *arguments)
+    keep = keys.sites(name, lm, position, None, *arguments)
+    if keep not in traces:
+        traces[keep] = lm.trace(ids, keep=keep)
+    answer = function(lm, traces[keep], position, None, *arguments)
     truth = float(f"{answer.truth:.7g}") if isinstance(answer.truth, float) else answer.truth
     return list(truth) if isinstance(truth, tuple) else truth, answer.shown
 

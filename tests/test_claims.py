@@ -35,6 +35,11 @@ def linked(there):
     return f"http://localhost:8501/next_token?{urlencode(there)}"
 
 
+@pytest.fixture(scope="module")
+def honest(lm):
+    return parts(claim(lm.edited("z.1.2=zero"), TEXT, *NUMBERS[:8]))
+
+
 def test_everything_that_can_be_claimed_holds_with_other_threads_and_kernels(mini, monkeypatch):
     """Said of 200 tokens: what is added up in another order differs most in a long text."""
     text, threads = "Seven green parrots sang behind the old mill. " * 20, torch.get_num_threads()
@@ -51,16 +56,15 @@ def test_everything_that_can_be_claimed_holds_with_other_threads_and_kernels(min
 
 @HUNDRED
 @given(st.data())
-def test_a_link_that_was_changed_is_found_out(lm, data):
+def test_a_link_that_was_changed_is_found_out(lm, honest, data):
     """A letter here or there, in the claim, the text, the place or the change."""
-    there = parts(claim(lm.edited("z.1.2=zero"), TEXT, *NUMBERS[:3]))
     name = data.draw(st.sampled_from(["claims", "text", "token", "edits"]))
-    at = data.draw(st.integers(0, len(there[name]) - 1))
+    at = data.draw(st.integers(0, len(honest[name]) - 1))
     put = data.draw(st.text("abcXYZ019-_ .é🙂", max_size=2))
-    changed = there[name][:at] + put + there[name][at + 1 :]
-    assume(changed != there[name])
+    changed = honest[name][:at] + put + honest[name][at + 1 :]
+    assume(changed != honest[name])
     try:
-        found = verify(linked(there | {name: changed}), lm)
+        found = verify(linked(honest | {name: changed}), lm)
     except ValueError:
         return
     # the same change in other words, 03 for 3, is the same claim
@@ -69,9 +73,8 @@ def test_a_link_that_was_changed_is_found_out(lm, data):
 
 @HUNDRED
 @given(st.data())
-def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, data):
-    there = parts(claim(lm, TEXT, *NUMBERS))
-    content = claims._unpacked(there["claims"])
+def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, honest, data):
+    content = claims._unpacked(honest["claims"])
     del content["whole"]
     row = data.draw(st.sampled_from(content["numbers"]))
     if isinstance(row[2], str):
@@ -80,9 +83,9 @@ def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, data):
         by = data.draw(st.integers(1, 1000)) * data.draw(st.sampled_from([-1, 1]))
         row[2] += by if isinstance(row[2], int) else 1e-3 * by * max(1.0, abs(row[2]))
     ids = lm.encode(TEXT)
-    whole = claims._whole(content, lm, ids, len(ids) - 1)
+    whole = claims._whole(content, lm.edited("z.1.2=zero"), ids, len(ids) - 1)
     forged = claims._packed(content | {"whole": whole})
-    wrong = [one for one in verify(linked(there | {"claims": forged}), lm) if not one.holds]
+    wrong = [one for one in verify(linked(honest | {"claims": forged}), lm) if not one.holds]
     assert [(one.name, one.claimed) for one in wrong] == [(row[0], row[2])]
 
 

@@ -83,6 +83,13 @@ def installed_wheel(home):
     return env
 
 
+def post(url, what):
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    request = urllib.request.Request(url, json.dumps(what).encode(), kinds)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
 def switch_off_the_best_induction_head(url):
     """The program of docs/agents.md, which knows nothing but the app, against a trace."""
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/agents.md").read_text("utf-8"), re.DOTALL)
@@ -117,14 +124,14 @@ def test_the_wheels_own_app_answers_on_every_page(tmp_path):
     try:
         for name, door in PAGES.items():
             asked = {"page": name, "query_params": {"base_steps": ["50"], "base_measure": ["off"]}}
-            body = json.dumps(asked).encode()
-            request = urllib.request.Request(
-                f"{url}/_stcore/agent/interact", body, {"Content-Type": "application/json"}
-            )
-            with urllib.request.urlopen(request) as answer:
-                said = json.load(answer)
+            said = post(f"{url}/_stcore/agent/interact", asked)
             assert (said["status"], said["page"]["title"]) == ("ready", door.title)
             assert not {"error", "exception"} & {node["type"] for node in nodes(said["tree"])}
         switch_off_the_best_induction_head(url)
+        # the same as an MCP server
+        call = {"name": "interact", "arguments": {"page": "tokens", "query_params": {"text": ["one two"]}}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        (told,) = post(f"{url}/_stcore/agent/mcp", asked)["result"]["content"]
+        assert json.loads(told["text"])["page"]["title"] == "Tokens"
     finally:
         stop_server(process)

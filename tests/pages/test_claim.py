@@ -18,7 +18,8 @@ def link_of(at):
 
 
 def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
-    link = link_of(run_page("attention", block=3, head=1, edits="z.4.3=zero"))
+    link = link_of(run_page("attention", block=3, head=1, edits="nonsense,z.4.3=zero"))
+    assert link["edits"] == "z.4.3=zero"  # what was made of them
     at = run_page("attention", **link)
     (said,) = at.success
     assert "claims 4 numbers. Computed again just now, 4 hold" in said.value

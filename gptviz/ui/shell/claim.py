@@ -74,6 +74,8 @@ def offer(scene: Scene) -> None:
 
 
 def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
-    """Callback: this place, and what is claimed of it."""
+    """Callback: this place, with the changes that were made here, and what is claimed of it."""
     state.TOKEN.set(position)
+    if not state.EDITS_OFF.value:
+        state.EDITS.set(",".join(map(str, run.edits)))
     state.CLAIM.set(_written(run, position, opened))
