@@ -79,3 +79,4 @@ def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
     if not state.EDITS_OFF.value:
         state.EDITS.set(",".join(map(str, run.edits)))
     state.CLAIM.set(_written(run, position, opened))
+    st.toast("The address now says what the model expects here. Copy it.", icon=":material/verified:")

@@ -231,7 +231,7 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     scene.get(scene.keep, scene.reduce)  # here, so that one pass gives all that the page reads
     with changed:
         change_strip.draw(run, listed, scene.position, scene.labels, lm, made.mode)
-        claim.notice(scene)
+    claim.notice(scene)
     return scene
 
 
