@@ -1,7 +1,7 @@
 """A hand-out: one HTML file that holds a model, and runs it in any browser that opens it, offline.
 
 `model.js` is the tokenizer and the forward pass, in a worker; `page.js` draws what they give with the app's
-own components. Nothing is fetched: `page.html` forbids it to the browser.
+own components, `tokens.js` says how a token looks. Nothing is fetched: `page.html` forbids it to the browser.
 """
 
 import base64
@@ -26,7 +26,7 @@ from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.bundle import bundle, script
 
 LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
-COMPONENTS = ("prompt", "chips", "changes", "token_cards", "heads", "matrix", "candidates")
+COMPONENTS = ("prompt", "chips", "changes", "token_cards", "merges", "heads", "matrix", "candidates")
 
 _HERE = Path(__file__).parent
 
@@ -69,7 +69,7 @@ def handout(
         "STYLE": _file("page.css"),
         "GIVEN": json.dumps(given).replace("<", r"\u003c"),
         "WEIGHTS": weights,
-        "SCRIPT": script(bundle(*COMPONENTS) + _file("page.js")),
+        "SCRIPT": script("\n".join([bundle(*COMPONENTS), _file("tokens.js"), _file("page.js")])),
     }
     made_file = re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _file("page.html"))
     size = len(made_file.encode())
@@ -107,7 +107,7 @@ def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
         del tensors["out_head.weight"]
     numbers = np.concatenate(list(tensors.values())).astype("<f4")
     planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)
-    packed = gzip.compress(planes.tobytes(), compresslevel=6, mtime=0)
+    packed = gzip.compress(planes.tobytes(), compresslevel=3, mtime=0)
     return [(name, tensor.size) for name, tensor in tensors.items()], base64.b64encode(packed).decode()
 
 

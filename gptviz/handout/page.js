@@ -1,7 +1,7 @@
 // The hand-out's page: what is typed, chosen and changed, and the app's components with what the model in the
-// worker gives for it. `gv` and `gvDraw` stand before this file (ui/components/bundle.py); model.js is in the worker.
+// worker gives for it. `gv`, `gvDraw` (ui/components/bundle.py) and tokens.js stand before it; model.js is in the worker.
 
-const given = JSON.parse(document.getElementById('given').textContent), { config, name: NAME } = given;
+const { config, name: NAME } = given;
 
 // ---- the worker ----
 
@@ -28,56 +28,6 @@ weights.remove();
 // For a test, and for who is curious: `await gptviz.trace("The cat", ["z.4.3=zero"])` is `lm.trace` in Python, with
 // { ids, sites: { "attn.3": { shape, data }, ... }, logits: those of the last position }.
 window.gptviz = { trace: async (text, edits = [], { special = false } = {}) => ask('trace', String(text), edits, special) };
-
-// ---- tokens as the screen shows them: gptviz/tokenizer's show_token and characters ----
-
-const { tokens, special } = given.tokenizer, specials = new Map(Object.entries(special).map(([text, id]) => [id, text]));
-const utf8 = (bytes, stream = false) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)), { stream });
-const rawOf = (id) => (tokens[id] ? atob(tokens[id]) : String.fromCharCode(...new TextEncoder().encode(specials.get(id) ?? `<id ${id}>`)));
-const shownOf = (id) => shown(rawOf(id));
-const SHOWN = { ' ': '·', '\n': '⏎', '\t': '⇥' };
-
-function escaped(character) {
-  const code = character.codePointAt(0), digits = (n) => code.toString(16).padStart(n, '0');
-  return code < 0x80 ? `\\x${digits(2)}` : code <= 0xffff ? `\\u${digits(4)}` : `\\U${digits(8)}`;
-}
-
-// The text of bytes, or undefined where they are none (`broken`) or only the beginning of one.
-function decoded(bytes) {
-  for (const stream of [false, true])
-    try {
-      const text = utf8(bytes, stream);
-      return stream ? { open: true } : { text };
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-    }
-  return {};
-}
-
-function shown(raw) {
-  let out = '', marks = true;         // marks that have no letter before them to stand on are written as escapes
-  for (let i = 0; i < raw.length;) {
-    const n = [1, 2, 3, 4].find((size) => i + size <= raw.length && [...decoded(raw.slice(i, i + size)).text ?? ''].length === 1);
-    if (!n) out += `\\x${raw.charCodeAt(i).toString(16).padStart(2, '0')}`;
-    const character = n ? utf8(raw.slice(i, i + n)) : '';
-    marks &&= /^[\p{Mn}\p{Me}]$/u.test(character);
-    if (n) out += SHOWN[character] ?? (marks || /[\p{C}\p{Z}]/u.test(character) ? escaped(character) : character);
-    i += n ?? 1;
-  }
-  return out;
-}
-
-// [first token, the one after the last, the character] of tokens that share a character.
-function sharing(raws) {
-  const out = [];
-  for (let start = 0, stop; start < raws.length; start = stop) {
-    let raw = '', found = { open: true };
-    for (stop = start; stop < raws.length && found.open; stop++) found = decoded(raw += raws[stop]);
-    if (found.open) stop = start + 1;
-    else if (found.text !== undefined && stop - start > 1) out.push([start, stop, shown(raw)]);
-  }
-  return out;
-}
 
 // ---- what is looked at: the address holds it, by the names that the app's addresses have ----
 
@@ -224,14 +174,14 @@ const matrix = (name, panels, arrays, small, more = {}) => part('matrix', {
 // ---- the pages ----
 
 function tokensPage() {
-  let at = 0;
+  let at = 0, chosen = null;
   const cut = [], count = run.ids.length;
   for (const { raw, ids, special: one } of run.pieces) {
     const own = ids.slice(0, count - at).map((id, i) => {
-      const bytes = rawOf(id), hex = Array.from(bytes, (c) => c.charCodeAt(0).toString(16).padStart(2, '0')).join(' ');
-      const title = `“${shownOf(id)}” (position ${at + i}) is token ${id}, ${bytes.length} byte${bytes.length === 1 ? '' : 's'}: ${hex}`;
+      const bytes = rawOf(id), hex = hexOf(bytes), title = `“${shownOf(id)}” (position ${at + i}) is token ${id}, ${many(bytes.length, 'byte')}: ${hex}`;
       return { position: at + i, id, shown: shownOf(id), hex, title };
     });
+    if (position() >= at && position() < at + own.length) chosen = { raw, ids, special: one, part: position() - at };
     at += ids.length;
     if (own.length) cut.push({ shown: shown(raw), special: one, title: one ? `“${shown(raw)}”, a special token` : `The regex cut the piece “${shown(raw)}”`,
       groups: sharing(own.map(({ id }) => rawOf(id))), tokens: own });
@@ -240,7 +190,8 @@ function tokensPage() {
     say(`${NAME} does not read letters. Its ${config.vocab_size.toLocaleString('en')} tokens are pieces that were frequent where it learnt: your text is `,
       h('b', null, `${count} token${count === 1 ? '' : 's'}`), ', and ', place(position()), ` is number ${run.ids[position()]} of them.`),
     part('token_cards', { pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length }, (_, token) => go({ token })),
-    how('Each card is a token: its position, its text (· is a space), its number, its bytes. A regex cuts the text into pieces first (the lines under the cards); then, inside of a piece, the pair of neighbours that was frequent first is joined, again and again.')];
+    h('h2', null, 'How ', code(label()), ' came about'), part('merges', mergesOf(chosen, chosen.part, position())),
+    how('Each card is a token: its position, its text (· is a space), its number, its bytes. A regex cuts the text into pieces first: the lines under the cards. Then, inside of a piece, the two neighbours that merge at the lowest rank become one, again and again; a rank is a token\'s number, and what was frequent where the tokens were learnt has a low one.')];
 }
 
 function embeddingsPage() {
@@ -424,7 +375,7 @@ const turn = (step) => { state = stateOf(new URLSearchParams(), step); toAddress
 const waits = () => state.step !== null && steps[state.step].page === state.page && steps[state.step].ask !== null && !answers.has(state.step);
 
 function guideBar() {
-  if (state.step === null) return steps.length ? h('p', { class: 'how' }, button(given.guide.title, () => turn(0), { class: 'act' })) : null;
+  if (state.step === null) return null;
   const { step } = state, { heading, text, ask: asked, page, until = null, after } = steps[step], said = answers.get(step);
   const told = asked && said !== undefined, done = until !== null && state.edits.join(',') === until;
   return h('section', { class: 'guide', 'aria-label': given.guide.title, lang: given.guide.language, data: { testid: 'guide', step } },
@@ -511,7 +462,8 @@ function draw() {
   const hint = !state.special && Object.keys(special).find((text) => state.text.includes(text));
   gv.render(root,
     h('header', null, h('h1', null, 'A real GPT, in this one file'),
-      h('p', null, `${NAME}: ${config.n_layers} blocks of ${config.n_heads} heads, ${config.emb_dim} wide, ${gv.fixed(given.parameters / 1e6, 1)} million numbers. Type any text: this browser runs all of it, and sends nothing anywhere.`)),
+      h('p', null, `${NAME}: ${config.n_layers} blocks of ${config.n_heads} heads, ${config.emb_dim} wide, ${gv.fixed(given.parameters / 1e6, 1)} million numbers. Type any text: this browser runs all of it, and sends nothing anywhere. `,
+      state.step === null && steps.length ? button(given.guide.title, () => turn(0), { class: 'act' }) : null)),
     guideBar(),
     part('prompt', { text: state.text, page: 'handout', back: false }, (_, text) => go({ text, token: null, key: null })),
     hint ? h('p', { class: 'how' }, code(hint), ' is read as plain text here. It is also the name of one special token. ', button('Read it as the special token', () => go({ special: true }), { class: 'act' })) : null,

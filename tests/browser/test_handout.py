@@ -2,19 +2,25 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import gptviz
 from gptviz import guides
 from gptviz.analysis.moved import prediction
 from gptviz.digits import percent
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import all_keys
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
 from gptviz.handout import LARGEST, PAGES, handout
+from gptviz.model import GPTModel
 from gptviz.tokenizer import named_bytes, show_token, well_formed
+from gptviz.tokenizer.steps import show_work
+from gptviz.tokenizer.vocabulary import fitted, of_characters
 from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.merges import merges_data
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.axe import shut_out
 from tests.browser.conftest import new_page
@@ -45,20 +51,22 @@ CASES = st.tuples(TEXTS.map(well_formed), EDITS, st.booleans())
 
 
 @pytest.fixture(scope="module")
-def lm():
-    return gptviz.load("mini")
+def lm(mini):
+    return mini
 
 
 @pytest.fixture(scope="module")
 def opened(browser, lm, tmp_path_factory):
-    """opened(hash, **options) -> a page of the file, at rest, offline; no fault may come of it."""
-    file = tmp_path_factory.mktemp("handout") / "handout.html"
-    file.write_text(handout(lm, DEFAULT_TEXT, guide=guides.find("tour")), encoding="utf-8")
-    assert file.stat().st_size <= LARGEST
-    pages = []
+    """opened(hash, of=lm) -> a page of the file of a model, at rest, offline; no fault may come of it."""
+    folder, pages = tmp_path_factory.mktemp("handout"), []
 
-    def open_(hash, **options):
-        page, watch = new_page(browser, offline=True, **options)
+    def open_(hash, of=lm):
+        file = folder / f"{of.name}.html"
+        if not file.exists():
+            guide = guides.find("tour") if of is lm else None
+            file.write_text(handout(of, DEFAULT_TEXT if of is lm else "", guide=guide), encoding="utf-8")
+            assert file.stat().st_size <= LARGEST
+        page, watch = new_page(browser, offline=True)
         pages.append((page, watch))
         own = ("file:", "blob:", "data:")
         page.on("request", lambda asked: asked.url.startswith(own) or watch.faults.append(asked.url))
@@ -107,13 +115,17 @@ def test_every_number_is_that_of_lm_trace(page, lm, tmp_path):
     torch's float32 is 4e-4 off what float64 gives. The page, which adds up in double precision, is 8e-5 off.
     """
     tried = [*examples(CASES, 199), (DEFAULT_TEXT * 15, ["z.4.3=zero"], False)]
+    compare(page, lm, tried, tmp_path)
+
+
+def compare(page, lm, tried, folder):
+    """Hold every number of the page's passes to `lm.trace`."""
     keys = all_keys(lm.config)
     names = [site if block is None else f"{site}.{block}" for site, block in keys]
     with page.expect_download() as download:
         found = page.evaluate(TRACES, [tried, names])
-    download.value.save_as(tmp_path / "numbers")
-    numbers, at = np.fromfile(tmp_path / "numbers", dtype="<f4"), 0
-    assert len(found) == 200
+    download.value.save_as(folder / "numbers")
+    numbers, at = np.fromfile(folder / "numbers", dtype="<f4"), 0
     for (text, edits, special), (ids, shapes, count) in zip(tried, found, strict=True):
         trace, case = lm.trace(lm.encode(text, special_tokens=special), edits=edits), f"{text!r} with {edits}"
         assert ids == [token.id for token in trace.tokens], case
@@ -125,6 +137,28 @@ def test_every_number_is_that_of_lm_trace(page, lm, tmp_path):
         near(numbers[at : at + lm.config.vocab_size], trace.logits(-1).numpy(), f"the logits of {case}")
         at += lm.config.vocab_size
     assert at == len(numbers)
+
+
+def test_a_model_of_another_kind(opened, tmp_path):
+    """Of characters, with an exact GELU, biases where mini has none, sizes that four does not divide."""
+    characters = {character: id for id, character in enumerate("ab \n你👩é")}
+    sizes = {"context_length": 9, "emb_dim": 6, "n_heads": 3, "n_layers": 2}
+    bias = {"qkv_bias": True, "norm_bias": False, "linear_bias": False}
+    config = GPTConfig(len(characters), **sizes, **bias, activation="gelu", norm_eps=1e-3)
+    torch.manual_seed(1)
+    model = GPTModel(config).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight)
+    other = LanguageModel(
+        model, fitted(of_characters(characters), "letters", len(characters)), config, "letters"
+    )
+    page = opened("", of=other)
+    assert "no text yet" in page.get_by_role("status").inner_text()
+    tried = [("a", [], False), ("你a b\n👩ébb", ["z.1.2=zero"], False), ("é👩", ["attn.*=uniform"], True)]
+    compare(page, other, tried, tmp_path)
+    page.get_by_role("textbox").fill("axb")
+    page.get_by_role("button", name="Run").click()
+    assert "knows only the 7 tokens" in at_rest(page).get_by_role("status").inner_text()
 
 
 def test_what_cannot_be_computed_is_refused_in_a_sentence(page):
@@ -151,6 +185,16 @@ def test_tokens_look_as_in_the_app(page, lm):
         raws = [named_bytes(lm.tokenizer, id) for id in lm.encode(text)]
         own = page.evaluate("(raws) => sharing(raws)", [raw.decode("latin-1") for raw in raws])
         assert own == [list(group) for group in shared_characters(raws)], text
+    asked, expected = [], []
+    for text in [*examples(TEXTS, 60), "The unbelievable umbrella", "antidisestablishmentarianism" * 2]:
+        at = 0
+        for piece in show_work(lm.tokenizer, text, special_tokens=True):
+            mine = {"raw": piece.raw.decode("latin-1"), "ids": piece.ids, "special": piece.special}
+            for part in range(len(piece.ids)):
+                asked.append([mine, part, at + part])
+                expected.append(merges_data(lm.tokenizer, piece, part, at + part))
+            at += len(piece.ids)
+    assert page.evaluate("(all) => all.map((one) => mergesOf(...one))", asked) == expected
 
 
 def test_a_lesson_on_it(opened, lm):

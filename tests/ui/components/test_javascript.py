@@ -29,7 +29,10 @@ def modules(tmp_path_factory):
         text = f"import {{ gv }} from './kernel.mjs';\n{own(name, '.js')}"
         (folder / f"{name}.mjs").write_text(text, encoding="utf-8")
     (folder / "model.mjs").write_text((HANDOUT / "model.js").read_text("utf-8"), "utf-8")
-    page = "\n".join(file.read_text("utf-8") for file in (COMPONENTS / "draw.js", HANDOUT / "page.js"))
+    page = "\n".join(
+        file.read_text("utf-8")
+        for file in (COMPONENTS / "draw.js", HANDOUT / "tokens.js", HANDOUT / "page.js")
+    )
     (folder / "handout.mjs").write_text(
         f"import {{ gv }} from './kernel.mjs';\nconst gvComponents = {{}};\n{page}"
     )
