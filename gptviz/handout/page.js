@@ -175,7 +175,7 @@ const matrix = (name, panels, arrays, small, more = {}) => part('matrix', {
 
 function tokensPage() {
   let at = 0, chosen = null;
-  const cut = [], count = run.ids.length;
+  const cut = [], count = run.ids.length, letters = given.tokenizer.cut === '[^]', V = config.vocab_size.toLocaleString('en');
   for (const { raw, ids, special: one } of run.pieces) {
     const own = ids.slice(0, count - at).map((id, i) => {
       const bytes = rawOf(id), hex = hexOf(bytes), title = `“${shownOf(id)}” (position ${at + i}) is token ${id}, ${many(bytes.length, 'byte')}: ${hex}`;
@@ -187,11 +187,11 @@ function tokensPage() {
       groups: sharing(own.map(({ id }) => rawOf(id))), tokens: own });
   }
   return [
-    say(`${NAME} does not read letters. Its ${config.vocab_size.toLocaleString('en')} tokens are pieces that were frequent where it learnt: your text is `,
-      h('b', null, `${count} token${count === 1 ? '' : 's'}`), ', and ', place(position()), ` is number ${run.ids[position()]} of them.`),
+    say(letters ? `${NAME} reads characters: each of its ${V} tokens is one. Your text is ` : `${NAME} does not read letters. Its ${V} tokens are pieces that were frequent in the text they were learnt from. Yours is `,
+      h('b', null, `${count} token${count === 1 ? '' : 's'}`), ', and ', place(position()), ` has the number ${run.ids[position()]}.`),
     part('token_cards', { pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length }, (_, token) => go({ token })),
     h('h2', null, 'How ', code(label()), ' came about'), part('merges', mergesOf(chosen, chosen.part, position())),
-    how('Each card is a token: its position, its text (· is a space), its number, its bytes. A regex cuts the text into pieces first: the lines under the cards. Then, inside of a piece, the two neighbours that merge at the lowest rank become one, again and again; a rank is a token\'s number, and what was frequent where the tokens were learnt has a low one.')];
+    how('Each card is a token: its position, its text (· is a space), its number, its bytes.', letters ? '' : ' A regex cuts the text into pieces first: the lines under the cards. Then, inside of a piece, the two neighbours that merge at the lowest rank become one, again and again; a rank is a token\'s number, and what was frequent where the tokens were learnt has a low one.')];
 }
 
 function embeddingsPage() {
