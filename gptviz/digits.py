@@ -30,6 +30,13 @@ def significant(value: float, digits: int = 3) -> str:
     return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
 
 
+def plus_minus(value: float, error: float) -> str:
+    """Return a mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
+    known = math.isfinite(error)
+    decimals = max(0, 1 - math.floor(math.log10(error))) if known and error > 0 else 4
+    return f"{'+' if value > 0 else ''}{fixed(value, decimals)}{f' ± {fixed(error, decimals)}' * known}"
+
+
 def percent(share: float) -> str:
     """Return a share as a person says it: "14 %", "2.5 %", "0.031 %"; what is not all never reads as all."""
     if 0.9995 <= share < 1:

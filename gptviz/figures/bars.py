@@ -43,6 +43,7 @@ def bars(
     called: tuple[str, str] = (CHANGED, UNCHANGED),
     base: Floats | None = None,
     part: tuple[str, Floats, str] | None = None,
+    errors: Floats | None = None,
 ) -> Figure:
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
@@ -53,7 +54,7 @@ def bars(
     of attention have ("weight"). `signed` bars are orange above 0 and blue below. A waterfall has its bars
     begin at `base` (n,), each where the one before it ended; the unchanged ones begin there as well. `called`
     are the names of now and was. `part` is what a part of each gives: its name, (n,) and colour; it lies
-    within them, thinner.
+    within them, thinner. `errors` (n,) are whiskers to both sides of a bar's end, none where NaN.
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
@@ -87,6 +88,15 @@ def bars(
     } | lies
     if text is not None:
         main |= {"text": [escape(one) for one in text.now], "textposition": "outside", "cliponaxis": False}
+    if errors is not None:
+        whiskers = {
+            "type": "data",
+            "array": np.nan_to_num(errors),
+            "color": theme.ink,
+            "thickness": 1.2,
+            "width": 4,
+        }
+        main[f"error_{y}"] = whiskers
     traces = [main]
     if values.was is not None:
         assert said.was is not None

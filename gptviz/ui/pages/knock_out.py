@@ -1,16 +1,19 @@
 """Knock-out: every head, attention and feed-forward muted in turn, and what becomes of the prediction."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.ablation import knock_out, parts_of
+from gptviz.analysis.ablation import MEASURED, knock_out, parts_of
+from gptviz.analysis.prompts import averaged
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell import state, target
+from gptviz.ui.shell import many, state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
@@ -39,7 +42,7 @@ EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 LISTED, ROW = 12, 25  # bars of the list, and the pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 
-scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE))
+scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET))
 lm, n_heads = scene.lm, scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
 PART.within(KINDS)
@@ -225,6 +228,24 @@ prose(
     "feed-forward",
 )
 example_row(*EXAMPLES)
+many.section(
+    scene,
+    lambda lm, prompt, told: knock_out(lm, prompt.text, prompt.target, null, progress=told),
+    partial(averaged, columns=MEASURED),
+    ("lost", 1) if measure == "probability" else ("effect", -1),
+    table,
+    labels,
+    (
+        "what muting {} takes away",
+        "of the probability" if measure == "probability" else "of the logit difference",
+    ),
+    parts,
+    lambda prompts: (
+        knock_out,
+        {"text": [p.text for p in prompts], "target": [p.target for p in prompts], "baseline": null},
+    ),
+    ("knock_out", null),
+)
 sheet.numbers_of(
     "knock-out",
     lambda: tables,

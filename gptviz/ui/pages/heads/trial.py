@@ -1,6 +1,5 @@
 """A label on trial: what the model loses without the head by two baselines, and a verdict if they agree."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -11,7 +10,7 @@ import streamlit as st
 from gptviz import Run
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
-from gptviz.digits import fixed, significant
+from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.ui import tables
 from gptviz.ui.measuring import heads as measuring
@@ -188,10 +187,8 @@ def _table(trial: Trial) -> str:
 
 
 def _plus_minus(row: pd.Series, column: str) -> str:
-    """A rise with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
-    mean, error = row[column], row[f"{column}_se"]
-    decimals = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 4
-    return f"{'+' if mean > 0 else ''}{fixed(mean, decimals)} ± {fixed(error, decimals)}"
+    """A rise with its standard error: "+2.06 ± 0.25"."""
+    return plus_minus(row[column], row[f"{column}_se"])
 
 
 def _costs(trial: Trial) -> list[Cost]:

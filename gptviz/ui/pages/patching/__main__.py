@@ -11,8 +11,10 @@ from gptviz import Run
 from gptviz.analysis.activation_patching import (
     SHARES_FROM,
     Ends,
+    averaged_patches,
     ends_of,
     estimates,
+    of_pair,
     patching,
     strongest,
 )
@@ -39,7 +41,7 @@ from gptviz.ui.pages.patching.other import (
     toggle,
     turn,
 )
-from gptviz.ui.shell import target
+from gptviz.ui.shell import many, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
@@ -87,7 +89,7 @@ class Pair:
         return (self.other, self.own) if WAY.value == DENOISING else (self.own, self.other)
 
 
-scene = page("Patching", params=(OTHER, WAY, SITE, MADE, GO, *target.PARAMS))
+scene = page("Patching", params=(OTHER, WAY, SITE, MADE, GO, *target.PARAMS, many.SET))
 lm, config, at = scene.lm, scene.lm.config, scene.position
 WAY.within(WAYS)
 SITE.within(SITES)
@@ -397,6 +399,34 @@ if tables:
         part: name for part, (name, _) in PARTS.items()
     }
     guessed.draw(scene, pd.concat([table.now for table in tables], ignore_index=True), called, way)
+
+# ---- many pairs ----
+
+if found is not None:
+    many.section(
+        scene,
+        lambda lm, pair, told: of_pair(
+            lm, pair.text, pair.other or "", pair.target, ("z",), way, progress=told
+        ),
+        averaged_patches,
+        ("change", 1),
+        found.now[found.now["site"] == "z"],
+        [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)],
+        ("what the output of {} moves", "logits"),
+        config.n_layers * config.n_heads,
+        lambda pairs: (
+            patching,
+            {
+                "clean": [p.text for p in pairs],
+                "corrupt": [p.other for p in pairs],
+                "target": [p.target for p in pairs],
+                "sites": ("z",),
+                "direction": way,
+            },
+        ),
+        ("patching", way),
+        pairs=True,
+    )
 
 # ---- in numbers, in code ----
 

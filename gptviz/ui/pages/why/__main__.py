@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -13,12 +14,14 @@ from gptviz.analysis.ablation import parts_of
 from gptviz.analysis.logit_attribution import (
     HeadsRead,
     attribution,
+    attributions,
     heads_read,
     logit_shares,
     reader,
     sites,
     spread,
 )
+from gptviz.analysis.prompts import averaged
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -35,7 +38,7 @@ from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
-from gptviz.ui.shell import changes, state, target
+from gptviz.ui.shell import changes, many, state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
@@ -49,7 +52,7 @@ from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 PARTS = ("head", "attention", "feed-forward")
 PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
 MUTE = Param("mute", bool, False)
-PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS)
+PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 ROW = 25  # pixels of a bar of the waterfall
 
 
@@ -308,6 +311,22 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
 alone_scene = replace(scene, other=None)  # these are of the run alone
 paths.draw(alone_scene, explained)
 flow.draw(alone_scene)
+
+many.section(
+    scene,
+    lambda lm, prompt, told: attributions(lm, prompt.text, prompt.target, progress=told),
+    partial(averaged, columns=["contribution"]),
+    ("contribution", 1),
+    table,
+    names,
+    ("the share of {}", "of the logit difference"),
+    1,
+    lambda prompts: (
+        attributions,
+        {"text": [p.text for p in prompts], "target": [p.target for p in prompts]},
+    ),
+    ("why",),
+)
 
 # ---- details ----
 

@@ -1,0 +1,125 @@
+"""A set of texts on "Knock-out", "Why this token?" and "Patching": what is said is the mean of Python."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from gptviz.digits import plus_minus
+from gptviz.ui.shell import many, slow
+from tests.pages.conftest import run_page as opened
+from tests.specs import charts, prose
+
+TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
+PAIRS = [("The man took off", "The girl took off"), ("The king loved his", "The king loved her")]
+LINES = {
+    "knock_out": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
+    "why": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
+    "patching": (*map("\t".join, PAIRS), "no other text", "The man\tThe old man\t·a\t·b"),
+}
+QUERY = {"knock_out": {"measure": "logit"}, "why": {}, "patching": {"other": "The girl took off"}}
+
+
+def of_set(page, lines, **query):
+    """The page with a file of these lines; `run_page` has no session of before."""
+    at = opened(page, text="The man took off", **query)
+    at.session_state["gptviz_many_lines"], at.session_state["many"] = lines, "file"
+    at.run()
+    assert not at.exception
+    return at
+
+
+@pytest.mark.parametrize(("page", "edits"), [*zip(LINES, [""] * 3, strict=True), ("knock_out", "z.4.3=x0.5")])
+def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    lm = mini.edited(edits) if edits else mini
+    targets = [None, None, tuple(mini.encode(" her him"))]
+    at = of_set(page, LINES[page], **QUERY[page], **({"edits": edits} if edits else {}))
+    if page == "knock_out":
+        table, column, sign = lm.knock_out(TEXTS, targets), "effect", -1
+    elif page == "why":
+        table, column, sign = lm.attribution(TEXTS, targets), "contribution", 1
+    else:
+        table, column, sign = lm.patching(*zip(*PAIRS, strict=True), sites="z"), "change", 1
+    mean, error = sign * table[column].to_numpy(float), table[f"{column}_se"].to_numpy(float)
+    order, n = np.argsort(-np.abs(mean), kind="stable")[:12], table["n"].iloc[0]
+    (bars,) = charts(at)[-1]["data"]
+    assert np.allclose(bars["x"], mean[order], atol=2e-5) and np.allclose(
+        bars["error_x"]["array"], error[order], atol=2e-5
+    )
+    said = re.sub(r"<[^>]+>", "", prose(at))
+    first = order[0]
+    assert f"**{plus_minus(mean[first], error[first])}**" in said and f"n = {n})" in said
+    texts = [pair[0] for pair in PAIRS] if page == "patching" else TEXTS
+    rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]
+    if page == "patching":
+        assert f"{(np.abs(mean) > 3 * error).sum()} lie more than 3 standard errors" in said
+    else:
+        own = [float(row.max() - row.mean()) for row in rows[:2]]
+        own.append(float(rows[2][list(targets[2])].diff() * -1))
+        spread = np.std(own, ddof=1) / 3**0.5
+        assert (
+            f"itself is {plus_minus(np.mean(own), spread)}, above 0 in {sum(x > 0 for x in own)} of 3" in said
+        )
+    out = " ".join(one.value for one in at.warning)
+    assert "2 of the texts are left out" in out
+    reasons = (
+        ("no other text", "the clean text has 2 tokens")
+        if page == "patching"
+        else ("no token", "tokens; mini reads at most")
+    )
+    assert all(reason in out for reason in reasons)
+    monkeypatch.setattr(many, "part_of", lambda *_: pytest.fail("it is worked out again"))
+    at.session_state["in_code_many"] = at.session_state["numbers_many"] = at.session_state[
+        "numbers_many-texts"
+    ] = True
+    at.run()
+    assert not at.exception and at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
+    named = {}
+    exec(at.code[-1].value, named)
+    assert np.allclose(sign * named["picture"][column].to_numpy(float), mean, atol=2e-5)
+
+
+def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**9)
+    monkeypatch.setattr(many, "indirect_objects", lambda lm: many_of(lm))
+    at = opened("why", text="The man took off", many="names")
+    assert "Left out, being more than one token here: Anna (2), Sarah (3)" in prose(at)
+    assert not any("standard error" in one.value for one in at.markdown)
+    at.button(key="many_go").click().run()
+    assert not at.exception and "Over <" not in prose(at) and "n = 24)" in prose(at)
+    at.button(key="many_names").click().run()
+    assert not at.query_params.get("many") and "n = 24)" not in prose(at)
+
+
+many_of = many.indirect_objects
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"one\r\n\n two \r\nthree", ("one", " two ", "three")),
+        ("\ufeffé\tè\n".encode(), ("é\tè",)),
+        (b"\xff\xfe\x00", "no text in UTF-8"),
+        (b"\n \n", "no text in this file"),
+        (b"x\n" * 300, ("x",) * many.MOST),
+    ],
+)
+def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
+    state = {many._BOX: SimpleNamespace(getvalue=lambda: content)}
+    monkeypatch.setattr(st, "session_state", state)
+    monkeypatch.setattr(st, "toast", lambda text: None)
+    many._opened()
+    found = state[many._LINES]
+    assert found == lines if isinstance(lines, tuple) else lines in found
+    assert state["many"] == "file"
+
+
+def test_a_file_that_is_not_here_and_nothing_to_average(run_page):
+    assert "A link does not carry a file" in prose(run_page("why", text="The man", many="file"))
+    at = of_set("why", ("A\t\tno token",))
+    assert "1 of the texts is left out" in at.warning[-1].value and "standard error" not in prose(at)
+    assert "Of a single text there is no standard error" in prose(of_set("why", ("The cat",)))
+    assert "This file is no text" in of_set("why", "This file is no text").warning[-1].value
