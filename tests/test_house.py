@@ -46,6 +46,7 @@ FLOORS = [
 UI_FLOORS = [
     {"pages"},
     {"serving"},
+    {"many"},
     {"sheet", "guide_check"},
     {"shell"},
     {"heads"},

@@ -8,7 +8,8 @@ import pytest
 import streamlit as st
 
 from gptviz.digits import plus_minus
-from gptviz.ui.shell import many, slow
+from gptviz.ui import many
+from gptviz.ui.shell import slow
 from tests.pages.conftest import run_page as opened
 from tests.specs import charts, prose
 

@@ -12,8 +12,8 @@ from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
-from gptviz.ui import sheet
-from gptviz.ui.shell import many, state, target
+from gptviz.ui import many, sheet
+from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row

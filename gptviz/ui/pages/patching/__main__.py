@@ -26,7 +26,7 @@ from gptviz.digits import percent, significant
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
-from gptviz.ui import runs, sheet
+from gptviz.ui import many, runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.patching import guessed
 from gptviz.ui.pages.patching.other import (
@@ -41,7 +41,7 @@ from gptviz.ui.pages.patching.other import (
     toggle,
     turn,
 )
-from gptviz.ui.shell import many, target
+from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways

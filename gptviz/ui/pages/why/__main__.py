@@ -33,12 +33,12 @@ from gptviz.figures.shares import direct_and_total, share_grid
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
-from gptviz.ui import heads, sheet
+from gptviz.ui import heads, many, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
-from gptviz.ui.shell import changes, many, state, target
+from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
