@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
@@ -13,6 +14,11 @@ from gptviz.model import GPTModel
 
 Sites = tuple[str | Key, ...]
 F = TypeVar("F", bound=Callable[..., Any])
+COUNTED: dict[str, Callable[[Trace], int]] = {  # parameters' names, and how many of each there are
+    "block": lambda t: t.config.n_layers,
+    "head": lambda t: t.config.n_heads,
+    "position": len,
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,9 +31,12 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
+        counted = _counted(function)
+
         @functools.wraps(function)
         def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
             t.of(lm.model)
+            args, named = counted(t, args, named)
             return function(lm, t, *args, **named)
 
         found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
@@ -41,12 +50,30 @@ def of_model(
     function: Callable[Concatenate[Trace, GPTModel, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
     """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
+    counted = _counted(function)
 
     @functools.wraps(function)
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
+        args, named = counted(trace, args, named)
         return function(trace, trace.of(model), *args, **named)
 
     return asked
+
+
+def _counted(function: Callable[..., Any]) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
+    """What gives the arguments after the first two with each block, head and position counted from 0."""
+    names = [*inspect.signature(function).parameters][2:]
+    places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
+
+    def counted(t: Trace, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        given = dict(enumerate(args)) | named
+        for i, name in places:
+            at = i if i < len(args) else name
+            if given.get(at) is not None:
+                given[at] = index_of(name, given[at], COUNTED[name](t))
+        return [given[i] for i in range(len(args))], {name: given[name] for name in named}
+
+    return counted
 
 
 def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> Sites:

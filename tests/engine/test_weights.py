@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pkgutil
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -42,7 +44,7 @@ def public():
     return found
 
 
-def asked(function, lm, trace):
+def asked(function, lm, trace, **instead):
     """Call it with something for each parameter that has no default; what it yields is taken from it."""
     values = {
         "trace": trace,
@@ -75,6 +77,7 @@ def asked(function, lm, trace):
         "sampling": AS_IT_IS,
     }
     needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
+    values |= instead
     result = function(**{name: values[name] for name in needed})
     return list(result) if inspect.isgenerator(result) else result
 
@@ -97,6 +100,23 @@ def test_what_takes_a_trace_and_a_model_refuses_those_that_do_not_belong_togethe
     for lm, trace in ((random_lm(1, qkv_bias=False), TRACE), scaled()):
         with pytest.raises(ValueError, match="trace the text again"):
             asked(function, lm, trace)
+
+
+def numbers(value):
+    """All numbers in a result, one after the other."""
+    if isinstance(value, torch.Tensor | np.ndarray | pd.DataFrame | pd.Series):
+        return [np.asarray(value).tolist()]
+    if dataclasses.is_dataclass(value):
+        return numbers([*vars(value).values()])
+    return [n for one in value for n in numbers(one)] if isinstance(value, list | tuple) else [value]
+
+
+@pytest.mark.parametrize("function", public(), ids=lambda f: f"{f.__module__[16:]}.{f.__name__}")
+def test_a_place_can_be_any_whole_number_and_count_from_the_end(function):
+    last = {"block": torch.tensor(-1), "head": np.int64(-3), "position": 3 - len(IDS)}
+    if {*last} & {*inspect.signature(function).parameters}:
+        found = numbers(asked(function, LM, TRACE, **last))
+        assert repr(found) == repr(numbers(asked(function, LM, TRACE)))
 
 
 def test_the_walk_meets_them():

@@ -49,7 +49,7 @@ class Sheet:
         """The trace, and that of the model without its edits, where it has any."""
         if not self.t.edits:
             return Both(self.t)
-        return Both(self.t, self.lm.plain.trace([token.id for token in self.t.tokens]))
+        return Both(self.t, self.lm.plain.trace([token.id for token in self.t.tokens], keep=self.t.sites()))
 
     @cached_property
     def labels(self) -> list[str]:
