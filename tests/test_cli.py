@@ -7,7 +7,7 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from gptviz import cli
+from gptviz import cli, handout
 from tests.analysis.test_anatomy import KNOWN
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
@@ -163,13 +163,14 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1
 
 
-def test_export_writes_a_file_or_says_why_not(capsys, tmp_path):
+def test_export_writes_a_file_or_says_why_not(capsys, tmp_path, monkeypatch):
     """What is in the file, a browser says: tests/browser/test_handout.py."""
     for more, why in (
         (["--edits", "z.4.3=sample"], "cannot make all of z.4.3=sample"),
         (["--edits", "z.9.3=zero"], "block"),
         (["--page", "why"], "no page 'why'"),
-        (["--model", "gpt2-untrained"], "too large for a hand-out: it would be 163 million numbers"),
+        (["--guide", "lesson2"], "no step of the guide 'Lesson 2"),
+        (["--guide", "nobody"], "there is no guide 'nobody'"),
     ):
         status, _, err = run(capsys, "export", str(tmp_path / "no.html"), *more)
         assert (status, [*tmp_path.iterdir()]) == (1, []) and why in err
@@ -179,3 +180,6 @@ def test_export_writes_a_file_or_says_why_not(capsys, tmp_path):
     assert status == 0 and " MB; open it" in out
     held = (tmp_path / "a.html").read_text("utf-8")
     assert held.count("</script>") == held.count("<script") == 3 and "<b>" not in held
+    monkeypatch.setattr(handout, "LARGEST", 4_000_000)
+    status, _, err = run(capsys, "export", str(tmp_path / "b.html"))
+    assert status == 1 and "too large for a hand-out: it would be 7 million numbers" in err

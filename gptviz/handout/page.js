@@ -126,6 +126,14 @@ const append = (id) => {
 
 const h = gv.h;
 
+// What a saved picture is called, and what stands above it, as Scene.saved says it in the app.
+function saved(title, ...which) {
+  const brief = (text, most = 80) => (text.length <= most ? text : `${text.slice(0, most / 2)} … ${text.slice(3 - most / 2)}`);
+  const changed = run.was ? [`Changed: ${brief(state.edits.join(', '))}`] : [], words = [state.page, ...which, `token${position()}`, ...(run.was ? ['changed'] : [])];
+  const lines = [`Selected: ${label()} (position ${position()})`, `Text: ${brief(state.text.replace(/\s+/g, ' '))}`, ...changed, `Model: ${NAME}`];
+  return { saved: { stem: ['gptviz', ...words].map((word) => String(word).replace(/[^\w.]+/g, '-')).join('-'), title, lines } };
+}
+
 // A component in an element of its own.
 function part(name, data, send, key = name) {
   const into = (element) => {
@@ -189,8 +197,8 @@ function tokensPage() {
   return [
     say(letters ? `${NAME} reads characters: each of its ${V} tokens is one. Your text is ` : `${NAME} does not read letters. Its ${V} tokens are pieces that were frequent in the text they were learnt from. Yours is `,
       h('b', null, `${count} token${count === 1 ? '' : 's'}`), ', and ', place(position()), ` has the number ${run.ids[position()]}.`),
-    part('token_cards', { pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length }, (_, token) => go({ token })),
-    h('h2', null, 'How ', code(label()), ' came about'), part('merges', mergesOf(chosen, chosen.part, position())),
+    part('token_cards', { ...saved('The tokens'), pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length }, (_, token) => go({ token })),
+    h('h2', null, 'How ', code(label()), ' came about'), part('merges', { ...saved(`How ${label()} came about`, 'merges'), ...mergesOf(chosen, chosen.part, position()) }),
     how('Each card is a token: its position, its text (· is a space), its number, its bytes.', letters ? '' : ' A regex cuts the text into pieces first: the lines under the cards. Then, inside of a piece, the two neighbours that merge at the lowest rank become one, again and again; a rank is a token\'s number, and what was frequent where the tokens were learnt has a low one.')];
 }
 
@@ -199,12 +207,13 @@ function embeddingsPage() {
   const rows = parts.map(([site]) => row(site, at)), farthest = rows[2].reduce((best, value, i) => (Math.abs(value) > Math.abs(rows[2][best]) ? i : best), 0);
   const limit = limitOf(...parts.map(([site]) => run.now.sites[site].data)), dim = state.dim ?? farthest;
   const [token, spot, total] = rows.map((values) => gv.fixed(values[dim], 3)), sum = `${token} + ${spot.startsWith('−') ? `(${spot})` : spot}`;
+  const replaced = rows[2].some((value, i) => Math.abs(rows[0][i] + rows[1][i] - value) > 1e-4);       // an edit put something else there
   return [
-    say('A token is a row of ', h('b', null, config.emb_dim), ' numbers that the model has learnt, and so is a position. Added up, they go into block 0. Of ', place(at), `, dimension ${dim}: ${sum} = `, h('b', null, total), '.'),
-    strips(parts, rows, limit, dim, `The ${config.emb_dim} numbers of ${label()}, position ${at}: its token's, its position's, and their sum. Dimension ${dim}: ${sum} = ${total}.`),
+    say('A token is a row of ', h('b', null, config.emb_dim), ' numbers that the model has learnt, and so is a position. Added up, they go into block 0. Of ', place(at), `, dimension ${dim}: ${sum}${replaced ? ', and block 0 is given ' : ' = '}`, h('b', null, total), replaced ? ' instead.' : '.'),
+    strips(parts, rows, limit, dim, `The ${config.emb_dim} numbers of ${label()}, position ${at}: its token's, its position's, and what block 0 is given. Dimension ${dim}: ${token}, ${spot}, ${total}.`),
     matrix('embeddings', parts.map(([site, title, note]) => panel(site, site, T, {
       title, note, low: -limit, high: limit, label: `${title}: a row for each token, a column for each dimension`, says: `{query}, dimension {dim} of ${site}: {value}` })),
-    Object.fromEntries(parts.map(([site]) => [site, encoded(run.now.sites[site].data, config.emb_dim)])), true, { across: 3 }),
+    Object.fromEntries(parts.map(([site]) => [site, encoded(run.now.sites[site].data, config.emb_dim)])), true, { across: 3, ...saved('Token embedding, position embedding and their sum') }),
     how(`Above: the chosen token; a click chooses a dimension. Below: all tokens, a row each. Blue is below zero, orange above, the strongest colour from ${gv.significant(limit)} on.`)];
 }
 
@@ -236,11 +245,11 @@ function attentionPage() {
       ' of its attention. ', button(isOff ? 'Switch on again' : 'Switch off', () => go({ off: false, edits: isOff ? state.edits.filter((edit) => edit !== mine()) : [...state.edits, mine()] }),
         { class: 'act', 'aria-pressed': isOff, data: { testid: 'switch-head' } })),
     h('div', { class: 'two' },
-      part('heads', grid(), (_, picked) => go(picked)),
+      part('heads', { ...saved('All heads: where each looks', 'heads'), ...grid() }, (_, picked) => go(picked)),
       matrix('head', [panel('weights', 'weights', T, { ...limits, label: 'Attention weights: rows are queries, columns are keys',
         says: '{query} attends {value} to {key}', says_masked: '{query} cannot see {key}, which comes later: the causal mask hides it.' })],
-      { weights: encoded(own, T) }, false, { key, largest: Math.max(300, innerHeight - 480) })),
-    how(`All ${config.n_layers * H} heads, and one of them large. A row is a token that looks, a column one that is looked at; a row sums to 1. What comes later is masked. A click on a thumbnail opens that head. `,
+      { weights: encoded(own, T) }, false, { key, largest: Math.max(300, innerHeight - 480), ...saved(`Attention of block ${block}, head ${head}`, `block${block}`, `head${head}`) })),
+    how(`All ${config.n_layers * H} heads, and one of them large. A row is a token that looks, a column one that is looked at${state.edits.some((edit) => edit.startsWith('attn')) ? '' : '; a row sums to 1'}. What comes later is masked. A click on a thumbnail opens that head. `,
       'A word below one says where more than half of its attention goes on average: to the first token, to the token before, or to the token itself.')];
 }
 
@@ -294,8 +303,8 @@ function layernormPage() {
       const limit = limitOf(data(run.now));
       return panel(when, when, T, { title: when, note: `strongest colour from ${gv.significant(limit)} on`, low: -limit, high: limit,
         label: `${when} ${name}: a row for each token, a column for each dimension`, says: `{query}, dimension {dim}, ${when} ${name}: {value}` });
-    }), Object.fromEntries(stages.map(([when, data]) => [when, encoded(data(run.now), D)])), true, { across: 2 }),
-    how('Above: how many of the token\'s numbers have about which size; the line is their mean. Below: all tokens. A LayerNorm takes the mean away, divides by the standard deviation, and then multiplies each dimension by its own learnt scale and adds its own shift.')];
+    }), Object.fromEntries(stages.map(([when, data]) => [when, encoded(data(run.now), D)])), true, { across: 2, ...saved(`Before and after ${name}`, name) }),
+    how('Above: how many of the token\'s numbers have about which size; the line is their mean. Below: all tokens. A LayerNorm takes the mean away, divides by the standard deviation, and then multiplies each dimension by its own learnt scale', config.norm_bias ? ' and adds its own shift.' : '.')];
 }
 
 function histogram(when, values, was, name) {
@@ -361,7 +370,7 @@ function nextPage() {
   return [
     say('After ', place(position()), `, ${NAME} expects `, code(shownOf(now.order[0])), ' with a probability of ', h('b', null, both((of) => distribution(of.logits, t).p[now.order[0]], probable)), '.'),
     h('label', { class: 'slider' }, `Temperature ${gv.fixed(t, 2)} `, h('input', { type: 'range', min: 0, max: 2, step: 0.05, value: t, 'aria-label': 'Temperature', oninput: (event) => go({ temperature: Number(event.target.value) }) })),
-    part('candidates', { rows, rest: rest || null, heads, action: 'Append' }, (_, id) => append(id)),
+    part('candidates', { ...saved(`What comes next, at temperature ${gv.fixed(t, 2)}`), rows, rest: rest || null, heads, action: 'Append' }, (_, id) => append(id)),
     how(`The model has a probability for each of its ${V} tokens. Temperature divides the logits first: below 1 the favourite gets more, above 1 less, at 0 everything. A click on + Append writes on.`)];
 }
 

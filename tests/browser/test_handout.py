@@ -207,6 +207,11 @@ def test_a_lesson_on_it(opened, lm):
     moved = prediction(plain.logits(-1), muted.logits(-1))
     for name, value in {"before": moved.before, "now": moved.after, "kl": moved.kl}.items():
         assert float(effect.get_attribute(f"data-{name}")) == pytest.approx(value, abs=1e-4)
+    for kind, first in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with page.expect_download() as download:
+            page.locator("[data-part=head]").get_by_test_id(f"save-{kind}").click()
+        assert download.value.suggested_filename == f"gptviz-attention-block4-head3-token15-changed.{kind}"
+        assert download.value.path().read_bytes().startswith(first)
     page.get_by_role("link", name="Next token").click()
     first, best = page.get_by_test_id("candidate").first, muted.next_tokens(1, temperature=0.5).iloc[0]
     page.get_by_role("slider", name="Temperature").fill("0.5")
