@@ -80,6 +80,7 @@ def installed_wheel(home):
     subprocess.run(command, check=True)
     (packages,) = env.glob("lib/python*/site-packages")
     (packages / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+    subprocess.run([*pip, "--python", env / "bin" / "python", "check"], check=True)  # all that it requires
     return env
 
 

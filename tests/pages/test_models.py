@@ -342,8 +342,8 @@ def test_what_the_bundled_model_cannot_do_is_said_where_it_shows(run_page, page,
     found = [e.value for e in at.caption if "262 English books, nothing else" in e.value]
     assert [says in one for one in found] == ([True] if says else [])
     assert not says or "More models" in found[0]
-    here = Entry("gpt2", gptviz.load("mini").config, "", 5)
-    monkeypatch.setattr(limits, "catalog", lambda: [here])
+    here = [Entry(name, gptviz.load("mini").config, "", 5) for name in ("tinystories-1m", "gpt2")]
+    monkeypatch.setattr(limits, "catalog", lambda: here)
     monkeypatch.setattr(Entry, "folder", lambda entry: Path("."))
     at = run_page(page, **query)
     offered = [button for button in at.button if button.label == "Read it with gpt2"]

@@ -35,7 +35,8 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
     said = limit(lm, text, written) if key.split("|")[0] == DEFAULT_MODEL else None
     if said is None:
         return
-    other = next((entry.name for entry in catalog() if entry.folder() is not None), None)
+    gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
+    other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
     rest = "" if other else " GPT-2 has read more: *More models …* in the sidebar."
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"gv_limit_{bool(written)}"
