@@ -52,11 +52,10 @@ from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_tok
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] in ([], ["app"]):
-        return run_app(arguments[1:])
-    args = parser().parse_args(arguments)
+    is_app = arguments[:1] in ([], ["app"])
+    args = None if is_app else parser().parse_args(arguments)
     try:
-        return args.run(args)
+        return run_app(arguments[1:]) if args is None else args.run(args)
     except ValueError as error:  # every error that a person can do something about is one
         print(f"gptviz: {error}", file=sys.stderr)
         return 1
@@ -136,10 +135,16 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
 
 
 def run_app(options: list[str]) -> int:
-    """Serve the app until it is stopped: `streamlit run app.py`, with the settings that lie beside it."""
+    """Serve the app until it is stopped: `streamlit run app.py`, with the settings that lie beside it.
+
+    Raises ValueError where there is no app.py.
+    """
     app = Path(__file__).parents[1] / "app.py"  # in a checkout; a wheel has put it where such files go
     if not app.is_file():
-        app = next(Path(str(file.locate())) for file in files("gptviz") or () if file.name == app.name)
+        there = {file.name: Path(str(file.locate())) for file in files("gptviz") or ()}
+        if app.name not in there:
+            raise ValueError(f"the app is neither at {app} nor where gptviz was installed: install it again")
+        app = there[app.name]
     sys.argv = ["streamlit", "run", str(app.resolve()), *options]
     runpy.run_module("streamlit", run_name="__main__")
     return 0

@@ -104,6 +104,13 @@ def test_download(capsys, tmp_path, monkeypatch):
     assert "cl100k_base" in asked
 
 
+def test_a_package_without_its_app_says_so(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "gptviz" / "cli.py"))
+    monkeypatch.setattr(cli, "files", lambda name: None)
+    status, _, err = run(capsys)
+    assert status == 1 and "install it again" in err
+
+
 def test_help_reads_like_a_manual_page(capsys):
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
