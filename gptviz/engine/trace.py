@@ -201,6 +201,7 @@ class Trace:
             _values={key: values[key] for key in all_keys(self.config) if key in values},
             _reduced=other._reduced | self._reduced,
             _past=self._past or other._past,
+            _grad=self._grad or other._grad,
         )
 
     def cut(self, n: int) -> "Trace":

@@ -156,7 +156,8 @@ def _draw(
     else:
         text += "Of a single text there is no standard error."
     prose(text)
-    st.caption(f"The {len(rows)} largest means, with their standard errors.")
+    whose = "" if scene.other is None else " All of the changed model."
+    st.caption(f"The {len(rows)} largest means, with their standard errors.{whose}")
     sheet.bars(
         scene,
         "many",
