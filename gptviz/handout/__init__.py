@@ -1,7 +1,7 @@
 """A hand-out: one HTML file that holds a model, and runs it in any browser that opens it, offline.
 
-`model.js` is the tokenizer and the forward pass, in a worker; `page.js` draws what they give with the app's
-own components, `tokens.js` says how a token looks. Nothing is fetched: `page.html` forbids it to the browser.
+`model.js` is the tokenizer and the forward pass, in a worker; `page.js` and the other scripts draw what they
+give with the app's own components. Nothing is fetched: `page.html` forbids it to the browser.
 """
 
 import base64
@@ -27,6 +27,8 @@ from gptviz.ui.components.bundle import bundle, script
 
 LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
 COMPONENTS = ("prompt", "chips", "changes", "token_cards", "merges", "heads", "matrix", "candidates")
+
+SCRIPTS = ("tokens.js", "pages.js", "guide.js", "page.js")
 
 _HERE = Path(__file__).parent
 
@@ -69,7 +71,7 @@ def handout(
         "STYLE": _file("page.css"),
         "GIVEN": json.dumps(given).replace("<", r"\u003c"),
         "WEIGHTS": weights,
-        "SCRIPT": script("\n".join([bundle(*COMPONENTS), _file("tokens.js"), _file("page.js")])),
+        "SCRIPT": script("\n".join([bundle(*COMPONENTS), *map(_file, SCRIPTS)])),
     }
     made_file = re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _file("page.html"))
     size = len(made_file.encode())

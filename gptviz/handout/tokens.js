@@ -1,7 +1,7 @@
 // Tokens as the app shows them: what gptviz/tokenizer's show_token and characters, and ui/components/merges, do in Python.
 // A token's bytes are a text of one character each.
 
-const given = JSON.parse(document.getElementById('given').textContent);
+const given = JSON.parse(document.getElementById('given').textContent), { config, name: NAME } = given;
 const { tokens, special } = given.tokenizer, specials = new Map(Object.entries(special).map(([text, id]) => [id, text]));
 const utf8 = (bytes, stream = false) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)), { stream });
 const rawOf = (id) => (tokens[id] ? atob(tokens[id]) : String.fromCharCode(...new TextEncoder().encode(specials.get(id) ?? `<id ${id}>`)));

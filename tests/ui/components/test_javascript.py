@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from gptviz.handout import SCRIPTS
 from gptviz.ui.components.bundle import bundle, script
 from gptviz.ui.components.code import kernel, own
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
@@ -29,10 +30,8 @@ def modules(tmp_path_factory):
         text = f"import {{ gv }} from './kernel.mjs';\n{own(name, '.js')}"
         (folder / f"{name}.mjs").write_text(text, encoding="utf-8")
     (folder / "model.mjs").write_text((HANDOUT / "model.js").read_text("utf-8"), "utf-8")
-    page = "\n".join(
-        file.read_text("utf-8")
-        for file in (COMPONENTS / "draw.js", HANDOUT / "tokens.js", HANDOUT / "page.js")
-    )
+    files = [COMPONENTS / "draw.js", *(HANDOUT / name for name in SCRIPTS)]
+    page = "\n".join(file.read_text("utf-8") for file in files)
     (folder / "handout.mjs").write_text(
         f"import {{ gv }} from './kernel.mjs';\nconst gvComponents = {{}};\n{page}"
     )
