@@ -56,7 +56,7 @@ function ballot(asked, step) {
 }
 
 function field({ kind, options, between }, name) {
-  const choice = (option) => h('label', { key: option }, h('input', { type: 'radio', name, value: option }), ` ${option}`);
+  const choice = ([value, markup]) => h('label', { key: value }, h('input', { type: 'radio', name, value }), ' ', html('span', markup));
   if (options.length) return h('span', { class: 'options' }, options.map(choice));
   const typed = kind === 'number' ? { type: 'number', step: 'any', min: between?.[0], max: between?.[1] } : { type: 'text', maxlength: 60 };
   return h('input', { name, autocomplete: 'off', 'aria-label': 'Your guess', ...typed });

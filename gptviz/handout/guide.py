@@ -72,7 +72,9 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     asked = {
         "question": _markdown.renderInline(told.ask.text),
         "kind": told.ask.kind,
-        "options": [*(told.ask.options or answer.options)],
+        "options": [
+            [one.replace("`", ""), _markdown.renderInline(one)] for one in told.ask.options or answer.options
+        ],
         "between": told.ask.between,
         "hints": [_markdown.renderInline(filled(hint, facts)) for hint in told.ask.hints],
         "truth": _markdown.renderInline(answer.shown),
