@@ -65,7 +65,7 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
             f"itself is {plus_minus(np.mean(own), spread)}, above 0 in {sum(x > 0 for x in own)} of 3" in said
         )
     out = " ".join(one.value for one in at.warning)
-    assert "2 of the texts are left out" in out
+    assert "2 left out: " in out
     reasons = (
         ("no other text", "the clean text has 2 tokens")
         if page == "patching"
@@ -119,8 +119,8 @@ def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
 
 
 def test_a_file_that_is_not_here_and_nothing_to_average(run_page):
-    assert "A link does not carry a file" in prose(run_page("why", text="The man", many="file"))
+    assert "A link does not carry a file" in run_page("why", text="The man", many="file").warning[-1].value
     at = of_set("why", ("A\t\tno token",))
-    assert "1 of the texts is left out" in at.warning[-1].value and "standard error" not in prose(at)
-    assert "Of a single text there is no standard error" in prose(of_set("why", ("The cat",)))
+    assert "1 left out: " in at.warning[-1].value and "standard error" not in prose(at)
+    assert "A single text has no standard error" in prose(of_set("why", ("The cat",)))
     assert "This file is no text" in of_set("why", "This file is no text").warning[-1].value

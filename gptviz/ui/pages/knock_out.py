@@ -1,13 +1,10 @@
 """Knock-out: every head, attention and feed-forward muted in turn, and what becomes of the prediction."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.ablation import MEASURED, knock_out, parts_of
-from gptviz.analysis.prompts import averaged
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -228,24 +225,9 @@ prose(
     "feed-forward",
 )
 example_row(*EXAMPLES)
-many.section(
-    scene,
-    lambda lm, prompt, told: knock_out(lm, prompt.text, prompt.target, null, progress=told),
-    partial(averaged, columns=MEASURED),
-    ("lost", 1) if measure == "probability" else ("effect", -1),
-    table,
-    labels,
-    (
-        "what muting {} takes away",
-        "of the probability" if measure == "probability" else "of the logit difference",
-    ),
-    parts,
-    lambda prompts: (
-        knock_out,
-        {"text": [p.text for p in prompts], "target": [p.target for p in prompts], "baseline": null},
-    ),
-    ("knock_out", null),
-)
+drawn = ("lost", 1) if measure == "probability" else ("effect", -1)
+nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
+many.section(scene, knock_out, {"baseline": null}, MEASURED, drawn, table, labels, nouns, parts)
 sheet.numbers_of(
     "knock-out",
     lambda: tables,

@@ -11,10 +11,8 @@ from gptviz import Run
 from gptviz.analysis.activation_patching import (
     SHARES_FROM,
     Ends,
-    averaged_patches,
     ends_of,
     estimates,
-    of_pair,
     patching,
     strongest,
 )
@@ -403,29 +401,11 @@ if tables:
 # ---- many pairs ----
 
 if found is not None:
+    outputs_here = found.now[found.now["site"] == "z"]
+    heads = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
+    nouns, options = ("what the output of {} moves", "logits"), {"sites": ("z",), "direction": way}
     many.section(
-        scene,
-        lambda lm, pair, told: of_pair(
-            lm, pair.text, pair.other or "", pair.target, ("z",), way, progress=told
-        ),
-        averaged_patches,
-        ("change", 1),
-        found.now[found.now["site"] == "z"],
-        [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)],
-        ("what the output of {} moves", "logits"),
-        config.n_layers * config.n_heads,
-        lambda pairs: (
-            patching,
-            {
-                "clean": [p.text for p in pairs],
-                "corrupt": [p.other for p in pairs],
-                "target": [p.target for p in pairs],
-                "sites": ("z",),
-                "direction": way,
-            },
-        ),
-        ("patching", way),
-        pairs=True,
+        scene, patching, options, ["logit", "change"], ("change", 1), outputs_here, heads, nouns, len(heads)
     )
 
 # ---- in numbers, in code ----

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from html import escape
 
 import numpy as np
@@ -21,7 +20,6 @@ from gptviz.analysis.logit_attribution import (
     sites,
     spread,
 )
-from gptviz.analysis.prompts import averaged
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -312,21 +310,8 @@ alone_scene = replace(scene, other=None)  # these are of the run alone
 paths.draw(alone_scene, explained)
 flow.draw(alone_scene)
 
-many.section(
-    scene,
-    lambda lm, prompt, told: attributions(lm, prompt.text, prompt.target, progress=told),
-    partial(averaged, columns=["contribution"]),
-    ("contribution", 1),
-    table,
-    names,
-    ("the share of {}", "of the logit difference"),
-    1,
-    lambda prompts: (
-        attributions,
-        {"text": [p.text for p in prompts], "target": [p.target for p in prompts]},
-    ),
-    ("why",),
-)
+nouns = ("the share of {}", "of the logit difference")
+many.section(scene, attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1)
 
 # ---- details ----
 
