@@ -9,6 +9,7 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def handout(
     }
     given |= {"tensors": tensors, "tokenizer": _tokenizer(lm.tokenizer), "model": _file("model.js")}
     parts = {
-        "TITLE": f"{lm.name}: a GPT in one file",
+        "TITLE": escape(f"{lm.name}: a GPT in one file"),
         "STYLE": _file("page.css"),
         "GIVEN": json.dumps(given).replace("<", r"\u003c"),
         "WEIGHTS": weights,

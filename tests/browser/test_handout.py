@@ -149,10 +149,10 @@ def test_a_model_of_another_kind(opened, tmp_path):
     model = GPTModel(config).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight)
-    other = LanguageModel(
-        model, fitted(of_characters(characters), "letters", len(characters)), config, "letters"
-    )
+    tokenizer = fitted(of_characters(characters), "letters", len(characters))
+    other = LanguageModel(model, tokenizer, config, "letters<b>")
     page = opened("", of=other)
+    assert page.title() == "letters<b>: a GPT in one file"
     assert "no text yet" in page.get_by_role("status").inner_text()
     tried = [("a", [], False), ("你a b\n👩ébb", ["z.1.2=zero"], False), ("é👩", ["attn.*=uniform"], True)]
     compare(page, other, tried, tmp_path)
