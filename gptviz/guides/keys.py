@@ -6,6 +6,7 @@ that the pages draw, or raises CannotAsk where the question makes no sense of th
 """
 
 import copy
+import functools
 import inspect
 import math
 import random
@@ -80,8 +81,17 @@ KEYS: dict[str, tuple[str, Key]] = {}  # name -> the kind of question it is a ke
 
 def _key(kind: str) -> Callable[[Key], Key]:
     def register(function: Key) -> Key:
-        KEYS[function.__name__] = (kind, function)
-        return function
+        @functools.wraps(function)
+        def asked(*args: Any) -> Answer:
+            try:
+                return function(*args)
+            except CannotAsk:
+                raise
+            except ValueError as error:  # a block that there is not
+                raise CannotAsk(str(error)) from error
+
+        KEYS[function.__name__] = (kind, asked)
+        return asked
 
     return register
 
