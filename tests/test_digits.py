@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import fixed, many, memory, percent, significant
+from gptviz.digits import fixed, many, memory, percent, plus_minus, significant
 
 
 def test_a_minus_is_a_minus_and_zero_has_none():
@@ -83,3 +83,16 @@ def test_large_numbers_can_be_compared_at_a_glance(number, text):
 )
 def test_bytes_as_disks_are_sold(size, written):
     assert memory(size) == written
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (2.061, 0.251, "+2.06 ± 0.25"),
+        (-0.5, 0.0031, "−0.5000 ± 0.0031"),
+        (3, float("nan"), "+3.0000"),
+        (0, 0, "0.0000 ± 0.0000"),
+    ],
+)
+def test_a_mean_has_the_decimals_of_its_error(mean, error, text):
+    assert plus_minus(mean, error) == text

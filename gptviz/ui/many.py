@@ -29,7 +29,7 @@ from gptviz.ui.words import as_code, prose, show_id
 NAMES, FILE = "names", "file"
 SET: Param[str | None] = Param("many", str, None, if_there)
 
-MOST = 200  # texts of a file
+MOST, LONGEST = 200, 20_000  # texts of a file, and characters of one
 LISTED, ROW = 12, 26  # bars, and the pixels of one
 SURE = 3.0  # standard errors from zero
 _LINES, _ASKED = "gptviz_many_lines", "gptviz_many_asked"  # in the session: the file's; what was asked for
@@ -216,6 +216,8 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
 
 def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:
     """A line of a file; a sentence where it cannot be read."""
+    if len(line) > LONGEST:
+        return f"it has more than {LONGEST:,} characters"
     text, other, *words = [*line.split("\t"), *[""] * 3][:4]
     if pairs and not other:
         return "it has no other text: write one after a tab"

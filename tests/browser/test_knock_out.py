@@ -29,6 +29,13 @@ def test_the_map_tells_the_story_and_a_click_opens_a_part(open_page, settled, mi
     settled(page)
     drawn = values(page, "knock_out_map", 0, "z")
     assert np.allclose(drawn.ravel(), -table["effect"], atol=1e-4) and "measure=logit" in page.url
+    texts = ["The cat sat on the", "Once upon a time there"]
+    file = {"name": "texts.txt", "mimeType": "text/plain", "buffer": "\r\n".join(texts).encode()}
+    page.locator(".st-key-many_file input[type=file]").set_input_files(file)
+    page.get_by_text("n = 2)").first.wait_for()
+    settled(page)
+    means = -mini.knock_out(texts)["effect"].to_numpy()
+    assert np.allclose(np.abs(values(page, "many", 0, "x")), np.sort(np.abs(means))[::-1][:12], atol=1e-4)
     page.get_by_role("link", name="See the feed-forward of block 5").click()
     settled(page)
     page.get_by_role("heading", name="Feed-forward", exact=True).wait_for()
