@@ -31,7 +31,7 @@ SET: Param[str | None] = Param("many", str, None, if_there)
 
 MOST, LONGEST = 200, 20_000  # texts of a file, and characters of one
 LISTED, ROW = 12, 26  # bars, and the pixels of one
-SURE = 3.0  # standard errors from zero
+SURE, ENOUGH = 3.0, 10  # standard errors from zero, and the texts from which on they tell something
 _LINES, _ASKED = "gptviz_many_lines", "gptviz_many_asked"  # in the session: the file's; what was asked for
 _BOX = "many_file"
 
@@ -114,11 +114,12 @@ def section(
     text += f"above it is {significant(sign * here[column].iloc[first])}. The difference of logits itself is "
     text += f"{plus_minus(own.mean(), spread)}, above 0 in {(own > 0).sum()} of {n}. "
     sure = int((np.abs(mean) > SURE * error).sum())
-    text += (
-        f"{sure} lie more than {SURE:.0f} standard errors from 0."
-        if n > 1
-        else "A single text has no standard error."
-    )
+    if n >= ENOUGH:
+        text += f"{sure} lie more than {SURE:.0f} standard errors from 0."
+    else:
+        text += (
+            "With so few texts the standard error is a guess." if n > 1 else "One text has no standard error."
+        )
     prose(text)
     whose = "" if scene.other is None else " All of the changed model."
     st.caption(f"The {len(rows)} largest means, with their standard errors.{whose}")
@@ -231,9 +232,9 @@ def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:
 def _opened() -> None:
     """Callback: a file was opened; its lines, or why there are none."""
     file = st.session_state[_BOX]
+    SET.set(FILE if file is not None else None)
     if file is None:
         return
-    SET.set(FILE)
     try:
         text = file.getvalue().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
