@@ -173,8 +173,8 @@ def without_first(weights: torch.Tensor) -> torch.Tensor:
     return rest
 
 
-def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
-    """The heads' mean writes over a text: z (H, T, d), out_proj's weight (D, H d) -> (H,).
+def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
+    """How long a vector each head's numbers become in the stream: z (H, T, d), out_proj's weight -> (H, T).
 
     The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
     """
@@ -183,8 +183,12 @@ def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
         out_proj.detach().double().cpu().unflatten(1, (heads, d)).permute(1, 2, 0)
     )  # (D, H d) -> (H, d, D)
     z = z.double()
-    squares = (z @ (slices @ slices.mT) * z).sum(dim=-1)  # (H, T)
-    return squares.clamp(min=0).sqrt().mean(dim=-1).float()
+    return (z @ (slices @ slices.mT) * z).sum(dim=-1).clamp(min=0).sqrt()  # (H, T)
+
+
+def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
+    """The heads' mean writes over a text: z (H, T, d), out_proj's weight (D, H d) -> (H,)."""
+    return write_lengths(z, out_proj).mean(dim=-1).float()
 
 
 @of_model

@@ -22,7 +22,6 @@ from gptviz.ui.components.cell_clicks import cell_clicks as listen
 from gptviz.ui.components.changes import ACTS, change_strip
 from gptviz.ui.components.chart import chart as draw_chart
 from gptviz.ui.components.chips import chips as draw_chips
-from gptviz.ui.components.doors import draw_doors
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
@@ -156,25 +155,26 @@ def chips(mode: Mode, on: On) -> None:
     draw_chips(tokens, 5, mode, on("position"), key="chips_shares", shares=shares)
 
 
-def doors(mode: Mode, on: On) -> None:
-    """Three doors, two of them in a bracket: tokens with a character in pieces, a picture, bars."""
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 9L9 0" stroke="gray"/></svg>'
-    shown = enumerate(["The", "·gypsy", "\\xc3", "\\xa9"])
-    tokens = [{"shown": t, "position": i, "id": 100 + i, "chosen": i == 1} for i, t in shown]
-    bars = [
-        {"shown": t, "id": i, "probability": p, "percent": f"{p:.0%}", "title": t}
-        for i, (t, p) in enumerate([("·had", 0.4), ("·gypsy", 0.1)])
-    ]
-    drawn = [
-        ("tokens", {"draw": "tokens", "tokens": tokens, "groups": [(2, 4, "é")]}),
-        ("layernorm", {"draw": "svg", "svg": svg, "alt": "a line"}),
-        ("next_token", {"draw": "bars", "bars": bars}),
-    ]
-    caption = ["Four tokens: ", "·gypsy", " is 101."]
-    cards = [{"page": p, "title": p, "href": "#", "caption": caption, "picture": d} for p, d in drawn]
-    opened = draw_doors(cards, mode, around={"first": 1, "last": 2, "label": "two of them"})
-    if opened is not None:
-        on("page")(opened)
+def machine(mode: Mode, on: On) -> None:
+    """A block of an untrained model, with the one before and after."""
+    lm = LanguageModel(GPTModel(TINY), get_encoding("gpt2"), "tiny")
+    trace = lm.trace([1, 2, 3])
+    level = Both(numbers(lm, trace, "block.1", 2))
+    more = {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"}
+    way = [{"at": "block.1", "says": "In a block"}, {"at": "", "says": "and out again"}]
+    page = draw_machine(
+        *(
+            "block",
+            level,
+            [("", "machine"), ("block.1", "block 1")],
+            ["a", "b", "c"],
+            2,
+            [("block.0", "block 0")],
+        ),
+        *(more, way, mode, on("at"), on("position")),
+    )
+    if page is not None:
+        on("page")(page)
 
 
 def draws(mode: Mode, on: On) -> None:

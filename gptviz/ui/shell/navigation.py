@@ -99,7 +99,7 @@ BESIDE = {
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
-COMPARE, CLASS = "compare", "class"
+FIRST, COMPARE, CLASS = "overview", "compare", "class"
 HALVES = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {

@@ -20,7 +20,7 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import address, changes, claim, guide, params, state
+from gptviz.ui.shell import address, changes, claim, guide, params, picture, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
@@ -28,6 +28,7 @@ from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import (
     COMPARE,
+    FIRST,
     PAGES,
     draw_halves,
     draw_links,
@@ -146,6 +147,10 @@ def _way(name: str, prompted: bool) -> None:
         for other, icon in zip(neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
+        if name != FIRST:
+            there = {"at": picture.place_of(name)}
+            icon = ":material/center_focus_strong:"
+            link(FIRST, query | there, label="In the picture", icon=icon, help="Its place in the machine.")
         link(
             COMPARE,
             query,

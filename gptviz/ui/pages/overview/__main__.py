@@ -1,81 +1,118 @@
-"""The whole way from the text to the next token, on one screen."""
+"""The whole machine on this text, as one picture to fall into: down to a single number, and back."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlencode
 
-import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis.overview import glance, token_table
+from gptviz.analysis import machine
+from gptviz.analysis.overview import spreads, token_table
+from gptviz.analysis.places import Place, parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
+from gptviz.guides import find
 from gptviz.model import GPTModel
 from gptviz.ui import heads, sheet
-from gptviz.ui.components.doors import draw_doors
-from gptviz.ui.pages.overview.doors import doors
-from gptviz.ui.shell import changes, guide, state
+from gptviz.ui.components.machine import machine as draw
+from gptviz.ui.pages.overview.levels import level, needs, place
+from gptviz.ui.shell import guide, picture, state
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.target import whole
-from gptviz.ui.words import as_code, counted, prose, show_id
+from gptviz.ui.shell.picture import AT
+from gptviz.ui.words import counted, prose
 
 
-def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """What the page reads of a pass: rows of numbers, and of the heads only what their pictures need."""
-    changed = changes.made(changes.found(lm, len(tokens)))
-    compared = (heads.rows_to_compare(lm.config, len(tokens)),) if changed else ()
-    return sites_of(glance, lm), (heads.SMALL, *compared)
+def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
+    """What the page reads of a pass: at the place in hand, and to know where *Play* leads."""
+    sites, reductions = needs(lm, AT.value, len(tokens) - 1)
+    return (*sites, *(site for at in way for site in sites_of(resolve, lm, at, 0))), reductions
 
 
-scene = page("Overview", needs)
-config, position, seen = scene.lm.config, scene.position, sheet.of(scene, glance, scene.position)
-best = int(seen.now.following["id"].iloc[0])
+steps = find("way").steps
+way = [dict(step.place).get("at", "") for step in steps]
+picture.arrive()
+chosen = parse(AT.value)
+if (
+    chosen.kind == "cell"
+    and chosen.query >= 0
+    and state.TOKEN.value is None
+    and "token" not in st.query_params
+):
+    state.TOKEN.set(chosen.query)  # the link of a cell names its query
+scene = page("Overview", reads, params=(AT,))
+config, position = scene.lm.config, scene.position
+if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
+    chosen = replace(chosen, query=position, key=min(chosen.key, position))
+here = place(scene.run, chosen.at, position)
+picture.stored()
+now = level(scene.run, here.at, position, None)
+both = Both(now, None if scene.other is None else level(scene.other, here.at, position, now["shown"]))
+about = picture.page_about(here)
 
 
-def chance(token: int) -> Both[float]:
-    return Both(scene.run, scene.other).map(lambda run: whole(run, position, token, None)[1])
+def go(at: str) -> None:
+    """Callback: to another place, whose block, head and token every page then shows."""
+    AT.set(parse(at).at)
+    _, chosen = picture.page_about(parse(at)) or ("", {})
+    for name in ("block", "head", "token"):
+        if chosen.get(name, -1) >= 0:
+            st.session_state[name] = chosen[name]
 
 
-prose(
-    f"The {'model' if scene.other is None else 'changed model'} reads your "
-    f"{counted(len(scene.tokens), 'token')} in one pass. After {as_code(scene.label)} (position {position}) "
-    f"it expects {as_code(show_id(scene.lm, best))}: {chance(best):%}.",
-    *("token", "position"),
-)
-guide.offers()
-query = urlencode(state.link())
-cards = [
-    {**card, "title": PAGES[card["page"]].title, "href": f"./{card['page']}{'?' if query else ''}{query}"}
-    for card in doors(scene.run, position, scene.mode)
-]
-blocks = "the block" if config.n_layers == 1 else f"a block, of {config.n_layers} one after the other"
-opened = draw_doors(
-    cards,
+def beside(one: Place) -> list[tuple[str, str]]:
+    """The blocks before and after."""
+    near = [replace(one, block=one.block + by) for by in (-1, 1)] if one.kind == "block" else []
+    return [(other.at, other.name) for other in near if 0 <= other.block < config.n_layers]
+
+
+more = None
+if about is not None:
+    query = urlencode(state.link() | {name: str(value) for name, value in about[1].items()})
+    more = {"page": about[0], "title": PAGES[about[0]].title, "href": f"./{about[0]}?{query}"}
+opened = draw(
+    here.kind,
+    both,
+    [(one.at, one.name) for one in here.path],
+    scene.labels,
+    position,
+    beside(here),
+    more,
+    [
+        {"at": place(scene.run, at, position).at, "says": step.text}
+        for at, step in zip(way, steps, strict=True)
+    ],
     scene.mode,
-    around={"first": 2, "last": 4, "label": blocks},
-    saved=scene.saved("overview", "From a text to the next token, in six pictures"),
+    go,
+    scene.select,
+    scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-")),
 )
-if opened is not None:
+if opened is not None and about is not None:
+    for name, value in about[1].items():
+        st.session_state[name] = value
     st.switch_page(page_target(opened), query_params=state.link())
+guide.offers()
 example_row()
 prose(
-    "**What you see** is one pass of a real GPT over your text, from left to right; nothing is made up. The "
-    f"text becomes tokens, the tokens become rows of {config.emb_dim} numbers, these go through "
-    f"{counted(config.n_layers, 'block')}, and the last row of all becomes a guess. In a block each row "
-    f"reads those before it, through {counted(config.n_heads, 'attention head')}; then the feed-forward "
-    "works on it by itself. A LayerNorm before each keeps the numbers in range, and what each makes is added "
-    "to the row: that is the residual stream. Click a picture to look inside; click a token above to follow "
-    "that one; type a text of your own."
-    + ("" if scene.other is None else " Framed, dashed and outlined is the unchanged model."),
-    *("block", "attention", "head", "LayerNorm", "feed-forward", "residual stream"),
+    "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
+    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. In each of "
+    f"{counted(config.n_layers, 'block')} attention (purple) reads earlier rows through "
+    f"{counted(config.n_heads, 'head')}, the feed-forward (orange) works on the row alone, and what each "
+    "makes is added: that is the residual stream. The lines show what the selected token reads most. Click "
+    "anything to fall into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
+    + ("" if scene.other is None else " Dashed and outlined is the unchanged model."),
+    *("token", "block", "attention", "head", "feed-forward", "residual stream"),
 )
 
 # ---- details ----
 
+sheet.numbers_of(
+    "overview-place", lambda: both.map(machine.table), "What the picture shows.", what="this picture"
+)
 sheet.numbers_of(
     "overview.csv",
     lambda: sheet.of(scene, token_table),
@@ -84,7 +121,7 @@ sheet.numbers_of(
 )
 sheet.numbers_of(
     "overview-norms",
-    lambda: seen.map(lambda s: s.norms),
+    lambda: sheet.of(scene, spreads, position),
     "The selected token's spread (standard deviation) before and after each LayerNorm.",
     what="the LayerNorms",
 )
@@ -96,20 +133,4 @@ if scene.other is not None:
         "mean total variation of its rows: 0 for none, 1 for all).",
         what="the heads",
     )
-
-
-def following() -> pd.DataFrame:
-    """The bars' tokens, with what the unchanged model gives them."""
-    found = seen.now.following
-    if scene.other is None:
-        return found
-    return found.assign(**{"unchanged probability": [chance(int(i)).was for i in found["id"]]})
-
-
-sheet.numbers_of("overview-next", lambda: Both(following()), what="the next token")
-sheet.code_of(
-    scene,
-    [GPTModel.forward, GPTModel.final_hidden],
-    glance,
-    position,
-)
+sheet.code_of(scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position)

@@ -1,0 +1,506 @@
+"""The numbers of the one picture, place by place: what happens to the selected token there.
+
+Each kind of place (see `gptviz.analysis.places`) has a function that gives what is drawn: arrays, numbers,
+and `says`, a sentence in pieces: texts, numbers and {"code": a token}. `shown` is what was chosen to be drawn
+(the strongest reads, the best tokens): given to a call of the unchanged model, it shows the same there.
+
+Shapes: T tokens, W of them in the window around the selected one, L blocks, H heads, d = D / H, D emb_dim,
+U = 4D units, V vocabulary. Sizes are Euclidean lengths.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from gptviz.analysis import attention, feed_forward, norms
+from gptviz.analysis.attention import edited_weights, rows_of_attention, write_lengths
+from gptviz.analysis.embeddings import embedding_rows, shared_scale
+from gptviz.analysis.places import Place, parse, possible
+from gptviz.analysis.reads import Sites, reads
+from gptviz.digits import percent
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.reduction import Reduction
+from gptviz.engine.trace import Trace
+from gptviz.tokenizer import named_bytes, show_token
+
+WINDOW = 24  # tokens that are drawn
+READS = 3  # of a block, the strongest
+WIDE = 96  # numbers of a long row that are drawn
+BEST = 10  # next tokens
+UNITS = 8  # that write most
+
+Level = dict[str, Any]
+
+
+def lengths(rows: torch.Tensor) -> torch.Tensor:
+    """(T, D) -> (T,)"""
+    return rows.double().norm(dim=-1)
+
+
+STREAM = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
+LENGTHS = tuple(Reduction(f"lengths of {site}", site, lengths) for site in STREAM)
+"""What `machine` wants of the stream, which a pass can make on the way instead of keeping it."""
+
+_SITES: dict[str, tuple[str, ...]] = {  # of the place's block
+    "block": STREAM,
+    "norm1": ("resid_pre",),
+    "norm2": ("resid_mid",),
+    "attention": ("attn", "z"),
+    "head": attention.HEAD_SITES,
+    "cell": attention.HEAD_SITES,
+    "feed_forward": feed_forward.SITES,
+    "unit": feed_forward.SITES,
+}
+
+
+def reading(lm: LanguageModel) -> Sites:
+    """What `machine` reads beside the lengths."""
+    return ("q", "k", "v", *edited_weights(lm))
+
+
+def _sites(lm: LanguageModel, at: str, *_: object) -> Sites:
+    place = possible(parse(at), lm.config, 1)
+    if place.kind == "machine":
+        return (*reading(lm), *STREAM)
+    if place.kind == "embedding":
+        return ("tok_emb", "pos_emb", "embed")
+    if place.kind == "final_norm":
+        return (("resid_post", lm.config.n_layers - 1),)
+    return tuple((site, place.block) for site in _SITES.get(place.kind, ())) or ("final",)
+
+
+@reads(lambda lm, at, *_: _sites(lm, at))
+def level(lm: LanguageModel, t: Trace, at: str, position: int, shown: Any = None) -> Level:
+    """What is drawn at a place (see `places.resolve`, which gives its `at`) for the token at `position`."""
+    place = possible(parse(at), lm.config, len(t))
+    return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
+
+
+def window(n_tokens: int, position: int) -> range:
+    """At most WINDOW positions that have the selected one among them, as late as the text allows."""
+    start = max(0, min(position - WINDOW + 3, n_tokens - WINDOW))
+    return range(start, min(start + WINDOW, n_tokens))
+
+
+def _says(sentence: str, *parts: Any) -> list[Any]:
+    """The sentence in pieces, a part in place of each {}."""
+    texts = sentence.split("{}")
+    pieces = [piece for both in zip(texts, parts, strict=False) for piece in both]
+    return [piece for piece in (*pieces, texts[-1]) if piece != ""]
+
+
+def _code(t: Trace, position: int) -> dict[str, str]:
+    return {"code": show_token(t.tokens[position].raw)}
+
+
+def _length(values: Any) -> float:
+    return float(np.linalg.norm(np.asarray(values, dtype=np.float64)))
+
+
+def _cosine(a: Any, b: Any) -> float:
+    both = _length(a) * _length(b)
+    return float(np.dot(np.asarray(a, np.float64), np.asarray(b, np.float64)) / both) if both else 0.0
+
+
+def table(level: Level) -> pd.DataFrame:
+    """The single numbers of a level, a row for each read, head, wire, line or token."""
+    if "scores" in level:
+        columns = {"position": level["rows"], "score": level["scores"], "scaled": level["scaled"]}
+        return pd.DataFrame(columns | {"weight": level["row"]})
+    rows = next(level[name] for name in ("reads", "heads", "wires", "lines") if name in level)
+    bars = [{"label": bar["shown"], "number": bar["value"]} for bar in level.get("bars", [])]
+    drawn = {"at", "values", "of", "limit", "paint", "into"}
+    return pd.DataFrame([{name: row[name] for name in row if name not in drawn} for row in [*rows, *bars]])
+
+
+# ---- the machine, a block, its heads ----
+
+
+def _stream(lm: LanguageModel, t: Trace, site: str, rows: range) -> np.ndarray:
+    """(L, W): the lengths of a site in every block, as the pass has made them or of what it kept."""
+    made = next(one for one in LENGTHS if one.site == site)
+    blocks = range(lm.config.n_layers)
+    found = t.reduced(made.name) if t.holds((), (made,)) else [lengths(t[site, b]) for b in blocks]
+    return torch.stack(found)[:, rows.start : rows.stop].numpy()
+
+
+def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    rows = window(len(t), position)
+    pre, attn, mid, mlp, post = (_stream(lm, t, site, rows) for site in STREAM)  # (L, W) each
+    brought, weights = [], []
+    for b, block in enumerate(t.of(lm.model).trf_blocks):
+        row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
+        values = t["v", b][:, : position + 1]  # (H, position + 1, d)
+        brought.append((row * write_lengths(values, block.att.out_proj.weight)).numpy())
+        weights.append(row.numpy())
+    if shown is None:
+        picked = tuple(
+            (b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])
+        )
+        shown = picked, tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
+    picked, ids = shown
+    reads = [
+        {
+            "block": b,
+            "head": h,
+            "key": j,
+            "weight": float(weights[b][h, j]),
+            "brought": float(brought[b][h, j]),
+        }
+        for b, h, j in picked
+    ]
+    here = position - rows.start
+    says = _says(
+        "The row of {} comes in {} long and goes out {} long.",
+        _code(t, position),
+        *(float(x) for x in (pre[0, here], post[-1, here])),
+    )
+    if reads:
+        most = max(reads, key=lambda one: one["brought"])
+        says += _says(
+            f" It reads most in block {most['block']}: head {most['head']} brings it a vector {{}} long "
+            f"from {{}} (position {most['key']}).",
+            most["brought"],
+            _code(t, most["key"]),
+        )
+    return {
+        "shown": shown,
+        "rows": list(rows),
+        "stream": np.concatenate([pre[:1], _in_turn(mid, post)]),  # (2L + 1, W)
+        "writes": _in_turn(attn, mlp),  # (2L, W)
+        "reads": reads,
+        "next": _next(lm, t, position, ids),
+        "says": says,
+    }
+
+
+def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """A row of the one and a row of the other in turn."""
+    return np.stack([first, second], axis=1).reshape(-1, first.shape[1])  # (L, 2, W) -> (2L, W)
+
+
+def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
+    """The heads and earlier positions that bring most."""
+    order = np.argsort(-sizes, axis=None, kind="stable")[:READS]
+    return [(int(h), int(j)) for h, j in zip(*np.unravel_index(order, sizes.shape), strict=True)]
+
+
+def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> list[Level]:
+    logits = t.logits(position).double()
+    chances = logits.softmax(-1)
+    return [
+        {
+            "at": f"logit.{i}",
+            "shown": show_token(named_bytes(lm.tokenizer, i)),
+            "value": float(chances[i]),
+            "text": percent(float(chances[i])),
+            "said": float(logits[i]),
+        }
+        for i in ids
+    ]
+
+
+def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    b = place.block
+    pre, attn, mid, mlp, post = (t[site, b][position].numpy() for site in STREAM)
+    first, second = (norms.find_norm(lm.model, f"block {b} · norm{i}") for i in (1, 2))
+    rows = {
+        "pre": pre,
+        "norm1": norms.norm_steps(first, pre).after,
+        "attn": attn,
+        "mid": mid,
+        "norm2": norms.norm_steps(second, mid).after,
+        "mlp": mlp,
+        "post": post,
+    }
+    normed = [name for name in rows if name.startswith("norm")]  # on a scale of their own: they are small
+    scales = {
+        name: shared_scale(np.stack([rows[one] for one in rows if (one in normed) == (name in normed)])).limit
+        for name in rows
+    }
+    return {
+        "wires": [
+            {
+                "name": name,
+                "values": row[:WIDE],
+                "of": len(row),
+                "number": _length(row),
+                "limit": scales[name],
+            }
+            for name, row in rows.items()
+        ],
+        "cosines": [_cosine(attn, pre), _cosine(mlp, mid)],
+        "says": _says(
+            "To a row that is {} long attention adds {}, and the feed-forward {}; {} goes out.",
+            *map(_length, (pre, attn, mlp, post)),
+        ),
+    }
+
+
+def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    b, rows = place.block, window(len(t), position)
+    attn = t["attn", b]  # (H, T, T)
+    out = t.of(lm.model).get_parameter(f"trf_blocks.{b}.att.out_proj.weight")
+    wrote = write_lengths(t["z", b][:, position : position + 1], out)[:, 0]  # (H,)
+    keys, most = shown or (tuple(attn[:, position].argmax(dim=-1).tolist()), int(wrote.argmax()))
+    heads = [
+        {
+            "at": f"block.{b}.head.{h}",
+            "looks": _code(t, key)["code"],
+            "key": key,
+            "weight": float(attn[h, position, key]),
+            "wrote": float(wrote[h]),
+        }
+        for h, key in enumerate(keys)
+    ]
+    return {
+        "shown": (keys, most),
+        "rows": list(rows),
+        "heads": heads,
+        "weights": _triangles(attn, rows),
+        "says": _says(
+            f"{len(heads)} heads look back from {{}} at once. Head {most} writes most, {{}} long: it looks "
+            f"at {{}} (position {keys[most]}) with weight {{}}.",
+            *(_code(t, position), heads[most]["wrote"], _code(t, keys[most]), heads[most]["weight"]),
+        ),
+    }
+
+
+def _triangles(weights: torch.Tensor, rows: range) -> np.ndarray:
+    """(..., T, T) -> (..., W (W + 1) / 2): row by row what the mask leaves of the window."""
+    down, across = np.tril_indices(len(rows))
+    return weights[..., down + rows.start, across + rows.start].numpy()
+
+
+def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    steps, rows = attention.steps(lm, t, place.block, place.head), window(len(t), position)
+    seen, row = slice(rows.start, rows.stop), steps.weights[position]
+    key = int(row.argmax()) if shown is None else shown
+    scores = steps.scores[position, seen]
+    return {
+        "shown": key,
+        "rows": list(rows),
+        "q": steps.q[position].numpy(),
+        "k": steps.k[seen].numpy(),
+        "v": steps.v[seen].numpy(),
+        "scores": scores.numpy(),
+        "scaled": (scores / steps.divisor).numpy(),
+        "row": row[seen].numpy(),
+        "z": steps.z[position].numpy(),
+        "weights": _triangles(steps.weights, rows),
+        "outside": float(1 - row[seen].sum()) if len(rows) < len(t) else 0.0,
+        "says": _says(
+            "The query of {} is multiplied with every key: a score each. Divided, masked and through "
+            f"softmax, they put {{}} of its attention on {{}} (position {key}).",
+            *(_code(t, position), float(row[key]), _code(t, key)),
+        ),
+    }
+
+
+# ---- sums and products, line by line ----
+
+
+def _line(op: str, label: str, number: float | None = None, said: str = "", **more: Any) -> Level:
+    """A line of a sum: its sign, what it is, a single number of it and what that is."""
+    return {"op": op, "label": label, "number": number, "said": said, **more}
+
+
+def _row(
+    op: str, label: str, row: Any, number: float | None = None, said: str = "long", **more: Any
+) -> Level:
+    """A line with a row of numbers, the first WIDE of them drawn; without a `number` its size is said."""
+    row = np.asarray(row)
+    drawn = {"limit": shared_scale(row).limit, "values": row[:WIDE], "of": len(row), "paint": "signed"}
+    return _line(op, label, _length(row) if number is None else number, said, **drawn | more)
+
+
+def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    token, where, both = parts = embedding_rows(lm, t)[:, position]
+    limit = shared_scale(parts, 0.95).limit
+    return {
+        "lines": [
+            _row("", f"what it is: row {t.tokens[position].id} of the tokens", token, limit=limit),
+            _row("+", f"where it stands: row {position} of the positions", where, limit=limit),
+            _row("=", "what goes in", both, limit=limit),
+        ],
+        "says": _says(
+            "{} is looked up in one table, its position in another. Added up they are {} long.",
+            *(_code(t, position), _length(both)),
+        ),
+    }
+
+
+def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    final = place.kind == "final_norm"
+    norm = norms.find_norm(lm.model, "final" if final else f"block {place.block} · {place.kind}")
+    s = norms.norm_steps(norm, norms.norm_input(t, norm)[position])
+    after = float(s.after.var())
+    return {
+        "lines": [
+            _row("", "the row", s.before, s.mean, "mean"),
+            _row("−", "minus the mean", s.centred, s.variance, "variance"),
+            _row("÷", "divided by √(variance + eps)", s.normalised, s.deviation, "the divisor"),
+            _row("×", "times the norm's scale", s.scale, float(s.scale.mean()), "mean"),
+            *(
+                [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")]
+                if s.has_shift
+                else []
+            ),
+            _row("=", "what comes out", s.after, after, "variance"),
+        ],
+        "says": _says(
+            "LayerNorm brings the row of {} into range: its variance of {} becomes 1, and with the norm's "
+            "own scale and shift {}.",
+            *(_code(t, position), s.variance, after),
+        ),
+    }
+
+
+def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    b, h, query, key = place.block, place.head, place.query, place.key
+    steps, c = attention.steps(lm, t, b, h), attention.cell(lm, t, b, h, query, key)
+    weight, d = float(steps.weights[query, key]), steps.q.shape[-1]
+    lines = [
+        _row("", f"query of position {query}", steps.q[query], paint="query"),
+        _row("×", f"key of position {key}", steps.k[key], paint="key"),
+        _row("=", "product, number by number", c.products, c.score, "their sum, the score"),
+        _line("÷", f"√{d}", c.divisor, "the divisor"),
+        _line("=", "the score, divided", c.scaled, "into softmax"),
+    ]
+    if c.weight is None:
+        lines.append(_line("", "the mask hides a later token", weight, "weight"))
+        says = _says("{} stands after {}, so the mask hides it.", _code(t, key), _code(t, query))
+    else:
+        lines += [
+            _line("", "e to the power of it minus the row's largest", float(c.row.exp[key]), "of this key"),
+            _line("÷", "the sum of these over all keys", c.row.total, "sum"),
+            _line("=", "attention weight", weight, "weight"),
+            _row("×", f"value of position {key}", steps.v[key], paint="value"),
+            _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
+        ]
+        says = _says(
+            "{} asks and {} answers with a score of {}; softmax gives it {} of the attention.",
+            *(_code(t, query), _code(t, key), c.score, weight),
+        )
+    return {"lines": lines, "says": says}
+
+
+def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    found, into = feed_forward.units(lm, t, place.block, position), f"block.{place.block}.unit."
+    shown = tuple(found.largest(UNITS)) if shown is None else shown
+    before, after = found.before, found.after
+    whole: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
+    count, fire = len(before), int(found.fires.sum())
+    return {
+        "shown": shown,
+        "lines": [
+            _row("", "the normalised row", found.given),
+            _row(
+                "×",
+                f"the first matrix: {count:,} units",
+                before,
+                fire,
+                "fire",
+                **whole,
+                values=before,
+                whole=True,
+            ),
+            _row("", "GELU lets through what is above 0", after, **whole, values=after),
+            _row("×", "the second matrix: what is added", found.written, paint="output"),
+        ],
+        "bars": [
+            {
+                "at": f"{into}{u}",
+                "shown": f"unit {u}",
+                "value": float(found.writes[u]),
+                "said": float(found.after[u]),
+            }
+            for u in shown
+        ],
+        "says": _says(
+            f"A token passes the units alone. For {{}} {{}} of {count:,} fire; what they add is {{}} long.",
+            *(_code(t, position), fire, found.size),
+        ),
+    }
+
+
+def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    found, u = feed_forward.units(lm, t, place.block, position), place.unit
+    layers: Any = t.of(lm.model).get_submodule(f"trf_blocks.{place.block}.ff.layers")
+    asks, writes = (x.detach().double().cpu().numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
+    before, after = float(found.before[u]), float(found.after[u])
+    bias = 0.0 if layers[0].bias is None else float(layers[0].bias[u])
+    return {
+        "lines": [
+            _row("", "the normalised row", found.given),
+            _row("×", f"what unit {u} looks for", asks),
+            _row(
+                "=", "product, number by number", found.given * asks, float(found.given @ asks), "their sum"
+            ),
+            _line("+", "its bias", bias, "bias"),
+            _line("=", "before GELU", before, "before"),
+            _line("", "after GELU", after, "after"),
+            _row("×", "what it writes", writes),
+            _row("=", "what it adds here", after * writes, paint="output"),
+        ],
+        "says": _says(
+            f"Unit {u} multiplies the row of {{}} with its own and gets {{}}. GELU makes that {{}}: so much "
+            "of what it writes is added.",
+            *(_code(t, position), before, after),
+        ),
+    }
+
+
+def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    shown = tuple(t.next_tokens(k=BEST, position=position)["id"].tolist()) if shown is None else shown
+    best = _next(lm, t, position, shown)
+    return {
+        "shown": shown,
+        "lines": [_row("", "the last row, normalised", t["final"][position].numpy())],
+        "bars": best,
+        "says": _says(
+            "The last row is multiplied with a row for every token: a logit each. Softmax makes "
+            "probabilities of them: after {} comes {} with {}.",
+            *(_code(t, position), {"code": best[0]["shown"]}, best[0]["value"]),
+        ),
+    }
+
+
+def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    row = t["final"][position].double().numpy()
+    column = t.of(lm.model).out_head.weight[place.id].detach().double().cpu().numpy()
+    logits, (one,) = t.logits(position), _next(lm, t, position, [place.id])
+    rank = int((logits > logits[place.id]).sum()) + 1
+    return {
+        "lines": [
+            _row("", "the last row, normalised", row),
+            _row("×", f"row {place.id} of the output head", column),
+            _row("=", "product, number by number", row * column, one["said"], "their sum, the logit"),
+            _line("", "through softmax over the vocabulary", one["value"], "probability"),
+            _line("", f"its place among {lm.config.vocab_size:,} tokens", rank, "rank", whole=True),
+        ],
+        "says": _says(
+            f"The logit of {{}} is {{}}, the sum of {len(row)} products. Softmax gives it probability {{}}.",
+            *({"code": one["shown"]}, one["said"], one["value"]),
+        ),
+    }
+
+
+_LEVELS = {
+    "machine": _machine,
+    "embedding": _embedding,
+    "block": _block,
+    "norm1": _norm,
+    "norm2": _norm,
+    "final_norm": _norm,
+    "attention": _attention,
+    "head": _head,
+    "cell": _cell,
+    "feed_forward": _feed_forward,
+    "unit": _unit,
+    "out_head": _out_head,
+    "logit": _logit,
+}

@@ -1,0 +1,88 @@
+"""The one picture as a component: a place of the machine at a time, and the movement between them.
+
+It is given what `gptviz.analysis.machine.level` gives, of the run and of the unchanged model, and knows
+nothing else. `layout.js` says where everything stands, as a pure function; `machine.js` draws that and moves.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gptviz.both import Both, alike
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import Event, On, among, component, packed, text
+from gptviz.ui.components.saved import Saved
+
+_component = component("machine")
+
+
+def machine(
+    kind: str,
+    levels: Both[dict[str, Any]],
+    path: Sequence[tuple[str, str]],
+    tokens: Sequence[str],
+    position: int,
+    sides: Sequence[tuple[str, str]],
+    more: Mapping[str, str] | None,
+    way: Sequence[Mapping[str, str]],
+    mode: Mode,
+    go: Callable[[str], Any],
+    select: On,
+    saved: Saved | None = None,
+) -> str | None:
+    """Draw a place; `go(at)` runs when another is asked for, `select(position)` when a token is.
+
+    `kind` is the place's (see `gptviz.analysis.places`), `levels` its numbers.
+    `path` is (address, name) of all that the place lies in, itself last; `sides` of those beside it. `tokens`
+    are all of the text's. `more` is the page about the place: "page", "title" and "href"; gives that page
+    where it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
+    """
+    level = sent(levels)
+    data = {
+        "kind": kind,
+        "at": path[-1][0],
+        "level": {name: value for name, value in level.items() if name not in ("says", "shown")},
+        "says": spoken(level["says"]),
+        "path": [*path],
+        "tokens": [*tokens],
+        "position": position,
+        "sides": [*sides],
+        "more": more,
+        "way": [*way],
+    }
+    on: dict[str, Event] = {
+        "at": (text(60), go),
+        "position": (among(range(len(tokens))), select),
+        "page": (among({more["page"]} if more else set()), None),
+    }
+    page: str | None = _component("machine", data, mode, on, saved).get("page")
+    return page
+
+
+def sent(both: Both[Any]) -> Any:
+    """A level as the browser gets it: arrays as base64 float32, numbers as they are; what the unchanged model
+    gives stands beside, as "was", where it is another."""
+    now, was = both.now, both.now if both.was is None else both.was
+    if isinstance(now, dict):
+        return {name: sent(Both(now[name], was[name])) for name in now}
+    if isinstance(now, list):
+        return [sent(Both(*pair)) for pair in zip(now, was, strict=True)]
+    if isinstance(now, np.ndarray):
+        return {"of": packed(now)} | ({} if alike(now, was) else {"was": packed(was)})
+    if isinstance(now, int | float) and not alike(now, was):
+        return {"now": now, "was": was}
+    return now
+
+
+def spoken(pieces: Sequence[Any]) -> list[str]:
+    """A sentence of texts, numbers and {"code": a token} as text and code in turn."""
+    out = [""]
+    for piece in pieces:
+        if isinstance(piece, dict) and "code" in piece:
+            out += [piece["code"], ""]
+        else:
+            number = Both(**piece) if isinstance(piece, dict) else Both(piece)
+            digits = "" if isinstance(number.now, str) else ".0" if isinstance(number.now, int) else "3"
+            out[-1] += f"{number:{digits}}"
+    return out

@@ -1,0 +1,80 @@
+"""The way from a place of the one picture to the page about it, and from a page to its place there."""
+
+from typing import Any
+
+import streamlit as st
+
+from gptviz.analysis.places import Place
+from gptviz.ui.shell import state
+from gptviz.ui.shell.params import Param
+
+AT = Param("at", str, "")  # "block.4.head.3": see gptviz.analysis.places
+
+# kind of place -> the page about it
+_PAGES = {
+    "embedding": "embeddings",
+    "block": "residual_stream",
+    "attention": "attention",
+    "head": "attention",
+    "cell": "attention",
+    "feed_forward": "feed_forward",
+    "unit": "feed_forward",
+    "out_head": "next_token",
+    "logit": "why",
+} | dict.fromkeys(("norm1", "norm2", "final_norm"), "layernorm")
+
+# page -> its place, with what is selected there
+_PLACES = {
+    "embeddings": "embedding",
+    "layernorm": "{norm}",
+    "attention": "block.{block}.head.{head}",
+    "feed_forward": "block.{block}.feed_forward",
+    "residual_stream": "block.{block}",
+    "next_token": "out_head",
+    "generate": "out_head",
+    "why": "out_head",
+    "heads": "block.{block}.head.{head}",
+}
+
+
+def page_about(place: Place) -> tuple[str, dict[str, Any]] | None:
+    """The page about a place, and the choices that open it there; None for the machine as a whole."""
+    if place.kind not in _PAGES:
+        return None
+    norm = "final" if place.kind == "final_norm" else f"block {place.block} · {place.kind}"
+    chosen = {
+        "block": (place.block, "block" in place.at),
+        "head": (place.head, "head." in place.at and place.kind != "out_head"),
+        "token": (place.query, place.kind == "cell"),
+        "key": (place.key, place.kind == "cell"),
+        "ff_unit": (place.unit, place.kind == "unit"),
+        "ln_norm": (norm, "norm" in place.kind),
+        "target": (place.id, place.kind == "logit"),
+    }
+    return _PAGES[place.kind], {name: value for name, (value, has) in chosen.items() if has}
+
+
+def place_of(page: str) -> str:
+    """The address of what a page has in hand."""
+    block, head = state.BLOCK.value, state.HEAD.value
+    norm = st.session_state.get("ln_norm", "block 0 · norm1")
+    return _PLACES.get(page, "").format(
+        block="last" if block is None else block,
+        head="strongest" if head is None else head,
+        norm="final_norm" if norm == "final" else norm.replace("block ", "block.").replace(" · ", "."),
+    )
+
+
+def arrive() -> None:
+    """Take what the address says where a link was clicked that names another place than is in hand."""
+    said = st.query_params.get(AT.name)
+    if said is not None and said != st.session_state.get(_SAID):
+        AT.set(AT.parse(said))
+
+
+def stored() -> None:
+    """The address says now what is in hand."""
+    st.session_state[_SAID] = AT.value
+
+
+_SAID = "gptviz_at_said"  # in the session: what the address said, or was to say, in the run before
