@@ -432,7 +432,7 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     layers: Any = t.of(lm.model).get_submodule(f"trf_blocks.{place.block}.ff.layers")
     asks, writes = (x.detach().double().cpu().numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
     before, after = float(found.before[u]), float(found.after[u])
-    bias = 0.0 if layers[0].bias is None else float(layers[0].bias[u])
+    bias = 0.0 if layers[0].bias is None else layers[0].bias[u].item()
     return {
         "lines": [
             _row("", "the normalised row", found.given),

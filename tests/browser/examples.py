@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image, ImageColor
 
+from gptviz.both import Both
 from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode, figure, palette
 from gptviz.tokenizer import get_encoding, show_token
@@ -27,6 +28,7 @@ from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
 from gptviz.ui.components.kernel import happened
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
+from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
@@ -156,22 +158,27 @@ def chips(mode: Mode, on: On) -> None:
 
 
 def machine(mode: Mode, on: On) -> None:
-    """A block of an untrained model, with the one before and after."""
-    lm = LanguageModel(GPTModel(TINY), get_encoding("gpt2"), "tiny")
-    trace = lm.trace([1, 2, 3])
-    level = Both(numbers(lm, trace, "block.1", 2))
-    more = {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"}
-    way = [{"at": "block.1", "says": "In a block"}, {"at": "", "says": "and out again"}]
+    """A block, with the one before it, and the numbers of an unchanged model beside its own."""
+    rng = np.random.default_rng(0)
+
+    def wires(by: float) -> dict[str, Any]:
+        names = ("pre", "norm1", "attn", "mid", "norm2", "mlp", "post")
+        row = {"of": 8, "number": by, "limit": 2.0}
+        rows = [{"name": name, "values": by * rng.normal(size=8)} | row for name in names]
+        return {"wires": rows, "cosines": [0.1, by], "says": ["In: ", {"code": "·cat"}, ", out: ", by]}
+
     page = draw_machine(
-        *(
-            "block",
-            level,
-            [("", "machine"), ("block.1", "block 1")],
-            ["a", "b", "c"],
-            2,
-            [("block.0", "block 0")],
-        ),
-        *(more, way, mode, on("at"), on("position")),
+        "block",
+        Both(wires(1.0), wires(2.0)),
+        [("", "the machine"), ("block.1", "block 1")],
+        ["The", "·cat"],
+        1,
+        [("block.0", "block 0")],
+        {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"},
+        [{"at": "block.1", "says": "In a block"}, {"at": "", "says": "and out again"}],
+        mode,
+        on("at"),
+        on("position"),
     )
     if page is not None:
         on("page")(page)

@@ -54,6 +54,13 @@ def click_cell(page):
     plot.click(position={"x": box["width"] / 2, "y": box["height"] / 4})
 
 
+def played(page):
+    """Play begins where one is; the next step leads elsewhere."""
+    part(page, "machine", by("play-play")).click()
+    part(page, "machine", by("play-next")).click()
+    part(page, "machine", by("play-end")).click()
+
+
 def type_cell(page, field, text):
     """Type into a field of the worksheet, and leave it."""
     place = part(page, "worksheet", field)
@@ -96,7 +103,6 @@ ACTIONS = {
         (by("next-token"), ["append", 7]),
     ],
     "draws": [(by("branch", id=12), ["branch", 12])],
-    "doors": [(by("door", page="layernorm"), ["page", "layernorm"])],
     "heads": [(by("head-0-1"), ["head", [0, 1]]), ("ArrowDown Enter", ["head", [1, 1]])],
     "lens": [
         (by("lens-cell", row=2, position=4), ["pick", [2, 4]]),
@@ -106,6 +112,11 @@ ACTIONS = {
             lambda page: part(page, "lens", ".grid").first.focus() or press(page, "ArrowLeft Enter"),
             ["pick", [2, 3]],
         ),
+    ],
+    "machine": [
+        (by("place-door", at="block.1.attention"), ["at", "block.1.attention"]),
+        (by("place-more"), ["page", "residual_stream"]),
+        (lambda page: played(page), ["at", ""]),
     ],
     "matrix": [
         (lambda page: keys(page, "matrix", ".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
@@ -242,7 +253,7 @@ def tabbed(page, name):
         assert stops < 60, here[1]
 
 
-MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "doors": ".door", "worksheet": ".cell:visible"}
+MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "machine": ".door", "worksheet": ".cell:visible"}
 
 
 @pytest.mark.parametrize("name", sorted({*ACTIONS, *SILENT}))

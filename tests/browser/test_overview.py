@@ -1,68 +1,131 @@
-"""The Overview in a real browser."""
+"""The one picture in a real browser: falling into it and coming back, by every way there is."""
 
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gptviz.ui.shell.examples import EXAMPLES
+from gptviz.guides import find
 from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.state import DEFAULT_TEXT
 
-BLOCK = ("layernorm", "attention", "feed_forward")
-DOORS = ("tokens", "embeddings", *BLOCK, "next_token")
-TEXT = "The king loved his daughter"
-
-
-def test_each_picture_is_a_door_to_its_page(open_page, settled):
-    page = open_page(text=TEXT, token=1)
-    for name in DOORS:
-        door = page.locator(f"[data-testid=door][data-page={name}]")
-        assert urlsplit(door.get_attribute("href")).path == f"./{name}"
-        door.click()
-        settled(page)
-        assert page.get_by_role("heading", level=1).inner_text() == PAGES[name].title
-        assert urlsplit(page.url).path == f"/{name}"
-        query = parse_qs(urlsplit(page.url).query)
-        assert query["text"] == [TEXT] and query["token"] == ["1"]
-        page.go_back()
-        settled(page)
+HEAD = "block.4.head.3"
 
 
-def test_the_bars_are_the_models_probabilities_and_an_example_is_one_click_away(open_page, settled, mini):
-    page = open_page(text="Hi")
-    page.get_by_role("button", name=[*EXAMPLES][-1]).click()
+def address(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def door(page, at):
+    return page.locator(f"[data-testid=place-door][data-at='{at}']").last
+
+
+def arrived(page, at, settled):
+    page.locator(f"[data-testid=machine][data-at='{at}']").wait_for()
+    page.wait_for_function("() => !document.querySelector('.layer.before')")
     settled(page)
-    text = page.get_by_role("textbox", name="Prompt").input_value()
-    assert text == [*EXAMPLES.values()][-1]
-    for position in (None, 1):
-        if position is not None:
-            page.get_by_test_id("chip").nth(position).click()
-            settled(page)
-        expected = mini.trace(text, keep=()).next_tokens(k=5, position=-1 if position is None else position)
-        page.locator(f"[data-testid=door-bar][data-id='{expected['id'][4]}']").wait_for()
-        bars = page.get_by_test_id("door-bar").all()
-        assert [int(bar.get_attribute("data-id")) for bar in bars] == expected["id"].tolist()
-        shown = [float(bar.get_attribute("data-probability")) for bar in bars]
-        assert shown == pytest.approx(expected["probability"].tolist(), rel=1e-4)
-        widths = "(bars) => bars.map((bar) => bar.querySelector('.fill').clientWidth / bar.clientWidth)"
-        drawn = page.get_by_test_id("door-bar").evaluate_all(widths)  # of a whole one, on every text
-        assert drawn == pytest.approx(shown, abs=0.015)
 
 
-def test_the_pictures_are_drawn(open_page):
-    page = open_page(text=TEXT, edits="z.4.3=zero")
-    images = page.locator("[data-testid=door] img")
-    # three strips of embeddings, three of the feed-forward and the unchanged ones of these, and the heads
-    assert images.count() == 10
-    assert images.evaluate_all("(all) => all.every((image) => image.complete && image.naturalWidth > 0)")
-    assert page.locator("[data-testid=door] svg polyline").count() == 4
-    heads = page.get_by_test_id("door-head")
-    changed = [head for head in heads.all() if head.get_attribute("data-changed") == "true"]
-    assert heads.count() == 48 and [head.get_attribute("data-block") for head in changed] == ["4"]
-    box = changed[0].locator("rect").bounding_box()  # the fourth of eight, in the fifth row of six
-    picture = images.nth(3).bounding_box()
-    assert (box["x"] + box["width"] / 2 - picture["x"]) / picture["width"] == pytest.approx(3.5 / 8, abs=0.02)
-    assert page.get_by_test_id("door-head").nth(40).get_attribute("data-moved") != "0"
-    around = page.get_by_test_id("door-around").bounding_box()  # over the three parts of a block
-    parts = [page.locator(f"[data-testid=door][data-page={name}]").bounding_box() for name in BLOCK]
-    assert around["x"] == pytest.approx(parts[0]["x"], abs=1)
-    assert around["x"] + around["width"] == pytest.approx(parts[-1]["x"] + parts[-1]["width"], abs=1)
+def values(page, kind):
+    found = page.locator(f"[data-testid=place-door][data-kind='{kind}']").all()
+    return {one.get_attribute("data-at"): float(one.get_attribute("data-value")) for one in found}
+
+
+def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, settled, mini):
+    t, page = mini.trace(DEFAULT_TEXT), open_page()
+    arrived(page, "", settled)
+    following = t.next_tokens(k=10)
+    assert values(page, "bar") == pytest.approx(
+        {f"logit.{i}": p for i, p in zip(following["id"], following["probability"], strict=True)}, rel=1e-4
+    )
+    for at in ("block.4", "block.4.attention", HEAD, f"{HEAD}.cell.15.14"):
+        place = door(page, at)
+        if at == HEAD:
+            assert len(values(page, "head")) == 8
+        if at.endswith("14"):
+            shown = values(page, "cell")
+            expected = {f"{HEAD}.cell.15.{key}": float(t["attn", 4][3, 15, key]) for key in range(16)}
+            assert shown == pytest.approx(expected, abs=1e-6)
+        place.click(position={"x": 3, "y": 3})
+        arrived(page, at, settled)
+        assert address(page)["at"] == at
+    assert address(page)["block"] == "4" and address(page)["head"] == "3"
+    for at in (HEAD, "block.4.attention", "block.4"):
+        page.go_back()
+        arrived(page, at, settled)
+    page.get_by_test_id("place-more").click()
+    page.wait_for_url("**/residual_stream?**")
+    settled(page)
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES["residual_stream"].title
+    page.get_by_role("link", name="In the picture").click()
+    arrived(page, "block.4", settled)
+    page.locator("[data-testid=place-crumb][data-at='']").click()
+    arrived(page, "", settled)
+
+
+def test_by_keyboard_wheel_and_two_fingers(open_page, settled):
+    page = open_page(at="block.4", viewport=(1280, 900))
+    arrived(page, "block.4", settled)
+    box = door(page, "block.4.attention")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    arrived(page, "block.4.attention", settled)
+    door(page, HEAD).focus()
+    page.keyboard.press("Escape")
+    arrived(page, "block.4", settled)
+
+    where = door(page, "block.4.feed_forward").bounding_box()
+    x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] / 2
+    page.mouse.move(x, y)
+    page.keyboard.down("Control")
+    for _ in range(3):
+        page.mouse.wheel(0, -60)
+    arrived(page, "block.4.feed_forward", settled)
+    for _ in range(3):
+        page.mouse.wheel(0, 60)
+    page.keyboard.up("Control")
+    arrived(page, "block.4", settled)
+
+    touch = page.context.new_cdp_session(page)
+
+    def pinch(kind, apart):
+        points = [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}] if apart else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    pinch("touchStart", 20)
+    for apart in (25, 32, 40, 50):
+        pinch("touchMove", apart)
+    pinch("touchEnd", 0)
+    arrived(page, "block.4.feed_forward", settled)
+
+
+def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open_page, settled):
+    page = open_page()
+    arrived(page, "", settled)
+    page.get_by_test_id("play-play").click()
+    page.get_by_test_id("play-pause").click()
+    steps = find("way").steps
+    for number, step in enumerate(steps):
+        said = page.locator(f"[data-testid=play-says][data-step='{number}']")
+        said.wait_for()
+        assert said.inner_text() == step.text
+        if not number:
+            assert page.locator("[data-testid=place-door]:not(.token)").count() == 0
+            assert page.get_by_test_id("place-says").inner_text() == step.text
+        if number + 1 < len(steps):
+            page.get_by_test_id("play-next").click()
+    arrived(page, "", settled)
+    assert page.locator("[data-testid=place-door].bar").count() == 10
+    page.get_by_test_id("play-end").click()
+    page.get_by_test_id("play-play").wait_for()
+
+
+def test_on_a_phone_and_without_movement(open_page, settled):
+    page = open_page(at=HEAD, viewport=(390, 844), color_scheme="dark", edits="z.4.3=zero")
+    page.emulate_media(reduced_motion="reduce")
+    arrived(page, HEAD, settled)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("[data-testid=place-crumb][data-at='block.4']").click()
+    arrived(page, "block.4", settled)
+    assert "unchanged" in page.get_by_test_id("place-says").inner_text()

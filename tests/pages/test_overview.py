@@ -1,14 +1,13 @@
 """The Overview page, and what every page has from the frame, through AppTest."""
 
 import base64
-import io
+import json
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from gptviz.figures.head_grid import mosaic
 from gptviz.ui.shell.examples import EXAMPLES
 from gptviz.ui.shell.navigation import PAGES, UI, page_file
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -17,94 +16,67 @@ from tests.pages.conftest import prompt_of
 from tests.specs import given
 
 
-def doors(at):
-    return {door["page"]: door for door in given(at, "doors")["doors"]}
+def numbers(packed):
+    """An array as the browser gets it."""
+    return np.frombuffer(base64.b64decode(packed), "<f4")
 
 
-def test_a_first_visitor_sees_something(run_page):
+def test_a_first_visitor_sees_the_machine_with_the_models_own_numbers(run_page, mini):
     at = run_page("overview")
     assert prompt_of(at) == DEFAULT_TEXT
-    names = [door["page"] for door in given(at, "doors")["doors"]]
-    assert names == ["tokens", "embeddings", "layernorm", "attention", "feed_forward", "next_token"]
+    found = given(at, "machine")
+    t = mini.trace(DEFAULT_TEXT)
+    assert found["at"] == "" and found["kind"] == "machine" and found["tokens"][-1] == "·red"
+    stream = numbers(found["level"]["stream"]["of"]).reshape(13, 16)
+    assert stream[0] == pytest.approx(t["resid_pre", 0].norm(dim=-1).numpy(), rel=1e-5)
+    assert stream[-1] == pytest.approx(t["resid_post", 5].norm(dim=-1).numpy(), rel=1e-5)
+    expected = t.next_tokens(k=10)["probability"]
+    assert [one["value"] for one in found["level"]["next"]] == pytest.approx([*expected], rel=1e-5)
+    assert len(json.dumps({**found, "way": []})) < 60_000
 
 
-def test_the_doors_show_the_models_own_numbers(run_page, mini):
-    text = "The king loved his daughter"
-    at = run_page("overview", text=text, token=2)
-    t = mini.trace(text, keep=())
-    found = doors(at)
-    assert [row["id"] for row in found["tokens"]["picture"]["tokens"]] == [token.id for token in t.tokens]
-    expected = t.next_tokens(k=5, position=2)
-    bars = found["next_token"]["picture"]["bars"]
-    assert [bar["id"] for bar in bars] == expected["id"].tolist()
-    assert [bar["probability"] for bar in bars] == pytest.approx(expected["probability"].tolist())
-    strip = given(at, "chips")
-    assert [chip["id"] for chip in strip["tokens"]] == [token.id for token in t.tokens]
-    assert strip["selected"] == 2
-    assert strip["next"]["id"] == int(t.next_tokens(k=1)["id"][0])
+@pytest.mark.parametrize("at, kind, page", [
+    ("embedding", "embedding", "embeddings"), ("block.2", "block", "residual_stream"),
+    ("block.2.norm2", "norm2", "layernorm"), ("block.4.attention", "attention", "attention"),
+    ("block.4.head.3", "head", "attention"), ("block.4.head.3.cell.9.4", "cell", "attention"),
+    ("block.1.feed_forward", "feed_forward", "feed_forward"), ("block.1.unit.17", "unit", "feed_forward"),
+    ("final_norm", "final_norm", "layernorm"), ("out_head", "out_head", "next_token"),
+    ("logit.best", "logit", "why"),
+])  # fmt: skip
+def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(run_page, at, kind, page):
+    found = given(run_page("overview", at=at, edits="z.0.2=zero"), "machine")
+    assert (found["kind"], found["more"]["page"]) == (kind, page)
+    assert found["path"][0][0] == "" and found["path"][-1][0] == found["at"]
+    assert ("was" in json.dumps(found["level"])) == (kind != "embedding")  # nothing before the change moved
+    assert len(json.dumps({**found, "way": []})) < 60_000
+    if kind == "cell":
+        assert found["position"] == 9
+    query = parse_qs(urlsplit(found["more"]["href"]).query)
+    wanted = (
+        {"block": "4", "head": "3"}
+        if kind in ("head", "cell")
+        else {"ln_norm": "final"}
+        if at == "final_norm"
+        else {}
+    )
+    assert wanted.items() <= {name: values[0] for name, values in query.items()}.items()
 
 
-def test_the_door_of_the_feed_forward_shows_the_selected_tokens_units(run_page, mini):
-    text = "The king loved his daughter"
-    door = doors(run_page("overview", text=text, token=2))["feed_forward"]
-    t = mini.trace(text)
-    fired = int((t["mlp_pre", 5][2] > 0).sum())
-    assert f" {fired:,} fire in block 5" in door["caption"][0]
-    images = [base64.b64decode(part["image"].split(",")[1]) for part in door["picture"]["strips"]]
-    pixels = [Image.open(io.BytesIO(image)) for image in images]
-    assert [picture.size for picture in pixels] == [(64, 16), (64, 16), (32, 8)]
-    before = np.asarray(pixels[0]).astype(int)  # orange is where a unit fires, blue where it does not
-    act = t["mlp_pre", 5][2].numpy().reshape(16, 64)
-    clear = np.abs(act) > 2
-    assert ((before[..., 0] > before[..., 2]) == (act > 0))[clear].all() and clear.sum() > 100
+def test_another_token_is_followed_in_the_same_cell_row_and_no_place_is_refused(run_page):
+    at = run_page("overview", at="block.4.head.3.cell.9.4", token=6)
+    assert given(at, "machine")["at"] == "block.4.head.3.cell.6.4"
+    for wrong in ("block.99", "block.1.head.1.cell.4000.1", "nope", "logit.99999999", "<script>"):
+        found = given(run_page("overview", at=wrong, text="Hi"), "machine")
+        assert found["kind"] in ("machine", "head", "cell")
 
 
-def test_the_door_of_attention_shows_every_weight(run_page, mini):
-    """Taken from what the pass made of the heads, its picture is that of the weights themselves."""
-    text = "The king loved his daughter"
-    image = doors(run_page("overview", text=text))["attention"]["picture"]["image"]
-    t = mini.trace(text, keep=("attn",))
-    expected = mosaic([t["attn", b].numpy() for b in range(mini.config.n_layers)], "light")
-    assert base64.b64decode(image.split(",")[1]) == expected
-
-
-def test_the_doors_of_a_changed_model_have_the_unchanged_beside_it(run_page, mini):
-    """The lines of the LayerNorms, the strips of the units, and the marks on the heads, of two traces."""
-    edit, last = "z.4.3=zero", mini.config.n_layers - 1
-    found = doors(run_page("overview", edits=edit))
-    new, old = (mini.trace(DEFAULT_TEXT, edits=edits) for edits in ([edit], []))
-    marks = found["attention"]["picture"]["marks"]
-    for b, row in enumerate(marks["heads"]):
-        rows = (new["attn", b] - old["attn", b]).abs().sum(-1) / 2  # (H, T)
-        assert [head["moved"] for head in row] == pytest.approx(rows[:, 1:].mean(-1).tolist(), abs=1e-6)
-        assert [head["changed"] for head in row] == [(b, h) == (4, 3) for h in range(len(row))]
-    image = base64.b64decode(found["attention"]["picture"]["image"].split(",")[1])
-    wide, high = (n * (marks["side"] + marks["gap"]) - marks["gap"] for n in (len(row), len(marks["heads"])))
-    assert Image.open(io.BytesIO(image)).size == (wide, high)  # the marks lie on the heads
-
-    position = len(old.tokens) - 1
-    fired = [int((t["mlp_pre", last][position] > 0).sum()) for t in (new, old)]
-    assert fired[0] != fired[1]
-    assert all(f"{count:,}" in found["feed_forward"]["caption"][0] for count in fired)
-    for strip, site in zip(
-        found["feed_forward"]["picture"]["strips"], ("mlp_pre", "mlp_act", "mlp_out"), strict=True
-    ):
-        picture = base64.b64decode(strip["unchanged"]["image"].split(",")[1])
-        pixels = np.asarray(Image.open(io.BytesIO(picture))).astype(int)
-        values = old[site, last][position].numpy().reshape(pixels.shape[:2])
-        clear = np.abs(values) > np.abs(values).max() / 4
-        assert ((pixels[..., 0] > pixels[..., 2]) == (values > 0))[clear].all() and clear.sum() > 5
-    lines = found["layernorm"]["picture"]["svg"].split("<polyline")
-    assert ["dasharray" in line for line in lines[1:]] == [True, True, False, False]
-    assert all("unchanged" not in strip for strip in found["embeddings"]["picture"]["strips"])
-
-
-def test_a_change_that_a_door_does_not_see_gives_it_no_ghosts(run_page):
-    found = doors(run_page("overview", edits="mlp_out.5@3=zero,embed@2=zero", token=1))
-    strips = [found[name]["picture"]["strips"] for name in ("embeddings", "feed_forward")]
-    assert ["unchanged" in strip for strip in strips[0]] == [False, False, True]
-    assert not any("unchanged" in strip for strip in strips[1])
-    assert "dasharray" not in found["layernorm"]["picture"]["svg"]
+def test_of_a_page_one_comes_back_to_its_place(run_page):
+    at = run_page("attention", block=2, head=1)
+    (link,) = [one.proto for one in at.get("page_link") if one.proto.label == "In the picture"]
+    assert dict(parse_qsl(link.query_string))["at"] == "block.2.head.1"
+    at = run_page("layernorm", ln_norm="block 3 · norm2")
+    (link,) = [one.proto for one in at.get("page_link") if one.proto.label == "In the picture"]
+    assert dict(parse_qsl(link.query_string))["at"] == "block.3.norm2"
 
 
 def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():

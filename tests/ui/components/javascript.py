@@ -42,6 +42,7 @@ def facts() -> dict[str, Any]:
         "cells": (COMPONENTS / "matrix" / "cells.js").read_text("utf-8"),
         "columns": (COMPONENTS / "lens" / "columns.js").read_text("utf-8"),
         "lines": (COMPONENTS / "arcs" / "lines.js").read_text("utf-8"),
+        "layout": (COMPONENTS / "machine" / "layout.js").read_text("utf-8"),
         "palettes": {mode: asdict(colors) for mode, colors in PALETTES.items()},
         "digits": digits_table(),
     }

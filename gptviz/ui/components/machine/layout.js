@@ -145,7 +145,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0 }, width,
   const x = right + 2.4 * em, wide = bars - 0.3 * em;
   d.text(x, 1.15 * em, narrow ? 'next' : 'what comes next', { size: 0.8, room: wide });
   d.door(x, 0, wide, 1.7 * em, { at: 'out_head', says: 'The output head: a logit for every token, and softmax.', kind: 'column' });
-  const step = Math.max(1.75 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
+  const step = Math.max(1.62 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
   barsOf(d, level.next, x, top, wide, step, em, true);
   const height = Math.max(bottom + 1.6 * em, top + level.next.length * step);
   if (made <= blocks) {          // while it is played: what is not made yet is not shown
@@ -278,8 +278,8 @@ function head({ level, at, tokens, position }, width, em, tall) {
     else {
       const room = w(3) - 3.1 * em;
       d.rect(x[3], y + 0.2 * step, room, 0.6 * step, { fill: 'panel' });
-      d.rect(x[3], y + 0.2 * step, Math.max(1, room * weight), 0.6 * step, { fill: 'accent' });
-      if (old !== undefined) d.rect(x[3], y + 0.12 * step, room * old, 0.76 * step, { stroke: 'ghost', width: 2 });
+      d.rect(x[3], y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
+      if (old !== undefined) d.rect(x[3], y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
       d.text(x[4] - 0.5 * em, y + 0.78 * step, gv.weight(weight), { anchor: 'end', size: 0.8 });
       strip(d, x[4], y + 0.12 * step, w(4), 0.76 * step, { values: alone(part(level.v, i)), limit: limit(level.v), paint: 'value', label: `value of position ${rows[i]}` });
     }
@@ -311,7 +311,7 @@ function lines({ level }, width, em) {
   let y = 0;
   level.lines.forEach((line, i) => {
     d.step = i;
-    const old = was(line.number) !== undefined, step = line.values ? 0 : -0.9 * em;
+    const old = was(line.number) !== undefined;
     const rows = line.into && line.values ? folded(line.values.of.length, narrow ? 2 : 5) : 1, high = rows > 1 ? Math.max(3, rows * 0.4) * em : 1.35 * em;
     d.text(sign / 2, y + (line.values ? 1.3 * em + high / 2 + 0.3 * em : 1.05 * em), line.op, { anchor: 'middle', size: 1.25, weight: 650, color: 'accent' });
     d.text(sign, y + 1 * em, line.label, { size: 0.82, room: w });

@@ -199,14 +199,14 @@ function play(view, step) {
 
 function player(view) {
   const { data, state } = view, at = state.step;
-  const button = (name, sign, onclick, more) => gv.h('button', { type: 'button', onclick, title: name, 'aria-label': name, data: { testid: `play-${name.toLowerCase()}` }, ...more }, sign);
+  const button = (name, sign, onclick, more) => gv.h('button', { type: 'button', onclick, title: name, 'aria-label': gv.spoken(sign, name), data: { testid: `play-${name.toLowerCase()}` }, ...more }, sign);
   const start = () => { state.playing = true; play(state.view, at ?? 0); };
   const pause = () => { state.playing = false; clearTimeout(state.tick); view.redraw(); };
   return gv.h('div', { class: 'player', role: 'group', 'aria-label': 'The way of one token, step by step' },
     at === undefined ? null : button('Back', '‹', () => play(state.view, Math.max(0, at - 1)), { disabled: at === 0 }),
     state.playing ? button('Pause', '❚❚', pause) : button('Play', at === undefined ? '▶ Play: the way of this token' : '▶', start),
     at === undefined ? null : [button('Next', '›', () => play(state.view, at + 1)),
-      button('Speed', `${state.speed ?? 1}×`, () => { state.speed = SPEEDS[(SPEEDS.indexOf(state.speed ?? 1) + 1) % SPEEDS.length]; view.redraw(); }),
+      button('Speed', `speed ${state.speed ?? 1}×`, () => { state.speed = SPEEDS[(SPEEDS.indexOf(state.speed ?? 1) + 1) % SPEEDS.length]; view.redraw(); }),
       button('End', '×', () => { state.playing = false; play(state.view, undefined); }),
       gv.h('span', { class: 'told', 'aria-live': 'polite', data: { testid: 'play-says', step: at } }, data.way[at].says)]);
 }
@@ -270,7 +270,8 @@ function layer(view, { layout }, name) {
 // The layout of what came, made anew where it came anew, or the width or the step is another; whether the place is.
 function measure({ data, root, state }) {
   const em = parseFloat(getComputedStyle(root).fontSize), width = Math.max(280, Math.round(root.clientWidth));
-  const tall = Math.max(20 * em, innerHeight - 17 * em), key = [width, em, tall, state.step].join(' '), { now: last } = state;
+  const above = em > 20 ? 12 : 20.5;      // of the screen, in em: the text and its tokens; on a projector less of them
+  const tall = Math.max(15, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
   if (last?.source === data && last.key === key) return false;
   const ready = last?.source === data ? last.data : { ...data, level: decoded(data.level), block: state.block };
   const block = Number(/^block\.(\d+)/.exec(data.at)?.[1] ?? NaN), { writes, rows } = ready.level;
@@ -283,7 +284,7 @@ function measure({ data, root, state }) {
 }
 
 export default gv.component((view) => {
-  const { data, root, state } = view;
+  const { data, state } = view;
   state.view = view;
   state.moved = measure(view);
   const { layout: here } = state.now, hover = (event) => pointed(state.view, event, false);
@@ -299,7 +300,7 @@ export default gv.component((view) => {
     gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
       onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
       state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now')),
-    gv.h('p', { class: 'tells', data: { testid: 'place-tells' } }),
+    gv.reserving(here.doors.map(({ says }) => [says]), gv.h('p', { class: 'tells', data: { testid: 'place-tells' } })),
     gv.h('div', { class: 'foot' }, player(view), gv.saveButtons(() => picture(state.view), data.saved)));
 }, (view) => {
   const { root, state } = view;

@@ -1,0 +1,75 @@
+// Where everything of the one picture stands (components/machine/layout.js), for every shape of model and screen.
+const { test } = require('node:test');
+const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+
+const { kernel, layout: source, palettes } = JSON.parse(readFileSync(process.env.GPTVIZ_KERNEL, 'utf-8'));
+const layout = new Function('gvPalettes', 'preact', `${kernel}\n${source}; return layout;`)(palettes, {});
+
+const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+const of = (count, changed) => ({ of: Float32Array.from(many(count, (i) => 5 + 4 * Math.sin(3 * i))), ...(changed ? { was: new Float32Array(count) } : {}) });
+const number = (value, changed) => (changed ? { now: value, was: value / 2 } : value);
+
+// A level of each kind as a model of L blocks and H heads gives it for a text of T tokens, at the last of them.
+function levels(L, H, T, changed) {
+  const rows = many(Math.min(T, 24), (i) => T - Math.min(T, 24) + i), W = rows.length, d = 8;
+  const base = { tokens: many(T, (i) => (i % 3 ? `·token${i}` : '東')), position: T - 1, sides: [['block.0', 'block 0']] };
+  const bars = many(10, (i) => ({ at: `logit.${i}`, shown: '·word', value: number(0.5 / (i + 1), changed), text: '50 %', said: 3 }));
+  const line = (more) => ({ op: '×', label: 'a rather long label for a line of numbers', number: number(12.5, changed), said: 'long', ...more });
+  const triangle = (W * (W + 1)) / 2;
+  return {
+    machine: { ...base, at: '', level: { rows, stream: of((2 * L + 1) * W, changed), writes: of(2 * L * W), next: bars,
+      reads: many(L, (b) => ({ block: b, head: H - 1, key: rows[0], weight: number(0.5, changed), brought: number(2, changed) })) } },
+    block: { ...base, at: 'block.0', level: { cosines: [0.5, number(-0.5, changed)],
+      wires: ['pre', 'norm1', 'attn', 'mid', 'norm2', 'mlp', 'post'].map((name) => ({ name, values: of(d, changed), of: d, number: number(3, changed), limit: 1 })) } },
+    attention: { ...base, at: 'block.0.attention', level: { rows, weights: of(H * triangle),
+      heads: many(H, (h) => ({ at: `block.0.head.${h}`, looks: '·x', key: 0, weight: 1, wrote: number(h, changed) })) } },
+    head: { ...base, at: 'block.0.head.0', level: { rows, q: of(d, changed), k: of(W * d), v: of(W * d), z: of(d, changed), scores: of(W), scaled: of(W), row: of(W, changed),
+      weights: of(triangle), outside: T > 24 ? 0.2 : 0 } },
+    cell: { ...base, at: 'block.0.head.0.cell.0.0', level: { lines: [line({ values: of(d, changed), of: d, limit: 1, paint: 'query' }), line({}), line({ number: null })] } },
+    feed_forward: { ...base, at: 'block.0.feed_forward', level: { bars: bars.slice(0, 8), lines: [line({ values: of(4 * 96, changed), of: 4 * 96, limit: number(1, changed), paint: 'signed', into: 'block.0.unit.' })] } },
+  };
+}
+
+const SCREENS = [[358, 16], [960, 16], [1240, 26], [1700, 16]];
+
+for (const [L, H, T] of [[1, 1, 1], [6, 8, 22], [12, 12, 225], [48, 25, 1024]])
+  test(`${L} blocks, ${H} heads, ${T} tokens: all is on the picture, and what can be opened is there`, () => {
+    for (const changed of [false, true]) for (const [kind, data] of Object.entries(levels(L, H, T, changed))) for (const [width, em] of SCREENS) {
+      const found = layout({ ...data, kind }, { width, em, tall: 28 * em }), where = `${kind} ${width} ${em} ${changed}`;
+      assert.equal(found.width, width);
+      assert.ok(found.height > 0 && found.height < 120 * em, `${where}: ${found.height} high`);
+      for (const one of [...found.shapes, ...found.doors]) {
+        const { s = 'door', x = 0, y = 0, w = 0, h = 0 } = one;
+        assert.ok([x, y, w, h].every(Number.isFinite), `${where}: ${JSON.stringify(one)}`);
+        const right = s === 'text' ? x : x + w, bottom = s === 'text' ? y : y + h;
+        if (one.fill !== 'paper') assert.ok(x >= -4 && y >= -4 && right <= width + 4 && bottom <= found.height + 4, `${where} ${found.height}: ${JSON.stringify({ ...one, values: 0 })}`);
+        assert.ok(s !== 'path' || !/NaN|undefined/.test(one.d), where);
+        assert.ok(s !== 'text' || typeof one.text === 'string', where);
+      }
+      for (const door of found.doors) assert.ok(door.says && door.w > 0 && door.h > 0 && (door.at === undefined) !== (door.position === undefined), where);
+    }
+  });
+
+test('every block is a column or folded into one that says so; every head, key and unit can be opened', () => {
+  for (const [L, H] of [[1, 1], [12, 12], [48, 25]]) for (const [width, em] of SCREENS) {
+    const { machine, attention, head } = levels(L, H, 30, false);
+    const columns = layout({ ...machine, kind: 'machine' }, { width, em }).doors.filter(({ kind, at }) => kind === 'column' && at.startsWith('block'));
+    const said = columns.flatMap(({ at, says }) => {
+      const [, first, last] = /Blocks (\d+) to (\d+) are folded/.exec(says) ?? [];
+      return first === undefined ? [Number(at.split('.')[1])] : many(last - first + 1, (i) => Number(first) + i);
+    });
+    assert.deepEqual(said, many(L, (b) => b));
+    assert.deepEqual(layout({ ...attention, kind: 'attention' }, { width, em }).doors.map(({ at }) => at), many(H, (h) => `block.0.head.${h}`));
+    assert.equal(layout({ ...head, kind: 'head' }, { width, em }).doors.length, 24);
+  }
+});
+
+test('what is not made yet is neither seen nor opened', () => {
+  const { machine } = levels(6, 8, 22, false);
+  const doors = (made) => layout({ ...machine, kind: 'machine', made }, { width: 960, em: 16 }).doors.filter(({ kind }) => kind !== 'token').map(({ at }) => at);
+  assert.deepEqual(doors(-1), []);
+  assert.deepEqual(doors(0), ['embedding']);
+  assert.deepEqual(doors(2).filter((at) => /^block\.\d$/.test(at)), ['block.0', 'block.1']);
+  assert.ok(!doors(6).some((at) => at.startsWith('logit')) && doors(Infinity).includes('logit.9'));
+});
