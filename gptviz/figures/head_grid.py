@@ -1,7 +1,7 @@
 """Every head of every block as one small picture: rows are blocks, columns are heads.
 
-The picture is an indexed PNG: one byte a pixel, and of the 256 colours of its palette the last two are
-what the causal mask hides and the paper between the heads. It weighs about as much as its numbers.
+The picture is an indexed PNG: one byte a pixel, and of the 256 colours of its palette one is what the causal
+mask hides. It weighs about as much as its numbers.
 """
 
 import io
@@ -14,46 +14,19 @@ from gptviz.figures.theme import Mode, Scale, palette
 
 STEPS = 254  # colours from attention 0 to attention 1
 MASKED = 254  # the palette's entry for what the mask hides
-PAPER = 255  # and for the gaps
 
 # A head of a long text is pooled down to at most this many pixels across: about as many as a screen gives it.
 # More would be averaged there, and what is strong in a long text would be lost among what is near zero.
 THUMBNAIL_PX = 48
-MOSAIC_PX = 96  # a head's width in the picture of all
-GAP_PX = 6
-
-
-def mosaic(attn: np.ndarray | Iterable[np.ndarray], mode: Mode, cell_px: int | None = None) -> bytes:
-    """All heads in one PNG: (n_layers, H, T, T) attention weights from 0 to 1 -> the file's bytes.
-
-    `attn` may also be the blocks one after the other, (H, T, T) each, so that a long text's weights
-    need never be in memory together. `cell_px` is the size of one weight in pixels; without it a
-    head is about 96 pixels across. More than 48 tokens are pooled, each pixel showing the largest
-    weight below it, so that a thin diagonal stays visible.
-    """
-    rows = []
-    for block in attn:
-        thumbs = [_indexed(head) for head in np.asarray(block)]
-        scale = cell_px or _enlarged(thumbs[0].shape[0])
-        thumbs = [thumb.repeat(scale, axis=0).repeat(scale, axis=1) for thumb in thumbs]
-        gap = np.full((thumbs[0].shape[0], GAP_PX), PAPER, dtype=np.uint8)
-        row = np.concatenate([part for thumb in thumbs for part in (gap, thumb)][1:], axis=1)
-        rows += [np.full((GAP_PX, row.shape[1]), PAPER, dtype=np.uint8), row]
-    return _png(np.concatenate(rows[1:], axis=0), mode)
-
-
-def mosaic_side(n_tokens: int) -> int:
-    """How many pixels a head of a text of so many tokens has across in `mosaic`; `GAP_PX` lie between two."""
-    small = min(n_tokens, THUMBNAIL_PX)
-    return small * _enlarged(small)
-
-
-def _enlarged(small: int) -> int:
-    return max(1, round(MOSAIC_PX / small))
 
 
 def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[bytes, int]:
-    """The same without gaps or enlargement, for a canvas that draws its own grid: (PNG, pixels a head)."""
+    """All heads in one PNG: (n_layers, H, T, T) attention weights from 0 to 1 -> (the file, pixels per head).
+
+    `attn` may also be the blocks one after the other, (H, T, T) each, so that a long text's weights need
+    never be in memory together. More than 48 tokens are pooled, each pixel showing the largest weight below
+    it, so that a thin diagonal stays visible.
+    """
     rows = [np.concatenate([_indexed(head) for head in np.asarray(block)], axis=1) for block in attn]
     return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]
 
@@ -84,12 +57,11 @@ def _png(entries: np.ndarray, mode: Mode) -> bytes:
 
 
 def colour_table(mode: Mode) -> np.ndarray:
-    """The picture's 256 colours, (256, 3) uint8: attention 0 to 1, then masked, then paper."""
+    """The picture's 256 colours, (256, 3) uint8: attention 0 to 1, then masked."""
     colors = palette(mode)
-    table = np.empty((256, 3), dtype=np.uint8)
+    table = np.zeros((256, 3), dtype=np.uint8)
     table[:STEPS] = sample(colors.attention, np.linspace(0, 1, STEPS))
     table[MASKED] = _rgb(colors.masked)
-    table[PAPER] = _rgb(colors.paper)
     return table
 
 

@@ -94,12 +94,6 @@ def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
 
 
-@per_run
-def mosaic(run: Run, mode: Mode) -> bytes:
-    """One PNG of all heads: rows are blocks, columns heads."""
-    return head_grid.mosaic(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
-
-
 def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
     """The rows of all heads that are compared where something is changed in the model."""
     queries = compared_rows(n_tokens, config.n_layers * config.n_heads)

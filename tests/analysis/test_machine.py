@@ -159,7 +159,8 @@ def rows(lm, place, found, position):
         before, after = (float(b[part][position, u]) for part in ("before", "after"))
         return [
             (row, size(row)), (asks, size(asks)), (row * asks, float(row @ asks)),
-            (None, float(w[f"{name}.0.bias"][u])), (None, before), (None, after), (writes, size(writes)), (after * writes, size(after * writes)),
+            (None, float(w[f"{name}.0.bias"][u])), (None, before), (None, after), (writes, size(writes)),
+            (after * writes, size(after * writes)),
         ]  # fmt: skip
     row = found["final"][position]
     if kind == "out_head":

@@ -27,51 +27,24 @@ def rgb(color):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_weight_has_its_colour_and_the_mask_is_grey(mode):
     attn = weights(2, 3, 5)
-    cell, gap = 4, head_grid.GAP_PX
-    picture = pixels(head_grid.mosaic(attn, mode, cell_px=cell))
-    assert picture.shape == (2 * 20 + gap, 3 * 20 + 2 * gap, 3)
+    png, side = head_grid.thumbnails(iter(attn), mode)  # blocks may come one by one
+    picture = pixels(png)
+    assert side == 5 and picture.shape == (10, 15, 3)
     scale = palette(mode).attention
     for b, h, q, k in np.ndindex(2, 3, 5, 5):
-        top, left = b * (20 + gap) + q * cell, h * (20 + gap) + k * cell
-        square = picture[top : top + cell, left : left + cell].reshape(-1, 3)
-        assert (square == square[0]).all()
+        pixel = picture[5 * b + q, 5 * h + k]
         if k > q:
-            assert square[0].tolist() == rgb(palette(mode).masked)
+            assert pixel.tolist() == rgb(palette(mode).masked)
             continue
         stops = [stop for stop, _ in scale]
         expected = [np.interp(attn[b, h, q, k], stops, [rgb(c)[i] for _, c in scale]) for i in range(3)]
-        assert np.abs(square[0] - expected).max() <= 3  # 254 colours between paper and purple
-    assert picture[20:26, 0].tolist() == [rgb(palette(mode).paper)] * gap
+        assert np.abs(pixel - expected).max() <= 3  # 254 colours between paper and purple
 
 
-def test_a_long_text_is_pooled_and_its_diagonal_stays_visible():
+def test_a_long_text_is_pooled_weighs_little_and_its_diagonal_stays_visible():
     attn = np.eye(300, dtype=np.float32)[None, None]
     png, side = head_grid.thumbnails(attn, "light")
     picture = pixels(png)
     assert side == head_grid.THUMBNAIL_PX and picture.shape == (side, side, 3)
     assert (picture[range(side), range(side)] == rgb(palette("light").attention[-1][1])).all()
-
-
-def test_blocks_may_come_one_by_one():
-    attn = weights(3, 2, 7)
-    assert head_grid.mosaic(iter(attn), "light") == head_grid.mosaic(attn, "light")
-
-
-def test_thumbnails_are_the_grid_without_gaps():
-    attn = weights(2, 3, 5)
-    png, side = head_grid.thumbnails(attn, "light")
-    assert side == 5
-    loose = pixels(head_grid.mosaic(attn, "light", cell_px=1))
-    tight = pixels(png)
-    assert tight.shape == (10, 15, 3)
-    assert (tight[5:, 10:] == loose[5 + head_grid.GAP_PX :, 10 + 2 * head_grid.GAP_PX :]).all()
-
-
-def test_one_token_is_one_dark_square():
-    picture = pixels(head_grid.mosaic(np.ones((1, 1, 1, 1), dtype=np.float32), "light"))
-    assert picture.shape == (96, 96, 3)
-    assert (picture == rgb(palette("light").attention[-1][1])).all()
-
-
-def test_a_long_text_weighs_little():
-    assert len(head_grid.mosaic(weights(6, 8, 256), "light")) < 200_000
+    assert len(head_grid.thumbnails(weights(6, 8, 256), "light")[0]) < 200_000

@@ -259,6 +259,8 @@ def equal(one, other) -> bool:
         return bool(((one == other) | ((one != one) & (other != other))).all())  # NaN: nothing there
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
     return bool(one.equals(other)) if hasattr(one, "equals") else one == other
 
 
@@ -268,7 +270,7 @@ ARGUMENTS |= {"sampling": Sampling(0.7, top_k=50), "count": 10, "token_id": 42}
 ARGUMENTS |= {"token": 300, "against": 17, "threshold": 0.04, "places": (0, 2)}
 ARGUMENTS |= {"renormalize": True, "other": None}
 ARGUMENTS |= {"parts": ((0, 4), (4, 7)), "ids": (300, 17)}
-ARGUMENTS |= {"measure": "rank", "unit": 7}
+ARGUMENTS |= {"measure": "rank", "unit": 7, "at": "block.1.head.strongest", "shown": None}
 ARGUMENTS |= {
     "number": 3,
     "put": 42,
