@@ -140,6 +140,7 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         picked = tuple(
             (b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])
         )
+        picked = tuple(sorted(picked, key=lambda one: -brought[one[0]][one[1:]]))
         shown = picked, tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
     picked, ids = shown
     reads = [
@@ -159,7 +160,7 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         *(float(x) for x in (pre[0, here], post[-1, here])),
     )
     if reads:
-        most = max(reads, key=lambda one: one["brought"])
+        most = reads[0]
         says += _says(
             f" It reads most in block {most['block']}: head {most['head']} brings it a vector {{}} long "
             f"from {{}} (position {most['key']}).",

@@ -275,6 +275,10 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
         level = machine.level(edited, t, at, position)
         other = machine.level(mini, was, at, position, level["shown"])
         assert level["shown"] == other["shown"]
+        words = [
+            [piece for piece in one["says"] if not isinstance(piece, int | float)] for one in (level, other)
+        ]
+        assert words[0] == words[1]
         assert machine.table(level).shape == machine.table(other).shape
     of_lengths = edited.trace(DEFAULT_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
     now, kept = (machine.level(edited, one, "", position) for one in (of_lengths, t))

@@ -8,7 +8,7 @@ from tests.browser.axe import shut_out
 from tests.browser.test_pictures import rows_of_buttons, save, texts_of
 
 FIRST_SCREEN = {  # what a page is about, with its lower edge in the first screen
-    "overview": "[data-testid=machine]",
+    "overview": "[data-testid=machine] .stage",
     "feed_forward": ".st-key-gelu_dots .js-plotly-plot",
     "residual_stream": ".st-key-stream_ladder .js-plotly-plot",
 }

@@ -81,7 +81,7 @@ def test_what_a_head_looks_at(model):
         assert found.truth == int(row.argmax()) and f"position {found.truth}" in found.shown
         assert asked(model, "looked_at", found.truth, 1, 2, position=query)[0].right
         assert not asked(model, "looked_at", (found.truth + 1) % len(trace), 1, 2, position=query)[0].right
-    with pytest.raises(CannotAsk, match="no block 99"):
+    with pytest.raises(CannotAsk, match=r"no head 99\.0"):
         asked(model, "looked_at", None, 99, 0)
 
 

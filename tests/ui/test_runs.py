@@ -270,7 +270,7 @@ ARGUMENTS |= {"sampling": Sampling(0.7, top_k=50), "count": 10, "token_id": 42}
 ARGUMENTS |= {"token": 300, "against": 17, "threshold": 0.04, "places": (0, 2)}
 ARGUMENTS |= {"renormalize": True, "other": None}
 ARGUMENTS |= {"parts": ((0, 4), (4, 7)), "ids": (300, 17)}
-ARGUMENTS |= {"measure": "rank", "unit": 7, "at": "block.1.head.strongest", "shown": None}
+ARGUMENTS |= {"measure": "rank", "unit": 7, "at": "block.3.head.strongest", "shown": None}
 ARGUMENTS |= {
     "number": 3,
     "put": 42,
