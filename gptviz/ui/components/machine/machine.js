@@ -270,8 +270,8 @@ function layer(view, { layout }, name) {
 // The layout of what came, made anew where it came anew, or the width or the step is another; whether the place is.
 function measure({ data, root, state }) {
   const em = parseFloat(getComputedStyle(root).fontSize), width = Math.max(280, Math.round(root.clientWidth));
-  const above = em > 20 ? 12 : 20.5;      // of the screen, in em: the text and its tokens; on a projector less of them
-  const tall = Math.max(15, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
+  const above = em > 20 ? 12 : 24;      // of the screen, in em: the text and its tokens; on a projector less of them
+  const tall = Math.max(14, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
   if (last?.source === data && last.key === key) return false;
   const ready = last?.source === data ? last.data : { ...data, level: decoded(data.level), block: state.block };
   const block = Number(/^block\.(\d+)/.exec(data.at)?.[1] ?? NaN), { writes, rows } = ready.level;
