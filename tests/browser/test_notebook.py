@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 import gptviz
 from gptviz.ui.notebook import PICTURES, Picture
 from tests.browser.conftest import ROOT
+from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat, and the cat sat on the"
 CELLS = (
@@ -43,7 +44,7 @@ def offline(browser):
 def drawn(frame):
     """A picture's parts, once all are drawn."""
     frame.locator("main[data-drawn]").wait_for()
-    return frame.get_by_test_id("part")
+    return frame.get_by_test_id("picture-part")
 
 
 def hovered(frame, query, key, of):
@@ -84,30 +85,46 @@ def test_a_file_answers_clicks_and_saves_its_pictures(offline, tmp_path):
     page = offline(t.to_html(tmp_path / "heads.html"))
     drawn(page)
     page.get_by_test_id("head-5-2").click()
-    assert page.get_by_test_id("part").nth(2).locator("h2").inner_text() == "Block 5, head 2"
+    assert page.get_by_test_id("picture-part").nth(2).locator("h2").inner_text() == "Block 5, head 2"
     assert hovered(page, 6, 4, len(t)) == pytest.approx(t["attn", 5][2, 6, 4].item(), abs=1e-6)
     page.get_by_test_id("chip").nth(6).click()
     assert page.get_by_test_id("chip").nth(6).get_attribute("aria-pressed") == "true"
     page.mouse.move(0, 0)
     assert page.get_by_test_id("matrix-head").get_attribute("data-query") == "6"
     with page.expect_download() as download:
-        page.get_by_test_id("part").nth(2).get_by_test_id("save-svg").click()
+        page.get_by_test_id("picture-part").nth(2).get_by_test_id("save-svg").click()
     download.value.save_as(saved := tmp_path / "head.svg")
     assert "Block 5, head 2" in saved.read_text("utf-8") or "Where every head looks" in saved.read_text(
         "utf-8"
     )
 
 
+def test_what_stands_below_a_token_is_of_the_one_that_is_chosen(offline, tmp_path):
+    t = gptviz.load("mini").trace(TEXT)
+    page = offline(t.show("tokens").to_html(tmp_path / "tokens.html"))
+    built = drawn(page).nth(1).locator("h2")
+    assert built.inner_text() == "How ·the was built"
+    page.get_by_test_id("token-card").nth(1).click()
+    assert built.inner_text() == "How ·cat was built"
+    page = offline(t.show("generate", 3, temperature=0).to_html(tmp_path / "generate.html"))
+    steps = [drawn(page).nth(1).get_by_test_id("candidate").first.get_attribute("data-id")]
+    for step in (1, 2):
+        page.get_by_test_id("written-token").nth(step).click()
+        steps.append(page.get_by_test_id("candidate").first.get_attribute("data-id"))
+    assert steps == [str(one.id) for one in gptviz.load("mini").generate(TEXT, 3, temperature=0)]
+
+
 def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
-    lm = gptviz.load("mini").edited("z.4.3=zero")
+    lm = random_lm().edited("z.1.2=zero")
     t = lm.trace(TEXT)
-    given = {"patching": {"other": TEXT.replace("mat", "floor"), "target": (" mat", " floor")}}
-    given |= {"compare": {"other": lm.plain.trace(TEXT)}, "circuit": {"within": 0.5}}
+    other = [*lm.encode(TEXT)[:-1], 9]
+    given = {"patching": {"other": other, "target": (4, 5)}, "compare": {"other": lm.plain.trace(TEXT)}}
+    given |= {"generate": {"n": 4}, "attention": {"arcs": True}}
     made = [t.show(name, **given.get(name, {})) for name in PICTURES]
     parts = tuple(part for one in made for part in one.parts)
     page = offline(Picture("All of them", (), parts).to_html(tmp_path / "all.html"))
     found = drawn(page)
-    assert found.count() == len(parts) == page.locator("[data-testid=part][data-drawn]").count()
+    assert found.count() == len(parts) == page.locator("[data-testid=picture-part][data-drawn]").count()
     assert all(box["height"] > 40 for box in (found.nth(i).bounding_box() for i in range(len(parts))))
     figures = page.locator(".js-plotly-plot")
     assert figures.count() == sum("figure" in part for part in parts)

@@ -16,13 +16,15 @@ const CHOSEN = {
   pick: ({ query, key = null, row, position }) => ({
     ...(query === undefined ? {} : { selected: query, query }), key, ...(row === undefined ? {} : { row }), ...(position === undefined ? {} : { position }) }),
   head: (head) => head,
+  step: (chosen) => ({ chosen }),
+  window: (selected) => ({ selected }),
 };
 
 function answer(event, value) {
   const chosen = CHOSEN[event]?.(value);
   if (!chosen) return;
   for (const part of parts.filter(({ draw }) => draw)) {
-    const data = { ...part.data }, other = part.others?.[`${chosen.block}.${chosen.head}`];
+    const data = { ...part.data }, other = part.others?.[event === 'head' ? `${value.block}.${value.head}` : value];
     for (const [name, is] of Object.entries(chosen)) if (name in data) data[name] = is;
     if (other) Object.assign(data, other.data);
     if (other) part.title = other.title;
@@ -75,7 +77,8 @@ async function draw() {
     part.box = main.appendChild(document.createElement('section'));
     part.box.className = 'part';
     part.place = part.box.appendChild(document.createElement('div'));
-    Object.assign(part.box.dataset, { testid: 'part', number, draw: part.draw ?? 'figure' });
+    if (part.note) part.box.appendChild(document.createElement('p')).textContent = part.note;
+    Object.assign(part.box.dataset, { testid: 'picture-part', number, draw: part.draw ?? 'figure' });
     if (!part.draw) return;
     drawComponent(part);
     part.box.dataset.drawn = number;

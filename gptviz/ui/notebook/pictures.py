@@ -35,8 +35,10 @@ from gptviz.analysis.norms import inside, norm_grids
 from gptviz.analysis.norms import largest_dimension as farthest
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.stream import step_names, stream
-from gptviz.both import Both
+from gptviz.analysis.tokens import place_of
+from gptviz.both import Both, alike
 from gptviz.digits import fixed, percent, significant
+from gptviz.engine.given import whole
 from gptviz.engine.index import index_of
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
@@ -48,6 +50,7 @@ from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.curves import curves
 from gptviz.figures.embeddings import embedding_sum
+from gptviz.figures.expansion import expansion
 from gptviz.figures.feed_forward import gelu_dots
 from gptviz.figures.head_grid import pool
 from gptviz.figures.head_grid import thumbnails as small_heads
@@ -56,7 +59,7 @@ from gptviz.figures.heads import Cell, role_sheet
 from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
-from gptviz.figures.next_token import surprise_color
+from gptviz.figures.next_token import probability_text, surprise_color
 from gptviz.figures.norms import norm_histograms
 from gptviz.figures.shares import share_grid
 from gptviz.figures.stream import ladder
@@ -64,19 +67,25 @@ from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.figures.token_axis import token_ticks
 from gptviz.lessons.positions import SCHEMES, position_rows, products
+from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken
 from gptviz.tokenizer.steps import show_work
+from gptviz.ui.components.arcs import arcs as draw_arcs
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.components.matrix import encode, matrix, pattern
+from gptviz.ui.components.merges import merges, merges_data
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards
+from gptviz.ui.components.windows import draw_windows
+from gptviz.ui.components.writing import writing
 from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.notebook.frame import Picture
 from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
 
+MASS = 90  # percent of each row that arcs are drawn of, at first
 LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
 ROW = 25  # pixels of a bar that lies
 KINDS = ("attention", "feed-forward")  # a block's parts after its heads
@@ -103,7 +112,7 @@ def overview(s: Sheet, block: int | None = None, head: int | None = None) -> Non
 
 
 def tokens(s: Sheet) -> None:
-    """Every token with its id and its bytes, below the pieces that the text was cut into."""
+    """Every token with its id and its bytes, and how the chosen one was built; a click chooses another."""
     s.title = "The tokens of a text, with their ids and bytes"
     raw = b"".join(token.raw for token in s.t.tokens).decode("utf-8", "replace")
     special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.t.tokens)
@@ -111,19 +120,36 @@ def tokens(s: Sheet) -> None:
     if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
         raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
     token_cards(pieces, s.t.tokens, s.position, s.mode, ignored)
+    built = {}
+    for at, label in enumerate(s.labels):
+        place, part = place_of(pieces, at)
+        data = merges_data(s.t.tokenizer, pieces[place], part, at)
+        built[str(at)] = {"title": f"How {label} was built", "data": data}
+    place, part = place_of(pieces, s.position)
+    merges(s.t.tokenizer, pieces[place], part, s.position, s.mode)
+    s.parts[-1] |= {"title": built[str(s.position)]["title"], "others": built}
 
 
 def embeddings(s: Sheet) -> None:
-    """A token's row plus its position's row, and their sum."""
+    """A token's row plus its position's row, and their sum; and the same rows of every token."""
     rows, at = s.of(embedding_rows), s.position
-    parts = rows.now
-    dimension = largest_dimension(parts, at)
-    window = window_around(dimension, parts.shape[2])
+    parts, limit = rows.now, rows_scale(s.lm, s.t).limit
+    dimension, size = largest_dimension(parts, at), parts.shape[2]
+    window = window_around(dimension, size)
     digits = [addition(parts, at, d).written() for d in window]
     s.title = f"Token embedding + position embedding, of {s.labels[at]} (position {at})"
-    limit, alt = rows_scale(s.lm, s.t).limit, f"{s.labels[at]} at position {at}: token + position = sum"
+    alt = f"{s.labels[at]} at position {at}: token + position = sum"
     fig = embedding_sum(parts[:, at], s.labels[at], at, dimension, window, digits, limit, s.mode)
     s.figure(fig, "embedding_sum", alt)
+    panels = [
+        Map(name, rows.map(lambda r, i=i: r[i].T), "signed", name, (-limit, limit))  # type: ignore[misc]
+        for i, name in enumerate(("token embedding", "+ position embedding", "= what block 0 is given"))
+    ]
+    names, alt = (
+        [f"dimension {d}" for d in range(size)],
+        "Token embedding, position embedding and sum of every token",
+    )
+    s.maps("embedding_rows", panels, names, alt, (None, at), joint=True)
 
 
 def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "variance") -> None:
@@ -142,12 +168,23 @@ def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "varianc
     s.maps("layernorm_grids", panels, names, alt, at, joint=True)
 
 
-def attention(s: Sheet, block: int | None = None, head: int | None = None, hide_first: bool = False) -> None:
-    """One head's attention; without one, that of the head with the rarest role."""
+def attention(
+    s: Sheet,
+    block: int | None = None,
+    head: int | None = None,
+    hide_first: bool = False,
+    arcs: bool = False,
+) -> None:
+    """One head's attention (without one, that with the rarest role); `arcs` are all its block's as lines."""
     place = _place(s, block, head)
     s.title = f"Attention of block {place[0]}, head {place[1]}"
     _head(s, *place, hide_first)
     s.parts[-1]["title"] = ""
+    if arcs:
+        every = range(s.t.config.n_heads)
+        lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in every])
+        asked = (ignored, ignored, ignored)
+        draw_arcs("head", lines, s.labels, s.position, None, place[0], every, place[1], MASS, s.mode, *asked)
 
 
 def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
@@ -162,6 +199,10 @@ def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
     s.title = f"The units of block {block} at {s.labels[s.position]} (position {s.position})"
     dots = found.before, found.after, found.writes
     s.figure(gelu_dots(*dots, chosen, (curve.x, curve.y), s.mode, ghost), "gelu_dots", s.title)
+    strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
+    old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
+    what = f"{len(found.given)} numbers become {len(found.before):,} units, and back; unit {chosen} is framed"
+    s.figure(expansion(strips.now, chosen, s.mode, old), "expansion", what, what)
 
 
 def next_token(
@@ -178,6 +219,35 @@ def next_token(
     rows, rest = candidate_rows(found.now, sampling, name, came=came, unchanged=found.was)
     s.title = f"What comes after {s.labels[at]} (position {at})"
     candidate_bars(rows, rest, column_heads(sampling, found.was is not None), s.mode, None, action="")
+
+
+def generate(s: Sheet, n: int = 20, **options: Any) -> None:
+    """The `n` tokens that it writes after the text: see `LanguageModel.generate`, which takes `options`.
+
+    Drawn by the seed 0, if no other is given. A click on a token opens what it was drawn from.
+    """
+    options = {"seed": 0} | options
+    ids = [one.id for one in s.t.tokens[: s.position + 1]]
+    both = s.traces.map(lambda t: list(t.lm.generate(ids, whole("n", n, 1), **options)))
+    s.title = f"What is written after {s.labels[s.position]} (position {s.position})"
+    written: list[dict[str, Any]] = []
+    opened: list[dict[str, Any]] = []
+    for step in both.now:
+        shown, sampling = show_id(s.lm, step.id), step.sampling
+        p = step.model_probability if sampling.greedy else step.probability
+        numbers = {"id": step.id, "probability": p, "p_text": probability_text(p), "put": False}
+        says = f"{shown} had probability {probability_text(p)}"
+        written.append({"shown": shown, "sentence": says, **numbers})
+        found = candidates(step.logits, 10, sampling, [step.id])
+        rows, rest = candidate_rows(found, sampling, lambda i: show_id(s.lm, i))
+        opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest}})
+    raws = [named_bytes(s.t.tokenizer, step.id) for step in both.now]
+    writing(s.lm.decode(ids), written, 0, s.mode, ignored, raws=raws, open_end=False)
+    if both.was is not None:
+        s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in both.was)}"
+    first, heads_of = opened[0]["data"], column_heads(both.now[0].sampling)
+    candidate_bars(first["rows"], first["rest"], heads_of, s.mode, None, action="")
+    s.parts[-1] |= {"title": opened[0]["title"], "others": {str(at): one for at, one in enumerate(opened)}}
 
 
 def loss(s: Sheet) -> None:
@@ -364,6 +434,16 @@ def compare(s: Sheet, other: Trace) -> None:
 # ---- with the book ----
 
 
+def data_windows(s: Sheet, max_length: int = 4, stride: int = 4) -> None:
+    """The text as training examples: windows of `max_length` inputs, and their targets one token on."""
+    whole("max_length", max_length, 1), whole("stride", stride, 1)
+    starts = [*enumerate(range(0, len(s.t) - max_length, stride))]
+    if not starts:
+        raise ValueError(f"{len(s.t)} tokens are too few for a window of {max_length} and its last target")
+    s.title = f"Windows of {max_length} tokens, {stride} apart, and their targets"
+    draw_windows(s.labels[: starts[-1][1] + max_length + 1], 0, starts, max_length, 0, s.mode, ignored)
+
+
 def positions(s: Sheet, scheme: str = "learned") -> None:
     """The rows of a scheme ("learned", "sinusoidal", "rope") of positions, and their products by distance."""
     rows, by_distance = position_rows(s.lm, scheme), products(s.lm, scheme)
@@ -433,6 +513,10 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
     picture, side = small_heads((pool(s.t["attn", b].numpy()) for b in blocks), s.mode)
     words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]
     head_grid(picture, side, words, chosen, s.mode, ignored)
+    if was is not None:
+        s.parts[-1]["note"] = (
+            "Hatched: a head that is changed. Tinted: one whose pattern moved, the stronger the more."
+        )
 
 
 def _columns(s: Sheet) -> list[str]:
@@ -453,8 +537,9 @@ def _target(s: Sheet, token: OneToken | None, against: Against) -> tuple[int, in
 PICTURES: dict[str, Callable[..., None]] = {
     picture.__name__: picture
     for picture in (
-        overview, tokens, embeddings, layernorm, attention, feed_forward, next_token, positions, anatomy,
-        loss, residual_stream, logit_lens, why, heads, knock_out, circuit, patching, compare,
+        overview, tokens, embeddings, layernorm, attention, feed_forward, next_token, generate,
+        data_windows, positions, anatomy, loss, residual_stream, logit_lens, why, heads, knock_out, circuit,
+        patching, compare,
     )
 }  # fmt: skip
 SHORT = {"attn": "attention", "mlp": "feed_forward", "norms": "layernorm", "lens": "logit_lens"}

@@ -19,8 +19,10 @@ from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat"
 OTHER = "The dog sat on the mat"
-NO_TRACE = {"generate", "data_windows", "attention_by_hand", "baselines", "training", "class"}
+NO_TRACE = {"attention_by_hand", "baselines", "training", "class"}  # nothing of one text's pass
 GIVEN = {
+    "generate": {"n": 3},
+    "data_windows": {"max_length": 2},
     "patching": {"other": [5, 6, 8, 9], "target": (4, 5)},
     "compare": {"other": random_lm().trace([5, 6, 7])},
 }
@@ -59,7 +61,7 @@ def test_every_picture_is_made_of_any_model_and_any_change(name):
 @pytest.mark.parametrize("text", ["A", "🙂 東京 `x` </script><b>", "The cat sat. " * 56])
 def test_any_text_can_be_shown(lm, text):
     ids = lm.encode(text, special_tokens=True)[:225]
-    for name in ("overview", "tokens", "next_token", "logit_lens", "loss"):
+    for name in ("overview", "tokens", "logit_lens"):
         html = lm.trace(ids).show(name)._repr_html_()
         assert html.startswith("<iframe") and html.count("</iframe>") == 1
 
@@ -94,6 +96,25 @@ def test_of_a_changed_run_it_shows_before_and_after(lm):
     assert roles[1][0]["moved"] == 0
 
 
+def test_what_is_written_is_what_the_model_generates(lm):
+    t = lm.trace(TEXT)
+    text, drawn = t.show("generate", 5, temperature=0.7, seed=3).parts
+    steps = list(lm.generate(TEXT, 5, temperature=0.7, seed=3))
+    assert [one["id"] for one in text["data"]["tokens"]] == [step.id for step in steps]
+    assert [one["probability"] for one in text["data"]["tokens"]] == [step.probability for step in steps]
+    for at, step in enumerate(steps):
+        rows = drawn["others"][str(at)]["data"]["rows"]
+        assert {row["id"]: row["probability"] for row in rows}[step.id] == pytest.approx(step.probability)
+    changed = lm.trace(TEXT, edits=["mlp_out.5=zero"]).show("generate", 5, temperature=0)
+    greedy = "".join(step.token for step in lm.generate(TEXT, 5, temperature=0))
+    assert changed.parts[0]["note"] == f"Unchanged, the model writes: {greedy}"
+
+
+def test_windows_are_the_books(lm):
+    [part] = lm.trace(TEXT).show("data_windows", 2, stride=1).parts
+    assert [(row["window"], row["start"]) for row in part["data"]["rows"]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
 def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
     monkeypatch.setattr(pictures, "LARGEST", 100)
     part = lm.trace(TEXT).show().parts[-1]
@@ -113,6 +134,8 @@ def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
         (lambda t: t.show("logit_lens", "rank"), "it must be one of probability, entropy, kl"),
         (lambda t: t.show("patching"), r"show\('patching'\) takes .*missing a required argument: 'other'"),
         (lambda t: t.show("compare", "mini"), "'mini' is no trace"),
+        (lambda t: t.show("generate", 0), "n is 0; it must be a whole number of 1 or more"),
+        (lambda t: t.show("data_windows", 6), "6 tokens are too few for a window of 6 and its last target"),
         (lambda t: t.show(mode="blue"), "it must be one of light, dark"),
         (lambda t: t.show(shown="both"), "it must be one of difference, changed, unchanged"),
     ],

@@ -16,7 +16,7 @@ function longestLabel(view) {
   const { data, root, state } = view;
   const pen = document.createElement('canvas').getContext('2d');
   pen.font = `700 ${bold(view)}px ${getComputedStyle(root).fontFamily}`;
-  return Math.min((data.small ? 62 : 108) * state.unit, Math.max(...data.tokens.map((token) => pen.measureText(token).width)) + 10);
+  return Math.min((data.small ? 62 : 108) * state.unit, Math.max(...data.tokens.map((token) => pen.measureText(token).width)) + 12);
 }
 
 // Where a panel's cells lie in the `room` that it has across.
