@@ -68,7 +68,7 @@ def capture(
             pass_.check()
             if grad is not None:
                 logits, wanted = (
-                    model.out_head(final[0, grad.position]),
+                    forward.logits_of(model, final[0, grad.position], graph=True),
                     {key: pass_.live[key] for key in keys},
                 )
                 found = gradient(grad, logits, wanted, config)
@@ -146,9 +146,7 @@ class _Pass:
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         keys = dict.fromkeys([*self.keep, *self.reductions])
-        begin = [forward.Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb") if self.graph]
         return [
-            *begin,
             *(self._hook(key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first),
             *(self._hook(key, self._look) for key in keys),
@@ -207,11 +205,6 @@ class _Pass:
             raise CaptureError(
                 f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
             )
-
-
-def _leaf(value: torch.Tensor) -> torch.Tensor:
-    """Where gradients begin, whether the weights have any or not."""
-    return value.detach().requires_grad_()
 
 
 def _check_rows(key: Key, weights: torch.Tensor) -> None:

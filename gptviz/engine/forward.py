@@ -51,6 +51,8 @@ def hidden(
     After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
     cannot read, and what a hook raises. With `graph` there are gradients: to be called within `running`, too.
     """
+    if graph:
+        hooks = [*(Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb")), *hooks]
     with running(model, graph), _watched(model, in_idx, past, hooks) as visits:
         return checked(_pass(model, in_idx, past, visits=visits))
 
@@ -83,10 +85,13 @@ def last_logits(
         return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
 
 
-def logits_of(model: GPTModel, final: torch.Tensor) -> torch.Tensor:
-    """What the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU."""
+def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torch.Tensor:
+    """What the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
+
+    With `graph` there are gradients.
+    """
     head = model.out_head.weight
-    with running(model):
+    with running(model, graph):
         return checked(kernels.linear(final.to(head), head).float().cpu())
 
 
@@ -146,6 +151,11 @@ def threads_for_passes_only() -> None:
     if _pass_threads is None:
         _pass_threads = torch.get_num_threads()
     torch.set_num_threads(1)
+
+
+def _leaf(value: torch.Tensor) -> torch.Tensor:
+    """Where gradients begin, whether the weights have any or not."""
+    return value.detach().requires_grad_()
 
 
 def _pass(
