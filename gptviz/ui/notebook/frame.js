@@ -52,7 +52,7 @@ async function drawFigure({ place, figure, key, alt, saved, box }, number) {
   place.setAttribute('role', 'img');
   place.setAttribute('aria-label', alt);
   const plot = place.appendChild(document.createElement('div')), pinned = document.createElement('p');
-  await Plotly.newPlot(plot, figure.data, figure.layout, { displaylogo: false, displayModeBar: false, responsive: true });
+  await window.Plotly.newPlot(plot, figure.data, figure.layout, { displaylogo: false, displayModeBar: false, responsive: true });
   plot.on('plotly_click', ({ points }) => {
     const lines = [...plot.querySelectorAll('.hovertext text, .hovertext .line')].filter((node) => !node.querySelector('.line'));
     pinned.textContent = lines.map(({ textContent }) => textContent.trim()).filter(Boolean).join(', ');

@@ -12,6 +12,7 @@ from gptviz.ui.components.code import kernel, own
 from tests.ui.components.javascript import COMPONENTS, ROOT, run_node, write_facts
 
 HANDOUT = ROOT / "gptviz" / "handout"
+NOTEBOOK = ROOT / "gptviz" / "ui" / "notebook"
 NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 
@@ -35,17 +36,21 @@ def modules(tmp_path_factory):
     (folder / "handout.mjs").write_text(
         f"import {{ gv }} from './kernel.mjs';\nconst gvComponents = {{}};\n{page}"
     )
+    frame = "\n".join(file.read_text("utf-8") for file in (COMPONENTS / "draw.js", NOTEBOOK / "frame.js"))
+    (folder / "frame.mjs").write_text(
+        f"import {{ gv }} from './kernel.mjs';\nconst gvComponents = {{}};\n{frame}"
+    )
     return folder
 
 
-@pytest.mark.parametrize("name", ["kernel", "model", "handout", *NAMES])
+@pytest.mark.parametrize("name", ["kernel", "model", "handout", "frame", *NAMES])
 def test_a_component_is_a_module_that_parses(modules, name):
     done = run_node(modules, "--check", f"{name}.mjs")
     assert done.returncode == 0, done.stderr
 
 
 def test_no_module_uses_what_is_not_there(modules):
-    """oxlint over what the browser gets: the kernel, each component that imports it, and the hand-out."""
+    """oxlint over what the browser gets: the kernel, each component that imports it, hand-out, notebook."""
     oxlint = shutil.which("oxlint")
     if oxlint is None:
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
