@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from PIL import Image, ImageColor
 
@@ -170,6 +171,7 @@ def machine(mode: Mode, on: On) -> None:
     page = draw_machine(
         "block",
         Both(wires(1.0), wires(2.0)),
+        pd.DataFrame({"name": ["in"], "number": [1.0]}),
         [("", "the machine"), ("block.1", "block 1")],
         ["The", "·cat"],
         1,

@@ -49,6 +49,8 @@ def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(r
     assert found["path"][0][0] == "" and found["path"][-1][0] == found["at"]
     assert ("was" in json.dumps(found["level"])) == (kind != "embedding")  # nothing before the change moved
     assert len(json.dumps({**found, "way": []})) < 60_000
+    columns, *rows = found["table"]
+    assert len(rows) > 1 and all(len(row) == len(columns) for row in rows)
     if kind == "cell":
         assert found["position"] == 9
     query = parse_qs(urlsplit(found["more"]["href"]).query)

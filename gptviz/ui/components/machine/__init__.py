@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gptviz.both import Both, alike
+from gptviz.digits import significant
 from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import Event, On, among, component, packed, text
 from gptviz.ui.components.saved import Saved
@@ -20,6 +22,7 @@ _component = component("machine")
 def machine(
     kind: str,
     levels: Both[dict[str, Any]],
+    table: pd.DataFrame,
     path: Sequence[tuple[str, str]],
     tokens: Sequence[str],
     position: int,
@@ -33,7 +36,8 @@ def machine(
 ) -> str | None:
     """Draw a place; `go(at)` runs when another is asked for, `select(position)` when a token is.
 
-    `kind` is the place's (see `gptviz.analysis.places`), `levels` its numbers.
+    `kind` is the place's (see `gptviz.analysis.places`), `levels` its numbers, `table` the same
+    for who does not see the picture.
     `path` is (address, name) of all that the place lies in, itself last; `sides` of those beside it. `tokens`
     are all of the text's. `more` is the page about the place: "page", "title" and "href"; gives that page
     where it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
@@ -44,6 +48,10 @@ def machine(
         "at": path[-1][0],
         "level": {name: value for name, value in level.items() if name not in ("says", "shown")},
         "says": spoken(level["says"]),
+        "table": [
+            [*table.columns],
+            *([_cell(value) for value in row] for row in table.to_numpy(dtype=object)),
+        ],
         "path": [*path],
         "tokens": [*tokens],
         "position": position,
@@ -58,6 +66,10 @@ def machine(
     }
     page: str | None = _component("machine", data, mode, on, saved).get("page")
     return page
+
+
+def _cell(value: Any) -> str:
+    return significant(value, 3) if isinstance(value, float) else str(value)
 
 
 def sent(both: Both[Any]) -> Any:

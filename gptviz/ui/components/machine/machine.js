@@ -296,6 +296,8 @@ export default gv.component((view) => {
       event.preventDefault();
       view.send('page', data.more.page);
     } }, `More about it: ${data.more.title} →`) : null),
+    gv.h('table', { class: 'aloud', data: { testid: 'place-table' } }, gv.h('caption', null, `Numbers of ${data.path.at(-1)[1]}`), data.table.map((row, i) =>
+      gv.h('tr', null, row.map((cell) => gv.h(i ? 'td' : 'th', i ? null : { scope: 'col' }, cell))))),
     gv.h('p', { class: 'said', data: { testid: 'place-says' } }, gv.prose(state.now.made < Infinity ? [data.way[state.step].says] : data.says)),
     gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
       onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },

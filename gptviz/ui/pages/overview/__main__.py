@@ -77,6 +77,7 @@ if about is not None:
 opened = draw(
     here.kind,
     both,
+    sheet.joined(both.map(machine.table)),
     [(one.at, one.name) for one in here.path],
     scene.labels,
     position,
