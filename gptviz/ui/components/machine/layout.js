@@ -175,7 +175,7 @@ function barsOf(d, bars, x, y, w, step, em, tight) {
 // ---- a block ----
 
 function block({ level, at, sides }, width, em) {
-  const d = drawing(em), wires = Object.fromEntries(level.wires.map((wire) => [wire.name, wire]));
+  const d = drawing(em), narrow = width < 40 * em, wires = Object.fromEntries(level.wires.map((wire) => [wire.name, wire]));
   const pad = 0.3 * em, gap = Math.max(0.5 * em, 0.02 * width), w = (width - 2 * pad - 3 * gap) / 4, ys = 6.2 * em, yb = 10 * em, hb = 7.4 * em;
   const x = (i) => pad + i * (w + gap), sizes = [wires.pre, wires.mid, wires.post].map(({ number }) => now(number));
   const half = (size) => 0.15 * em + 0.75 * em * Math.sqrt(size / Math.max(...sizes, 1e-9));
@@ -187,7 +187,7 @@ function block({ level, at, sides }, width, em) {
     const paint = { attn: 'output', mlp: 'positive' }[name] ?? 'quiet', wire = wires[name];
     d.step = i + 1 + (i > 1);
     d.rect(x(i), yb, w, hb, { fill: 'panel', stroke: paint, r: 8 });
-    d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: 0.95 });
+    d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: narrow ? 0.78 : 0.95 });
     strip(d, x(i) + 0.06 * w, yb + 2.2 * em, 0.88 * w, 1.6 * em, { ...wire, label: title });
     d.number(x(i) + w / 2, yb + 4.9 * em, wire.number, { anchor: 'middle', room: w - 4, before: w > 7 * em ? 'size ' : '' });
     d.door(x(i), yb, w, hb, { at: to, kind: 'box', value: now(wire.number), says: `Into ${title}${name === 'norm2' ? ' before the feed-forward' : ''}: ${gv.significant(now(wire.number))} long comes out.` });
@@ -202,7 +202,7 @@ function block({ level, at, sides }, width, em) {
       d.number(at - 0.6 * em, yb - 1.3 * em, cosine, { anchor: 'end', before: width > 40 * em ? 'cosine with the row ' : 'cos ', say: (c) => gv.fixed(c, 2), size: 0.78, color: 'quiet' });
     }
   });
-  const spots = [['pre', 0, 'comes in'], ['mid', plus[0] + 1.2 * em, 'after attention'], ['post', plus[1] + 1.2 * em, 'goes out']];
+  const spots = [['pre', 0, narrow ? 'in' : 'comes in'], ['mid', plus[0] + 1.2 * em, narrow ? 'mid' : 'after attention'], ['post', plus[1] + 1.2 * em, narrow ? 'out' : 'goes out']];
   const room = Math.min(w, width - plus[1] - 1.4 * em);
   spots.forEach(([name, left, said], i) => {
     d.step = 3 * i;
