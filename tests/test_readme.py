@@ -33,7 +33,8 @@ def run(names, there):
     return there
 
 
-def test_the_documented_python_runs():
+def test_the_documented_python_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a file
     there = run(TOGETHER, {})
     assert len(there["steps"]) == 3 and len(there["greedy"]) == 60 and len(there["best"].ids) == 8
     assert there["found"].agrees and there["found"].kl_bits > 0

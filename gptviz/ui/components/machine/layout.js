@@ -187,7 +187,7 @@ function block({ level, at, sides }, width, em) {
     const paint = { attn: 'output', mlp: 'positive' }[name] ?? 'quiet', wire = wires[name];
     d.step = i + 1 + (i > 1);
     d.rect(x(i), yb, w, hb, { fill: 'panel', stroke: paint, r: 8 });
-    d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: narrow ? 0.78 : 0.95 });
+    d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: narrow ? 0.7 : 0.95 });
     strip(d, x(i) + 0.06 * w, yb + 2.2 * em, 0.88 * w, 1.6 * em, { ...wire, label: title });
     d.number(x(i) + w / 2, yb + 4.9 * em, wire.number, { anchor: 'middle', room: w - 4, before: w > 7 * em ? 'size ' : '' });
     d.door(x(i), yb, w, hb, { at: to, kind: 'box', value: now(wire.number), says: `Into ${title}${name === 'norm2' ? ' before the feed-forward' : ''}: ${gv.significant(now(wire.number))} long comes out.` });
@@ -258,30 +258,37 @@ function attention({ level, tokens, position }, width, em, tall) {
 
 function head({ level, at, tokens, position }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, size = level.q.of.length, narrow = width < 48 * em;
-  const matrix = (narrow ? Math.min(width, 22 * em) : Math.min(0.36 * width, 24 * em)) - 4, table = narrow ? width : width - matrix - 2 * em;
+  const matrix = (narrow ? Math.min(width, 22 * em) : Math.min(0.33 * width, 24 * em)) - 4, table = narrow ? width : width - matrix - 2 * em;
   const top = 4.6 * em, step = Math.max(1.05 * em, Math.min(1.5 * em, (tall - top - 3 * em) / count)), line = (i) => top + i * step;
-  const shares = narrow ? [0.2, 0.2, 0.16, 0.24, 0.2] : [0.17, 0.27, 0.1, 0.19, 0.27];
-  const x = shares.reduce((all, share) => [...all, all.at(-1) + share * table], [0]), w = (i) => x[i + 1] - x[i] - 0.5 * em;
+  const parts = narrow ? { token: 0.2, keys: 0.2, score: 0.16, weight: 0.24, values: 0.2 }
+    : { token: 0.13, keys: 0.18, score: 0.1, divided: 0.1, weight: 0.18, values: 0.15, weighted: 0.16 };
+  const x = {}, w = {};
+  Object.entries(parts).reduce((left, [name, share]) => { Object.assign(x, { [name]: left }); w[name] = share * table - 0.5 * em; return left + share * table; }, 0);
+  const last = narrow ? 'values' : 'weighted';
   const limit = (values) => values.of.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
-  const part = (values, i) => ({ of: values.of.subarray(i * size, (i + 1) * size), was: values.was?.subarray(i * size, (i + 1) * size) });
-  const alone = ({ of }) => ({ of });
-  d.text(0, 1 * em, `query of ${tokens[position]}`, { color: 'query', weight: 650, room: x[1] + w(1), size: 0.85 });
-  strip(d, x[1], 1.4 * em, w(1), 1.1 * em, { values: level.q, limit: limit(level.q), paint: 'query', label: 'query' });
-  const titles = [['', 'ink'], ['keys', 'key'], [narrow ? 'q · k' : 'query · key', 'ink'], ['weight', 'ink'], ['values', 'value']];
-  titles.forEach(([said, color], i) => d.text(x[i], top - 0.6 * em, said, { color, size: 0.8, weight: 650, room: w(i) }));
+  const part = (values, i) => ({ of: values.of.subarray(i * size, (i + 1) * size) });
+  const most = limit({ of: level.v.of.map((value, i) => value * level.row.of[Math.floor(i / size)]) });
+  d.text(0, 1 * em, `query of ${tokens[position]}`, { color: 'query', weight: 650, room: x.keys + w.keys, size: 0.85 });
+  strip(d, x.keys, 1.4 * em, w.keys, 1.1 * em, { values: level.q, limit: limit(level.q), paint: 'query', label: 'query' });
+  const titles = { keys: ['keys', 'key'], score: ['q · k', 'ink'], divided: [`÷ √${size}`, 'ink'], weight: ['weight', 'ink'], values: ['values', 'value'], weighted: ['× weight', 'output'] };
+  for (const name in parts) if (titles[name]) d.text(x[name], top - 0.6 * em, titles[name][0], { color: titles[name][1], size: 0.8, weight: 650, room: w[name] });
   for (let i = 0; i < count; i++) {
-    const y = line(i), masked = rows[i] > position, weight = level.row.of[i], old = level.row.was?.[i];
-    d.text(x[1] - 0.4 * em, y + 0.78 * step, tokens[rows[i]], { anchor: 'end', room: w(0), size: 0.82, color: masked ? 'quiet' : 'ink', weight: rows[i] === position ? 700 : 400 });
-    strip(d, x[1], y + 0.12 * step, w(1), 0.76 * step, { values: alone(part(level.k, i)), limit: limit(level.k), paint: 'key', label: `key of position ${rows[i]}` });
-    d.text(x[2] + w(2), y + 0.78 * step, gv.number(level.scores.of[i]), { anchor: 'end', size: 0.8, color: masked ? 'quiet' : 'ink' });
-    if (masked) d.text(x[3], y + 0.78 * step, 'masked', { size: 0.78, color: 'quiet' });
+    const y = line(i), masked = rows[i] > position, weight = level.row.of[i], old = level.row.was?.[i], color = masked ? 'quiet' : 'ink';
+    const said = (name, text) => d.text(x[name] + w[name], y + 0.78 * step, text, { anchor: 'end', size: 0.8, color, room: w[name] + 0.4 * em });
+    const row = (name, values, most, paint, label) => strip(d, x[name], y + 0.12 * step, w[name], 0.76 * step, { values, limit: most, paint, label: `${label} position ${rows[i]}` });
+    d.text(x.keys - 0.4 * em, y + 0.78 * step, tokens[rows[i]], { anchor: 'end', room: w.token, size: 0.82, color, weight: rows[i] === position ? 700 : 400 });
+    row('keys', part(level.k, i), limit(level.k), 'key', 'key of');
+    said('score', gv.number(level.scores.of[i]));
+    if (!narrow) said('divided', gv.number(level.scaled.of[i]));
+    if (masked) d.text(x.weight, y + 0.78 * step, 'masked', { size: 0.78, color: 'quiet' });
     else {
-      const room = w(3) - 3.1 * em;
-      d.rect(x[3], y + 0.2 * step, room, 0.6 * step, { fill: 'panel' });
-      d.rect(x[3], y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
-      if (old !== undefined) d.rect(x[3], y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
-      d.text(x[4] - 0.5 * em, y + 0.78 * step, gv.weight(weight), { anchor: 'end', size: 0.8 });
-      strip(d, x[4], y + 0.12 * step, w(4), 0.76 * step, { values: alone(part(level.v, i)), limit: limit(level.v), paint: 'value', label: `value of position ${rows[i]}` });
+      const room = w.weight - 2.9 * em;
+      d.rect(x.weight, y + 0.2 * step, room, 0.6 * step, { fill: 'panel' });
+      d.rect(x.weight, y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
+      if (old !== undefined) d.rect(x.weight, y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
+      said('weight', gv.weight(weight));
+      row('values', part(level.v, i), limit(level.v), 'value', 'value of');
+      if (!narrow) row('weighted', { of: part(level.v, i).of.map((value) => value * weight) }, most, 'output', 'weighted value of');
     }
     d.door(0, y, table, step, { at: `${at}.cell.${position}.${rows[i]}`, kind: 'cell', value: weight,
       says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) stands later: masked.`
@@ -289,11 +296,11 @@ function head({ level, at, tokens, position }, width, em, tall) {
   }
   let y = line(count) + 0.5 * em;
   if (now(level.outside) > 0) {
-    d.text(x[3], y + 0.7 * em, `${gv.weight(now(level.outside))} goes to tokens outside of this window`, { size: 0.78, color: 'quiet', room: table - x[3] });
+    d.text(x.weight, y + 0.7 * em, `${gv.weight(now(level.outside))} goes to tokens outside of this window`, { size: 0.78, color: 'quiet', room: table - x.weight });
     y += 1.2 * em;
   }
-  d.text(x[4] - 0.5 * em, y + 0.95 * em, narrow ? 'sum' : 'values, weighted and summed', { anchor: 'end', color: 'output', weight: 650, size: 0.85 });
-  strip(d, x[4], y, w(4), 1.3 * em, { values: level.z, limit: limit(level.z), paint: 'output', label: 'the head’s output' });
+  d.text(x[last] - 0.5 * em, y + 0.95 * em, narrow ? 'sum' : 'their sum: the head’s output', { anchor: 'end', color: 'output', weight: 650, size: 0.85 });
+  strip(d, x[last], y, w[last], 1.3 * em, { values: level.z, limit: limit(level.z), paint: 'output', label: 'the head’s output' });
   const bottom = y + 2 * em, [mx, my] = narrow ? [0, bottom + 1.6 * em] : [width - matrix - 2, 2 * em], cell = matrix / count;
   d.text(mx, my - 0.5 * em, 'all rows: who looks (down) at whom (across)', { size: 0.8, color: 'quiet', room: matrix });
   d.image(mx, my, matrix, matrix, { cols: count, rows: count, limit: 1, paint: 'attention', label: 'weights', values: square(level.weights.of, count), weights: true, cells: at, names: rows });
