@@ -274,8 +274,10 @@ function head({ level, at, tokens, position }, width, em, tall) {
   for (const name in parts) if (titles[name]) d.text(x[name], top - 0.6 * em, titles[name][0], { color: titles[name][1], size: 0.8, weight: 650, room: w[name] });
   for (let i = 0; i < count; i++) {
     const y = line(i), masked = rows[i] > position, weight = level.row.of[i], old = level.row.was?.[i], color = masked ? 'quiet' : 'ink';
-    const said = (name, text) => d.text(x[name] + w[name], y + 0.78 * step, text, { anchor: 'end', size: 0.8, color, room: w[name] + 0.4 * em });
-    const row = (name, values, most, paint, label) => strip(d, x[name], y + 0.12 * step, w[name], 0.76 * step, { values, limit: most, paint, label: `${label} position ${rows[i]}` });
+    const order = Object.keys(parts);      // while it is played, column after column
+    const said = (name, text) => { d.step = order.indexOf(name); d.text(x[name] + w[name], y + 0.78 * step, text, { anchor: 'end', size: 0.8, color, room: w[name] + 0.4 * em }); };
+    const row = (name, values, most, paint, label) => { d.step = order.indexOf(name); strip(d, x[name], y + 0.12 * step, w[name], 0.76 * step, { values, limit: most, paint, label: `${label} position ${rows[i]}` }); };
+    d.step = 0;
     d.text(x.keys - 0.4 * em, y + 0.78 * step, tokens[rows[i]], { anchor: 'end', room: w.token, size: 0.82, color, weight: rows[i] === position ? 700 : 400 });
     row('keys', part(level.k, i), limit(level.k), 'key', 'key of');
     said('score', gv.number(level.scores.of[i]));
@@ -283,6 +285,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
     if (masked) d.text(x.weight, y + 0.78 * step, 'masked', { size: 0.78, color: 'quiet' });
     else {
       const room = w.weight - 2.9 * em;
+      d.step = order.indexOf('weight');
       d.rect(x.weight, y + 0.2 * step, room, 0.6 * step, { fill: 'panel' });
       d.rect(x.weight, y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
       if (old !== undefined) d.rect(x.weight, y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
@@ -294,6 +297,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
       says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) stands later: masked.`
         : `“${tokens[rows[i]]}” (position ${rows[i]}): score ${gv.number(level.scores.of[i])}, divided ${gv.number(level.scaled.of[i])}, weight ${gv.weight(weight)}${old === undefined ? '' : ` (unchanged ${gv.weight(old)})`}.` });
   }
+  d.step = Object.keys(parts).length;
   let y = line(count) + 0.5 * em;
   if (now(level.outside) > 0) {
     d.text(x.weight, y + 0.7 * em, `${gv.weight(now(level.outside))} goes to tokens outside of this window`, { size: 0.78, color: 'quiet', room: table - x.weight });
@@ -302,6 +306,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
   d.text(x[last] - 0.5 * em, y + 0.95 * em, narrow ? 'sum' : 'their sum: the head’s output', { anchor: 'end', color: 'output', weight: 650, size: 0.85 });
   strip(d, x[last], y, w[last], 1.3 * em, { values: level.z, limit: limit(level.z), paint: 'output', label: 'the head’s output' });
   const bottom = y + 2 * em, [mx, my] = narrow ? [0, bottom + 1.6 * em] : [width - matrix - 2, 2 * em], cell = matrix / count;
+  d.step = 0;
   d.text(mx, my - 0.5 * em, 'all rows: who looks (down) at whom (across)', { size: 0.8, color: 'quiet', room: matrix });
   d.image(mx, my, matrix, matrix, { cols: count, rows: count, limit: 1, paint: 'attention', label: 'weights', values: square(level.weights.of, count), weights: true, cells: at, names: rows });
   d.rect(mx, my, matrix, matrix, { stroke: 'grid' });

@@ -14,7 +14,7 @@ from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
-from gptviz.guides import find
+from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
 from gptviz.ui import heads, sheet
 from gptviz.ui.components.machine import machine as draw
@@ -33,7 +33,7 @@ def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Redu
     return (*sites, *(site for at in way for site in sites_of(resolve, lm, at, 0))), reductions
 
 
-steps = find("way").steps
+steps = read((FOLDER / "way.md").read_text("utf-8")).steps
 way = [dict(step.place).get("at", "") for step in steps]
 picture.arrive()
 chosen = parse(AT.value)
