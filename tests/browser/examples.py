@@ -159,25 +159,25 @@ def chips(mode: Mode, on: On) -> None:
 
 
 def machine(mode: Mode, on: On) -> None:
-    """A block, with the one before it, and the numbers of an unchanged model beside its own."""
-    rng = np.random.default_rng(0)
+    """One block with one head, two tokens, and the numbers of an unchanged model beside its own."""
 
-    def wires(by: float) -> dict[str, Any]:
-        names = ("pre", "norm1", "attn", "mid", "norm2", "mlp", "post")
-        row = {"of": 8, "number": by, "limit": 2.0}
-        rows = [{"name": name, "values": by * rng.normal(size=8)} | row for name in names]
-        return {"wires": rows, "cosines": [0.1, by], "says": ["In: ", {"code": "·cat"}, ", out: ", by]}
+    def level(by: float) -> dict[str, Any]:
+        bar = {"at": "logit.7", "shown": "·cat", "value": by / 4, "text": "25 %", "said": by}
+        reads = [{"block": 0, "head": 0, "key": 0, "weight": 0.5, "brought": by}]
+        sizes = {"stream": by * np.ones((3, 2)), "writes": np.ones((2, 2))}
+        says = ["In goes ", {"code": "·cat"}, ", out comes ", by]
+        return {"rows": [0, 1], "reads": reads, "next": [bar], "says": says} | sizes
 
     page = draw_machine(
-        "block",
-        Both(wires(1.0), wires(2.0)),
-        pd.DataFrame({"name": ["in"], "number": [1.0]}),
-        [("", "the machine"), ("block.1", "block 1")],
+        "machine",
+        Both(level(1.0), level(2.0)),
+        pd.DataFrame({"head": [0], "brought": [1.0]}),
+        [("", "the machine")],
         ["The", "·cat"],
         1,
-        [("block.0", "block 0")],
+        [],
         {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"},
-        [{"at": "block.1", "says": "In a block"}, {"at": "", "says": "and out again"}],
+        [{"at": "", "says": "In the machine"}, {"at": "block.0", "says": "and into a block"}],
         mode,
         on("at"),
         on("position"),

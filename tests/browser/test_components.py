@@ -114,9 +114,10 @@ ACTIONS = {
         ),
     ],
     "machine": [
-        (by("place-door", at="block.1.attention"), ["at", "block.1.attention"]),
+        (by("place-door", position=0), ["position", 0]),
+        (by("place-door", at="logit.7"), ["at", "logit.7"]),
         (by("place-more"), ["page", "residual_stream"]),
-        (lambda page: played(page), ["at", ""]),
+        (lambda page: played(page), ["at", "block.0"]),
     ],
     "matrix": [
         (lambda page: keys(page, "matrix", ".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
