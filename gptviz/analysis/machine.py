@@ -61,8 +61,8 @@ def reading(lm: LanguageModel) -> Sites:
     return ("q", "k", "v", *edited_weights(lm))
 
 
-def _sites(lm: LanguageModel, at: str, *_: object) -> Sites:
-    place = possible(parse(at), lm.config, 1)
+def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
+    place = possible(parse(address), lm.config, 1)
     if place.kind == "machine":
         return (*reading(lm), *STREAM)
     if place.kind == "embedding":
@@ -72,10 +72,10 @@ def _sites(lm: LanguageModel, at: str, *_: object) -> Sites:
     return tuple((site, place.block) for site in _SITES.get(place.kind, ())) or ("final",)
 
 
-@reads(lambda lm, at, *_: _sites(lm, at))
-def level(lm: LanguageModel, t: Trace, at: str, position: int, shown: Any = None) -> Level:
-    """What is drawn at a place (see `places.resolve`, which gives its `at`) for the token at `position`."""
-    place = possible(parse(at), lm.config, len(t))
+@reads(_sites)
+def level(lm: LanguageModel, t: Trace, address: str, position: int, shown: Any = None) -> Level:
+    """What is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
+    place = possible(parse(address), lm.config, len(t))
     return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
 
 

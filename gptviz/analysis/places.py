@@ -110,17 +110,17 @@ def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
     return Place()
 
 
-def _read_by_words(lm: LanguageModel, at: str, position: int) -> Sites:
-    place = parse(at)
+def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
+    place = parse(address)
     sites = {"head": ("z",), "cell": ("z", "q", "k", *edited_weights(lm)), "unit": feed_forward.SITES}
     block = lm.config.n_layers - 1 if place.block == LAST else place.block
     return tuple((site, min(block, lm.config.n_layers - 1)) for site in sites.get(place.kind, ()))
 
 
 @reads(_read_by_words)
-def resolve(lm: LanguageModel, t: Trace, at: str, position: int) -> Place:
+def resolve(lm: LanguageModel, t: Trace, address: str, position: int) -> Place:
     """The place that an address names on this text, seen from a position; what is not there is left out."""
-    place = possible(parse(at), lm.config, len(t))
+    place = possible(parse(address), lm.config, len(t))
     model = t.of(lm.model)
     if place.head == STRONGEST:
         out = model.get_parameter(f"trf_blocks.{place.block}.att.out_proj.weight")

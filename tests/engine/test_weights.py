@@ -58,6 +58,7 @@ def asked(function, lm, trace, **instead):
         "head": 1,
         "position": 3,
         "at": 3,
+        "address": "block.1.head.1",
         "query": 3,
         "key": 1,
         "positions": torch.tensor([1, 3]),
