@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gptviz.analysis.shares import Waterfall
+from gptviz.both import Both
 from gptviz.digits import fixed
 from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, in_cells, line, share_axis, signed_axis
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
-ROW = 25  # pixels of a row of a grid
+ROW = 25  # pixels of a row of a grid, or a bar of a waterfall
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 HIGH_ROWS = 8  # of a grid: with them a cell has room for two lines
 VISIBLE = 0.005  # below it two decimals are zeros: the scale and the hover say how little it is
@@ -153,3 +155,18 @@ def off_the_line(
         "hovermode": "closest",
     }
     return figure([points], layout, mode, height=380, r=40)
+
+
+def falling(falls: Waterfall, mode: Mode) -> dict[str, Any]:
+    """What `bars` takes to draw a waterfall: lying, each part where the one before it ends, the sum last."""
+    colors = palette(mode)
+    tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
+    return {
+        "says": falls.says,
+        "colors": [*tints, colors.output],
+        "lying": True,
+        "signed": True,
+        "text": Both(falls.written),
+        "base": falls.base,
+        "height": ROW * len(falls.names) + 60,
+    }

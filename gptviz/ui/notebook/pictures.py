@@ -61,7 +61,7 @@ from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import probability_text, surprise_color
 from gptviz.figures.norms import norm_histograms
-from gptviz.figures.shares import share_grid
+from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.stream import ladder
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import PALETTES, Mode
@@ -87,7 +87,6 @@ from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
 LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
-ROW = 25  # pixels of a bar that lies
 KINDS = ("attention", "feed-forward")  # a block's parts after its heads
 
 # ---- read a text ----
@@ -317,22 +316,8 @@ def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> Non
     values = shares.map(lambda one: one["contribution"].to_numpy(float))
     names = [label_of(*row) for row in table[keys].itertuples(index=False)]
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
-    colors = PALETTES[s.mode]
-    tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
     s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
-    fig = bars(
-        falls.values,
-        falls.names,
-        s.mode,
-        "",
-        says=falls.says,
-        colors=[*tints, colors.output],
-        lying=True,
-        signed=True,
-        text=Both(falls.written),
-        base=falls.base,
-        height=ROW * len(falls.names) + 60,
-    )
+    fig = bars(falls.values, falls.names, s.mode, "", **falling(falls, s.mode))
     s.figure(fig, "why_waterfall", f"The largest parts of {title}, and their sum")
     blocks = np.flatnonzero(table["block"].notna())
     grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))

@@ -44,7 +44,7 @@ def page_about(place: Place) -> tuple[str, dict[str, Any]] | None:
     norm = "final" if place.kind == "final_norm" else f"block {place.block} · {place.kind}"
     chosen = {
         "block": (place.block, "block" in place.at),
-        "head": (place.head, "head." in place.at and place.kind != "out_head"),
+        "head": (place.head, "head." in place.at),
         "token": (place.query, place.kind == "cell"),
         "key": (place.key, place.kind == "cell"),
         "ff_unit": (place.unit, place.kind == "unit"),

@@ -27,8 +27,7 @@ from gptviz.digits import weight as of_attention
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.figures.maps import Map
-from gptviz.figures.shares import direct_and_total, share_grid
-from gptviz.figures.theme import palette
+from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet
@@ -51,7 +50,6 @@ PARTS = ("head", "attention", "feed-forward")
 PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
 MUTE = Param("mute", bool, False)
 PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
-ROW = 25  # pixels of a bar of the waterfall
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
@@ -121,8 +119,7 @@ with left:
             row = table.iloc[falls.rows[place][0]]
             open_head(int(row["block"]), int(row["head"]))
 
-    colors, opened = palette(scene.mode), label_of("", block, head)
-    tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
+    opened = label_of("", block, head)
     sheet.bars(
         scene,
         "why_waterfall",
@@ -132,13 +129,7 @@ with left:
         f"The largest parts of {title}, and their sum",
         open_bar,
         at=falls.names.index(opened) if opened in falls.names else None,
-        says=falls.says,
-        colors=[*tints, colors.output],
-        lying=True,
-        signed=True,
-        text=Both(falls.written),
-        base=falls.base,
-        height=ROW * len(falls.names) + 60,
+        **falling(falls, scene.mode),
     )
     whose = "model's own" if scene.other is None else "changed model's"
     st.html(
