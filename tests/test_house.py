@@ -46,6 +46,7 @@ FLOORS = [
 UI_FLOORS = [
     {"pages"},
     {"serving"},
+    {"watching"},
     {"many"},
     {"sheet", "guide_check"},
     {"shell"},
@@ -55,7 +56,7 @@ UI_FLOORS = [
     {"notebook"},
     {"lens_cells"},
     {"models", "components"},
-    {"words", "tables", "settings", "root", "worker"},
+    {"words", "tables", "settings", "root", "worker", "log"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (

@@ -39,6 +39,11 @@ class Classes:
 
     # ---- the teacher ----
 
+    def answers(self) -> None:
+        """Nothing, if the database answers. Raises ClassError."""
+        with self._change() as connection:
+            connection.execute(select(1))
+
     def begin(self, guide: str, model: dict[str, str], pages: Sequence[str]) -> str:
         """A new class with the text of its guide, its model's parameters of the address, and the pages that
         pupils see (none for all). Gives the teacher's secret, which alone steers it."""

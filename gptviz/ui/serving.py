@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
+from gptviz.ui import log, watching
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
 from gptviz.ui.root import TRAININGS, UPLOADS, sweep
@@ -95,7 +96,7 @@ class CompressedStatic:
 class Doors:
     """ASGI middleware: what is sent must fit in the server's room, and goes soon after who sent it.
 
-    Streamlit's numbers about memory and visitors (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1.
+    The server's numbers (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1.
     """
 
     def __init__(self, app: ASGIApp):
@@ -142,9 +143,13 @@ def _look_again(sessions: list[str]) -> None:
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """A server begins with removing what killed ones have left."""
+    log.watch()
+    runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
     for prefix in (TRAININGS, UPLOADS):
         await run_sync(sweep, prefix)
+    log.log("start")
     yield {}
+    log.log("stop")
 
 
 def _wants_gzip(scope: Scope) -> bool:
@@ -167,5 +172,5 @@ async def _component_code(request: Request) -> Response:
     return Response(text, media_type="text/javascript", headers=for_ever)
 
 
-MIDDLEWARE = [Middleware(Doors), Middleware(CompressedStatic)]
-ROUTES = [Route(f"/{{base:path}}{PATH}/{{file}}", _component_code)]
+MIDDLEWARE = [Middleware(watching.Watched), Middleware(Doors), Middleware(CompressedStatic)]
+ROUTES = [Route(f"/{{base:path}}{PATH}/{{file}}", _component_code), *watching.ROUTES]

@@ -66,14 +66,14 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
     killed = tmp_path / "gptviz-upload-killed"
     killed.mkdir()
     (killed / "server.lock").touch()  # which nobody holds
-    settings = {"GPTVIZ_METRICS": "1", "GPTVIZ_UPLOADS_MB": "90", "TMPDIR": str(tmp_path)}
+    settings = {"GPTVIZ_METRICS": "1", "GPTVIZ_LOG": "1", "GPTVIZ_UPLOADS_MB": "90", "TMPDIR": str(tmp_path)}
     process, url = start_server(
         tmp_path, "--server.headless", "true", app=str(tmp_path / "app.py"), **settings
     )
     try:
         assert not killed.exists()
         page = browser.new_page()  # a refused file is an error in the browser's own log
-        page.goto(f"{url}/tokens?text=one")
+        page.goto(f"{url}/tokens?text=grandmother")
         held = re.compile(r'cache_memory_bytes{[^}]*"UploadedFileManager"[^}]*} (\d+)')
 
         def in_memory():
@@ -98,6 +98,15 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
         page.get_by_text("The last file was not taken: this server takes at most").wait_for()
         assert in_memory() == SIZE
         page.close()
+        said = urllib.request.urlopen(f"{url}/_stcore/metrics").read().decode()
+        for number in (
+            'gptviz_requests_total{of="_stcore/upload_file",status="413"} 1',
+            f"gptviz_uploads_bytes {SIZE}",
+            'gptviz_cache_bytes{of="models"} 27654144',
+        ):
+            assert number in said
+        runs = re.search(r'gptviz_run_seconds_count{page="tokens"} (\d+)', said)
+        assert int(runs[1]) >= 3  # the page, the dialog, the file
         until(0)
         while resident(process.pid) > full - 0.9 * SIZE:  # nothing is kept; the time-out ends this
             time.sleep(0.1)
@@ -107,6 +116,16 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
             urllib.request.urlopen(request)
     finally:
         stop_server(process)
+    lines = (tmp_path / "server.log").read_text().splitlines()
+    events = [line.partition("event=")[2].partition(" ")[0] for line in lines if "event=" in line]
+    assert [events[0], events[-1]] == ["start", "stop"]
+    assert {"come", "run", "upload", "gone"} < set(events)
+    assert not any("grandmother" in line for line in lines)
+
+
+def test_health_is_answered_below_any_folder(server):
+    for path in ("/healthz", "/folder/healthz", "/readyz"):
+        assert urllib.request.urlopen(server + path).status == 200
 
 
 @pytest.mark.parametrize("way", ["gzip", "whole", "part"])

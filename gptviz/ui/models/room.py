@@ -35,6 +35,12 @@ class Room:
         self._refused: dict[str, str] = {}  # session -> the sentence why its last file was not taken
         self._lock = threading.Lock()
 
+    @property
+    def nbytes(self) -> int:
+        """What is held now."""
+        with self._lock:
+            return sum(self._taken.values()) + sum(self._sent().values())
+
     def take(self, what: Hashable, size: int) -> None:
         """So many bytes are to come, until `give(what)`. Raises CheckpointError where they are too many."""
         with self._lock:

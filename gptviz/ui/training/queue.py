@@ -9,6 +9,7 @@ import shutil
 import threading
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -199,6 +200,10 @@ class Queue:
         """Remove all runs of a visitor who has left."""
         for training in self.of(owner):
             self.remove(training)
+
+    def states(self) -> Counter[str]:
+        """How many runs of all visitors are in which state."""
+        return Counter(training.state for training in list(self._all.values()))
 
     # ---- whose turn it is ----
 
