@@ -80,6 +80,18 @@ def browser() -> Iterator[Any]:
         instance.close()
 
 
+def free_port(number: int = 1) -> int:
+    """The first of so many ports of 127.0.0.1 that nobody has."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    for other in range(port + 1, port + number):
+        with socket.socket() as free:
+            if free.connect_ex(("127.0.0.1", other)) == 0:
+                return free_port(number)
+    return port
+
+
 def start_server(
     home: Path, *options: str, app: str = "app.py", gptviz: Path | None = None, **environment: str
 ) -> tuple[subprocess.Popen[bytes], str]:
@@ -88,9 +100,7 @@ def start_server(
     An installed `gptviz` command runs its own app, away from this checkout.
     """
     streamlit = (sys.executable, "-m", "streamlit", "run", app)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = (home / "server.log").open("wb")
     process = subprocess.Popen(
         [

@@ -7,6 +7,7 @@ calls through `run()`, and `page()` as well when nobody did: see `ensure_navigat
 
 from contextlib import nullcontext
 from copy import copy
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,12 +115,22 @@ def run() -> None:
     """Run the page that the address asks for, and draw the way to the next one below it."""
     page = navigate()
     name = next(name for name, target in st.session_state[_NAVIGATED].items() if target is page)
+    _come_back()
     try:
         page.run()
     except StopException:  # the page had nothing more to show
         _draw_next(name)
         raise
     _draw_next(name)
+
+
+@st.fragment(run_every=timedelta(days=7))
+def _come_back() -> None:
+    """Draw nothing: a page with a fragment that looks for news runs anew when its lost connection is back.
+
+    Without it a page whose server was restarted, or is another one now, stands there as before, and the first
+    click in it is lost: the new server has not run it.
+    """
 
 
 def navigate() -> st.Page:
