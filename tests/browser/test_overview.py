@@ -21,7 +21,7 @@ def door(page, at):
 
 def arrived(page, at, settled):
     page.locator(f"[data-testid=machine][data-at='{at}']").wait_for()
-    page.wait_for_function("() => !document.querySelector('.layer.before')")
+    page.locator(".layer.before").wait_for(state="detached")
     settled(page)
 
 
