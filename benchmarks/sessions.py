@@ -24,6 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -61,11 +62,18 @@ class Visitor:
         self._query = urlencode(query)
         self._socket: ClientConnection | None = None
         self._hash = self._box = ""
+        self.headers: dict[str, str] = {}
         self.faults: list[str] = []
         self.bytes = 0
 
     async def open(self) -> None:
-        self._socket = await connect(self._url, subprotocols=["streamlit"], max_size=None, compression=None)
+        self._socket = await connect(
+            self._url,
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            max_size=None,
+            compression=None,
+            additional_headers=self.headers,
+        )
         message = BackMsg()
         message.rerun_script.query_string = self._query
         message.rerun_script.page_name = self._page
@@ -99,15 +107,20 @@ class Visitor:
         return message
 
     async def _run(self, message: BackMsg) -> float:
-        assert self._socket is not None
         began = time.perf_counter()
+        await self._send(message)
+        return time.perf_counter() - began
+
+    async def _send(self, message: BackMsg, until: Callable[[], bool] = lambda: False) -> None:
+        """Send, and listen until a run is over, or until this is so."""
+        assert self._socket is not None
         await self._socket.send(message.SerializeToString())
         async with asyncio.timeout(PATIENCE):
-            while True:
+            while not until():
                 data = await self._socket.recv()
                 self.bytes += len(data)
                 if self._heard(ForwardMsg.FromString(data)):  # type: ignore[arg-type]
-                    return time.perf_counter() - began
+                    return
 
     def _heard(self, message: ForwardMsg) -> bool:
         """Take note of a message; whether it ends the run."""

@@ -1,0 +1,527 @@
+"""Replicas behind the router of deploy/: what two give on two cores, a soak, and what survives which death.
+
+    python benchmarks/replicas.py [--rounds 3] [--pages attention overview]  # thirty press Run: one, then two
+    python benchmarks/replicas.py --soak 30    # minutes of 20 visitors: all pages, edits, uploads, trainings
+    python benchmarks/replicas.py --chaos      # a training, a replica, the router and the database killed
+
+The first starts one replica and two of them, and lets all visitors press at the same instant at the one and
+at the other in turn; the table has the seconds until half and until all have their page, and what two take of
+what one takes.
+
+The soak prints a line a minute, and then how much the replicas' memory grew after the first ten minutes.
+
+In the chaos visitors read, edit and turn pages without a pause while one thing after the other is killed with
+`kill -9`. Who loses the connection comes back as a browser does, with the address and nothing else. Printed
+are how many came back, the longest time until an answer, and whether each has its own text still. Then thirty
+pupils of a class vote while PostgreSQL is killed: sent, acknowledged and kept votes must be the same.
+"""
+
+import argparse
+import asyncio
+import importlib
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlencode
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from sessions import Server, Visitor, arrive, faults_of, some_text
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
+
+from gptviz.classroom.classes import Classes
+from gptviz.classroom.tables import open_database
+from gptviz.guides import FOLDER
+from gptviz.ui.shell.navigation import PAGES
+from tests.browser.conftest import ROOT, free_port, stop_server
+from tests.checkpoints import makers
+
+BROKEN = (ConnectionClosed, InvalidHandshake, InvalidMessage, OSError, EOFError, TimeoutError)
+STARTED = re.compile(r"event=start what=(\w+) pid=(\d+)")
+EDITS = ("z.4.3=zero", "attn.2=uniform", "resid_post.3=x0.9", "mlp_out.1=mean", "z.0.1=zero,z.3.4=x0.5")
+
+
+class Deployment:
+    """deploy/replicas.py on free ports."""
+
+    def __init__(self, home: Path, replicas: int, **environment: str):
+        home.mkdir()
+        port, first = free_port(), free_port(replicas)
+        self.url, self.ports = f"http://127.0.0.1:{port}", range(first, first + replicas)
+        self.log = home / "log"
+        command = [sys.executable, str(ROOT / "deploy" / "replicas.py"), "--replicas", str(replicas)]
+        with self.log.open("wb") as out:
+            self._process = subprocess.Popen(
+                [*command, "--port", str(port), "--first", str(first)],
+                env=os.environ | {"HOME": str(home)} | environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        for one in (*self.ports, port):
+            wait_for(f"http://127.0.0.1:{one}/readyz")
+
+    def pids(self) -> dict[str, int]:
+        """Who runs now, by name: replica1, ..., router."""
+        return {name: int(pid) for name, pid in STARTED.findall(self.log.read_text())}
+
+    def replicas(self) -> list[int]:
+        return [pid for name, pid in self.pids().items() if name != "router"]
+
+    def megabytes(self) -> float:
+        return sum(Server(pid).megabytes() for pid in self.replicas())
+
+    def stop(self) -> None:
+        stop_server(self._process)
+
+    def tracebacks(self) -> list[str]:
+        """Lines of the log that tell of an error."""
+        return [line for line in self.log.read_text().splitlines() if re.search(r"Traceback|\.py:\d+ ", line)]
+
+
+def line(cells: list[object]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def wait_for(url: str) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url, timeout=5)
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit(f"{url} does not answer")
+
+
+class Learner(Visitor):
+    """A visitor with cookies, who also presses buttons and sends files."""
+
+    def __init__(self, url: str, page: str, query: dict[str, object]):
+        super().__init__(url, page, query)
+        self.url = url
+        self.buttons: dict[str, tuple[str, str]] = {}  # label -> id, fragment
+        self.uploader = self.session = ""
+        self.said: list[str] = []  # errors and warnings, in sentences
+        self.urls: list[tuple[str, str]] = []
+
+    async def open(self) -> None:
+        if not self.headers:
+            await asyncio.to_thread(self._arrive)
+        self.buttons = {}
+        await super().open()
+
+    def _arrive(self) -> None:
+        answer = urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=60)
+        cookies = [cookie.split(";")[0] for cookie in answer.headers.get_all("Set-Cookie")]
+        self.headers = {"Cookie": "; ".join(cookies)}
+
+    @property
+    def text(self) -> str:
+        return parse_qs(self._query).get("text", [""])[0]
+
+    async def edit(self, edits: str, page: str) -> None:
+        """Another page of the model with these edits, by a link."""
+        kept = {name: values[0] for name, values in parse_qs(self._query).items() if name != "edits"}
+        self._query = urlencode(kept | ({"edits": edits} if edits else {}))
+        await self.turn_to(page)
+
+    async def turn_to(self, page: str) -> float:
+        self._box, self.buttons = "", {}
+        return await super().turn_to(page)
+
+    async def read(self, text: str) -> None:
+        """Press Run with another text, here or where there is a prompt."""
+        if not self._box:
+            await self.turn_to("attention")
+        await self.press_run(text)
+
+    async def press(self, label: str) -> bool:
+        """Press a button, if there is one with this label."""
+        if label not in self.buttons:
+            return False
+        message = self._rerun()
+        button = message.rerun_script.widget_states.widgets.add()
+        button.id, message.rerun_script.fragment_id = self.buttons[label]
+        button.trigger_value = True
+        await self._run(message)
+        return True
+
+    async def train(self) -> bool:
+        """A short training, seen to its end."""
+        kept = {name: values[0] for name, values in parse_qs(self._query).items()}
+        self._query = urlencode(kept | {"tr_steps": 100, "tr_n_layers": 1, "tr_emb_dim": 16})
+        await self.turn_to("training")
+        started = await self.press("Train it")
+        for _ in range(60):
+            await asyncio.sleep(2)
+            self.buttons = {}
+            await self._run(self._rerun())
+            if "Stop" not in self.buttons:
+                break
+        return started and await self.press("Remove")
+
+    async def bring(self, files: dict[str, bytes]) -> bool:
+        """Upload a model, look at it, and take it away again."""
+        await self.turn_to("attention")
+        self.said = []
+        await self.press("More models …")
+        asked, infos = BackMsg(), []
+        asked.file_urls_request.request_id = asked.file_urls_request.session_id = self.session
+        asked.file_urls_request.file_names.extend(files)
+        self.urls = []
+        await self._send(asked, lambda: len(self.urls) == len(files))
+        for (number, path), (name, content) in zip(self.urls, files.items(), strict=True):
+            await asyncio.to_thread(self._put, path, name, content)
+            infos.append((number, path, name, len(content)))
+        message = self._rerun()
+        state = message.rerun_script.widget_states.widgets.add()
+        state.id, message.rerun_script.fragment_id = self.uploader, self.buttons["Load these files"][1]
+        for number, path, name, size in infos:
+            info = state.file_uploader_state_value.uploaded_file_info.add(
+                name=name, size=size, file_id=number
+            )
+            info.file_urls.file_id, info.file_urls.upload_url, info.file_urls.delete_url = number, path, path
+        await self._run(message)
+        await self.press("Load these files")
+        await self._run(self._rerun())
+        mine = "model=upload" in self._query and not self.said
+        kept = {name: values[0] for name, values in parse_qs(self._query).items() if name != "model"}
+        self._query = urlencode(kept)
+        await self.turn_to("attention")
+        return mine
+
+    def _put(self, path: str, name: str, content: bytes) -> None:
+        edge = uuid.uuid4().hex
+        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        token = re.search(r"_streamlit_xsrf=([^;]+)", self.headers["Cookie"])
+        assert token is not None
+        headers = self.headers | {
+            "Content-Type": f"multipart/form-data; boundary={edge}",
+            "X-Xsrftoken": token[1].strip('"'),
+        }
+        body = head.encode() + content + f"\r\n--{edge}--\r\n".encode()
+        request = urllib.request.Request(self.url + path, body, headers, method="PUT")
+        urllib.request.urlopen(request, timeout=60).read()
+
+    def _heard(self, message: ForwardMsg) -> bool:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.session = message.new_session.initialize.session_id
+        elif kind == "file_urls_response":
+            self.urls = [(one.file_id, one.upload_url) for one in message.file_urls_response.file_urls]
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            element = message.delta.new_element
+            shown = element.WhichOneof("type")
+            if shown == "button":
+                self.buttons[element.button.label] = element.button.id, message.delta.fragment_id
+            elif shown == "file_uploader":
+                self.uploader = element.file_uploader.id
+            elif shown == "alert":
+                self.said.append(element.alert.body)
+        return super()._heard(message)
+
+
+# ---- one and two ----
+
+
+async def compare(args: argparse.Namespace, home: Path) -> None:
+    both = {number: Deployment(home / f"{number}", number) for number in (1, 2)}
+    print("| page | visitors | replicas | half within, s | all, s | of one's |\n|---|---|---|---|---|---|")
+    rng = random.Random(1)
+    try:
+        for page in args.pages:
+            waited: dict[int, list[float]] = {1: [], 2: []}
+            lasted: dict[int, list[float]] = {1: [], 2: []}
+            for number in [number for _ in range(args.rounds) for number in both]:
+                query: dict[str, object] = {"text": some_text(rng)}
+                visitors = await arrive(both[number].url, page, args.visitors, query)
+                texts = [some_text(rng) for _ in visitors]
+                pressed = [visitor.press_run(text) for visitor, text in zip(visitors, texts, strict=True)]
+                seconds = await asyncio.gather(*pressed)
+                waited[number] += seconds
+                lasted[number].append(max(seconds))
+                for fault in faults_of(visitors):
+                    print("error:", fault)
+                await asyncio.gather(*(visitor.leave() for visitor in visitors))
+            for number in both:
+                half, last = statistics.median(waited[number]), statistics.median(lasted[number])
+                share = last / statistics.median(lasted[1])
+                print(
+                    f"| {page} | {args.visitors} | {number} | {half:.2f} | {last:.2f} | {share:.2f} |",
+                    flush=True,
+                )
+    finally:
+        for one in both.values():
+            one.stop()
+
+
+# ---- the soak ----
+
+
+async def acts(learner: Learner, rng: random.Random, files: dict[str, bytes], done: Counter[str]) -> None:
+    """One thing that a visitor may do."""
+    chance = rng.random()
+    if chance < 0.02:
+        done["trainings"] += await learner.train()
+        await learner.turn_to(rng.choice([*PAGES]))
+    elif chance < 0.05:
+        done["uploads"] += await learner.bring(files)
+    elif chance < 0.35:
+        await learner.turn_to(rng.choice([*PAGES]))
+    elif chance < 0.5:
+        await learner.edit(rng.choice(["", *EDITS]), rng.choice([*PAGES]))
+        done["edits"] += 1
+    else:
+        await learner.read(some_text(rng, rng.choice([5, 20, 60, 200])))
+    done["acts"] += 1
+
+
+def small_model(folder: Path) -> dict[str, bytes]:
+    """A GPT-2 with little in it, as Hugging Face saves it."""
+    makers.save_hf(makers.hf_model(vocab_size=50257), folder)  # then it reads with GPT-2's tokenizer
+    kept = ("config.json", "model.safetensors")
+    return {name: (folder / name).read_bytes() for name in kept}
+
+
+async def soak(args: argparse.Namespace, home: Path) -> None:
+    deployment, done = Deployment(home / "soak", 2), Counter[str]()
+    files, faults = small_model(home / "model"), Counter[str]()
+    end, megabytes = time.monotonic() + 60 * args.soak, []
+
+    async def visit(seed: int) -> None:
+        rng = random.Random(seed)
+        while time.monotonic() < end:
+            learner = Learner(deployment.url, "attention", {"text": some_text(rng)})
+            try:
+                await learner.open()
+                done["visits"] += 1
+                for _ in range(rng.randrange(3, 12)):
+                    await acts(learner, rng, files, done)
+                    if time.monotonic() > end:
+                        break
+                    await asyncio.sleep(rng.random())
+            except (*BROKEN, RuntimeError, KeyError) as error:
+                faults[f"{type(error).__name__}: {error}"[:200]] += 1
+            finally:
+                faults.update(learner.faults)
+                await learner.leave()
+
+    async def report() -> None:
+        names = ("acts", "visits", "edits", "uploads", "trainings")
+        print(f"| minute | {' | '.join(names)} | two replicas, MB | errors |\n|{'---|' * (len(names) + 3)}")
+        while time.monotonic() < end:
+            await asyncio.sleep(min(60, max(1, end - time.monotonic())))
+            megabytes.append(deployment.megabytes())
+            row = [len(megabytes), *(done[name] for name in names), round(megabytes[-1]), faults.total()]
+            print(line(row), flush=True)
+
+    try:
+        await asyncio.gather(report(), *(visit(seed) for seed in range(args.visitors)))
+    finally:
+        deployment.stop()
+    for fault, times in [*faults.items(), *Counter(deployment.tracebacks()).items()]:
+        print(f"error ({times} times): {fault}")
+    settled = megabytes[min(9, len(megabytes) - 1)]
+    most = max(megabytes[9:] or megabytes) / settled
+    print(f"memory after ten minutes: {settled:.0f} MB, then at most {most:.3f} times that")
+
+
+# ---- chaos ----
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a replica has started: trainings, workers."""
+    return [
+        int(one)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for one in (task / "children").read_text().split()
+    ]
+
+
+async def chaos(args: argparse.Namespace, home: Path) -> None:
+    deployment = Deployment(home / "chaos", 2)
+    over, back, longest = asyncio.Event(), Counter[str](), {"": 0.0}
+    phase, faults, lost = "", Counter[str](), Counter[str]()
+
+    async def visit(seed: int) -> None:
+        rng = random.Random(seed)
+        learner = Learner(deployment.url, "attention", {"text": some_text(rng)})
+        await learner.open()
+        while not over.is_set():
+            wanted, began, act = some_text(rng), time.monotonic(), rng.random()
+            page, came_back = rng.choice([*PAGES]), False
+            while True:
+                try:
+                    if came_back:
+                        await learner.open()
+                    if act < 0.5:
+                        await learner.read(wanted)
+                    else:
+                        wanted = learner.text
+                        await learner.turn_to(page)
+                    break
+                except BROKEN:
+                    came_back = True
+                    back[phase] += 1
+                    await asyncio.sleep(0.5)
+            longest[phase] = max(longest.get(phase, 0.0), time.monotonic() - began)
+            lost[phase] += learner.text != wanted
+            faults.update(learner.faults)
+            learner.faults = []
+            await asyncio.sleep(rng.random())
+        await learner.leave()
+
+    async def train() -> str:
+        """What a training's page says when its worker is killed."""
+        learner = Learner(deployment.url, "attention", {"text": "Once"})
+        await learner.open()
+        learner._query = urlencode({"tr_steps": 5000})
+        await learner.turn_to("training")
+        await learner.press("Train it")
+        await asyncio.sleep(8)
+        for worker in (one for pid in deployment.replicas() for one in children(pid)):
+            os.kill(worker, signal.SIGKILL)
+        await asyncio.sleep(2)
+        learner.said = []
+        await learner._run(learner._rerun())
+        await learner.leave()
+        return " ".join(learner.said)
+
+    async def kill() -> None:
+        nonlocal phase
+        print(
+            "| killed | connections that came back | longest wait, s | texts lost | exceptions |\n"
+            + "|---" * 5
+            + "|"
+        )
+        for what in ("nothing", "a training", "replica1", "replica2", "router"):
+            phase, said = what, ""
+            if what == "a training":
+                said = await train()
+            elif what != "nothing":
+                os.kill(deployment.pids()[what], signal.SIGKILL)
+            await asyncio.sleep(args.seconds)
+            print(
+                f"| {what} | {back[what]} | {longest.get(what, 0):.1f} | {lost[what]} | {faults.total()} |",
+                flush=True,
+            )
+            if said:
+                print(f"(its page says: {said})")
+        over.set()
+
+    try:
+        await asyncio.gather(kill(), *(visit(seed) for seed in range(10)))
+    finally:
+        deployment.stop()
+    for fault, times in [*faults.items(), *Counter(deployment.tracebacks()).items()]:
+        print(f"error ({times} times): {fault}")
+
+
+class Database:
+    """A PostgreSQL of its own, which can be killed and started again."""
+
+    def __init__(self, home: Path):
+        home.mkdir()
+        port, self._data, self._as = free_port(), home / "data", list[str]()
+        if os.geteuid() == 0:  # it refuses to be root's
+            home.parent.chmod(0o755)
+            shutil.chown(home, "postgres")
+            self._as = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        self._bin = max(Path("/usr/lib/postgresql").glob("*/bin"))
+        self._home, self.url = home, f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+        self._run("initdb", "-A", "trust", "-U", "postgres")
+        self._options = f"-k {home} -h 127.0.0.1 -p {port}"
+        self.start()
+
+    def start(self) -> None:
+        self._run("pg_ctl", "-w", "-l", str(self._home / "log"), "-o", self._options, "start")
+
+    def kill(self) -> None:
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        for pid in (first, *children(first)):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(1)  # until they are gone
+        (self._data / "postmaster.pid").unlink()
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-m", "immediate", "stop")
+
+    def _run(self, program: str, *options: str) -> None:
+        command = [*self._as, str(self._bin / program), "-D", str(self._data), *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._home)
+
+
+async def chaos_of_a_class(home: Path) -> None:
+    """Thirty pupils vote through the router, while the database is killed and comes back."""
+    lesson = importlib.import_module("class")
+    database = Database(home / "postgres")
+    deployment = Deployment(home / "school", 2, GPTVIZ_DATABASE=database.url)
+    try:
+        classes = Classes(open_database(database.url))
+        secret = classes.begin((FOLDER / "tour.md").read_text("utf-8"), {}, [])
+        room = classes.member(secret).room  # type: ignore[union-attr]
+        classes.steer(secret, step=0)
+        pupils = [lesson.Browser(deployment, classes.join(room.code, "here")) for _ in range(30)]
+        for first in range(0, len(pupils), 5):
+            await asyncio.gather(*(pupil.open() for pupil in pupils[first : first + 5]))
+        rng, told = random.Random(1), 0
+        words = [rng.choice(lesson.WORDS) for _ in pupils]
+        await lesson.together(pupils, words, rng)
+        database.kill()
+        words = [rng.choice(lesson.WORDS) for _ in pupils]
+        for pupil, word in zip(pupils, words, strict=True):
+            await pupil.vote(word)
+            told += any("did not answer" in text for text in pupil.texts) and not pupil.acknowledged(word)
+        database.start()
+        for pupil, word in zip(pupils, words, strict=True):
+            await pupil.vote(word)
+            assert pupil.acknowledged(word), pupil.texts
+        classes.steer(secret, marks=(0, ["shown"]))
+        first = SimpleNamespace(url=f"http://127.0.0.1:{deployment.ports[0]}")  # a file lies at its replica
+        seen, in_file = await lesson.wall_and_file(first, secret)
+        print(
+            f"the database killed: {told} of {len(pupils)} were told in a sentence, and voted again; "
+            f"sent {dict(Counter(words))}, on the wall {dict(seen)}, in the CSV {dict(in_file)}"
+        )
+        if not Counter(words) == seen == in_file:
+            print("error: sent, wall and CSV are not the same")
+    finally:
+        deployment.stop()
+        database.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pages", nargs="+", default=["attention", "overview"])
+    parser.add_argument("--visitors", type=int, help="30, and 20 in the soak")
+    parser.add_argument("--soak", type=float, default=0, metavar="MINUTES")
+    parser.add_argument("--chaos", action="store_true")
+    parser.add_argument("--seconds", type=float, default=30, help="after each death (%(default)s)")
+    args = parser.parse_args()
+    args.visitors = args.visitors or (20 if args.soak else 30)
+    what = soak if args.soak else chaos if args.chaos else compare
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(what(args, Path(folder)))
+        if args.chaos:
+            asyncio.run(chaos_of_a_class(Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
