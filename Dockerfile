@@ -16,7 +16,8 @@ COPY gptviz gptviz
 RUN python -m compileall -q gptviz && useradd --create-home --uid 1000 gptviz \
  && install -d -o gptviz -g gptviz /home/gptviz/.cache /home/gptviz/.cache/gptviz
 USER gptviz
-ENV HOME=/home/gptviz GPTVIZ_LOG=1 STREAMLIT_SERVER_HEADLESS=true STREAMLIT_SERVER_PORT=8501
+# with an address Streamlit does not ask the internet for one
+ENV HOME=/home/gptviz GPTVIZ_LOG=1 STREAMLIT_SERVER_HEADLESS=true STREAMLIT_SERVER_ADDRESS=0.0.0.0 STREAMLIT_SERVER_PORT=8501
 EXPOSE 8501
 HEALTHCHECK --start-period=60s --timeout=10s CMD python -c "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['STREAMLIT_SERVER_PORT'] + '/healthz', timeout=9)"
 CMD ["python", "-m", "gptviz", "app"]

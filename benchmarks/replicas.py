@@ -298,7 +298,8 @@ def small_model(folder: Path) -> dict[str, bytes]:
 
 
 async def soak(args: argparse.Namespace, home: Path) -> None:
-    deployment, done = Deployment(home / "soak", 2), Counter[str]()
+    # a small cache is full within the first ten minutes: what grows after that is a leak
+    deployment, done = Deployment(home / "soak", 2, GPTVIZ_TRACE_CACHE_MB="64"), Counter[str]()
     files, faults = small_model(home / "model"), Counter[str]()
     end, megabytes = time.monotonic() + 60 * args.soak, []
 

@@ -8,6 +8,7 @@ commands:
   info PATH            say what a checkpoint is, and whether it loads
   verify LINK          compute again what a link claims; a file with the link in it will do
   export FILE          one HTML file that runs a model in the browser, offline, on a phone too: a hand-out
+  doctor               what this machine can serve, and what is wrong with its settings
   guide check FILE     say what is wrong with a guide, and what a model answers to its questions
   guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
 
@@ -30,6 +31,7 @@ The exit status is 0, or 1 where something could not be done: the reason is then
 
 import argparse
 import json
+import logging
 import os
 import runpy
 import sys
@@ -119,6 +121,9 @@ def parser() -> argparse.ArgumentParser:
     _add_hints(verify)
     verify.set_defaults(run=run_verify)
 
+    doctor = commands.add_parser("doctor", description="Say what this machine can serve.")
+    doctor.set_defaults(run=run_doctor)
+
     guide = commands.add_parser("guide", description="Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])
     guide.add_argument("file", metavar="FILE", type=Path)
@@ -161,6 +166,15 @@ def run_verify(args: argparse.Namespace) -> int:
     for one in found:
         print(f"{'holds' if one.holds else 'WRONG'}  {one}")
     return int(not all(one.holds for one in found))
+
+
+def run_doctor(args: argparse.Namespace) -> int:
+    from gptviz.ui.doctor import doctor  # which needs the whole app
+
+    logging.disable()  # Streamlit misses a browser
+    said, wrong = doctor()
+    print("\n".join([*said, *(f"WRONG      {one.removesuffix('.')}." for one in wrong)]))
+    return int(bool(wrong))
 
 
 def run_guide(args: argparse.Namespace) -> int:

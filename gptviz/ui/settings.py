@@ -1,6 +1,49 @@
 """Settings of the server, in environment variables."""
 
 import os
+from collections.abc import Iterator
+
+# what may be set, and what it must be: megabytes, a count, a switch that "1" turns on, or anything else
+MEGABYTES, COUNT, SWITCH, ANY = "MB", "count", "switch", "any"
+SETTINGS = {
+    "GPTVIZ_ALLOW_PATHS": SWITCH,
+    "GPTVIZ_CACHE_DIR": ANY,
+    "GPTVIZ_DATABASE": ANY,
+    "GPTVIZ_DEVICE": ANY,
+    "GPTVIZ_GUIDES": ANY,
+    "GPTVIZ_KERNELS": ANY,
+    "GPTVIZ_LOG": SWITCH,
+    "GPTVIZ_MEASURED_CACHE_MB": MEGABYTES,
+    "GPTVIZ_MEASUREMENTS_WAITING": COUNT,
+    "GPTVIZ_METRICS": SWITCH,
+    "GPTVIZ_MODEL_CACHE_MB": MEGABYTES,
+    "GPTVIZ_READS_AT_ONCE": COUNT,
+    "GPTVIZ_READ_CPU_SECONDS": COUNT,
+    "GPTVIZ_READ_MEMORY_MB": MEGABYTES,
+    "GPTVIZ_READ_SECONDS": COUNT,
+    "GPTVIZ_TRACE_CACHE_MB": MEGABYTES,
+    "GPTVIZ_TRAININGS_AT_ONCE": COUNT,
+    "GPTVIZ_TRAININGS_WAITING": COUNT,
+    "GPTVIZ_TRAINING_DISK_MB": MEGABYTES,
+    "GPTVIZ_UPLOADS_MB": MEGABYTES,
+}
+
+
+def wrong() -> Iterator[str]:
+    """What is wrong with the environment, a sentence each."""
+    for name in sorted(name for name in os.environ if name.startswith("GPTVIZ_")):
+        kind = SETTINGS.get(name)
+        try:
+            if kind is None:
+                yield f"{name} is no setting; docs/models.md lists them"
+            elif kind == SWITCH and os.environ[name] not in ("", "0", "1"):
+                yield f"{name} is {os.environ[name]!r}; it must be 1, or not set"
+            elif kind == MEGABYTES:
+                cache_bytes(name, 1024)
+            elif kind == COUNT:
+                count(name, 8)
+        except ValueError as error:
+            yield f"{error}"
 
 
 def cache_bytes(setting: str, default: int) -> int:

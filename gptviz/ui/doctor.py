@@ -1,0 +1,139 @@
+"""What this machine can serve, and what is wrong with its settings: `gptviz doctor`.
+
+How many visitors is a rule: `SECONDS` between two clicks of a visitor, half of every core left free, and what
+a click costs, which is measured here. It is the page Attention run on new texts, times `THROUGH` for the way
+through the server (benchmarks/sessions.py: 122 ms a click of thirty at once, where the page alone took 55).
+"""
+
+import math
+import os
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from streamlit.testing.v1 import AppTest
+
+from gptviz import disk_cache, load
+from gptviz.catalog import gigabytes
+from gptviz.ui.models.in_use import default_device
+from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES
+from gptviz.ui.runs import SETTING as TRACES_SETTING
+from gptviz.ui.settings import cache_bytes, wrong
+from gptviz.ui.shell.navigation import page_file
+
+SECONDS, BUSY, THROUGH = 15, 0.5, 2.5
+TOKENS, TIMES = 20, 5
+FREE = 2 * 2**30  # bytes of disk below which uploads and trainings soon find none
+
+
+def cores() -> float:
+    """How many cores this process may use, by its affinity and its control group."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
+    return min(usable, int(quota) / int(period)) if quota.isdigit() else usable
+
+
+def memory() -> int | None:
+    """How many bytes are free for this process, by the system and its control group; None if nobody says."""
+    said = [line.split() for line in _read("/proc/meminfo").splitlines() if line.startswith("MemAvailable:")]
+    most, used = (_read(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
+    found = [1024 * int(words[1]) for words in said]
+    found += [int(most) - int(used)] if most.isdigit() and used.isdigit() else []
+    return min(found, default=None)
+
+
+def disk() -> int:
+    """How many bytes are free where uploads and trainings lie."""
+    return shutil.disk_usage(tempfile.gettempdir()).free
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:  # another system, or not in a control group
+        return ""
+
+
+def measured() -> tuple[float, float]:
+    """Seconds of a pass of the bundled model, and of a processor for a run of the page Attention."""
+    lm, rng = load("mini"), random.Random(1)
+    page = AppTest.from_file(str(page_file("attention")), default_timeout=240)
+    passes, runs = [], []
+    for _ in range(TIMES + 1):
+        ids = [rng.randrange(256) for _ in range(TOKENS)]
+        began = time.perf_counter()
+        lm.trace(ids)
+        passes.append(time.perf_counter() - began)
+        page.query_params["text"] = lm.decode(ids)
+        began = time.process_time()
+        page.run()
+        runs.append(time.process_time() - began)
+    return min(passes[1:]), statistics.median(runs[1:])
+
+
+def faults() -> Iterator[str]:
+    """What is wrong with the settings and the machine, a sentence each."""
+    yield from wrong()
+    try:
+        default_device()
+    except ValueError as error:
+        yield f"{error}"
+    folder = disk_cache.folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        yield f"{folder}, where classes and measured heads are kept, cannot be written: {error.strerror}"
+    if os.environ.get("GPTVIZ_DATABASE"):
+        from gptviz.classroom.tables import open_database
+
+        try:
+            open_database()
+        except ValueError as error:
+            yield f"{error}"
+    if disk() < FREE:
+        where = tempfile.gettempdir()
+        yield f"{where} has {gigabytes(disk())} free; uploads and trainings want {gigabytes(FREE)}"
+
+
+def doctor() -> tuple[list[str], list[str]]:
+    """What this machine is and can serve, a line each, and what is wrong, a sentence each."""
+    wrongs = [*faults()]
+    if wrongs:
+        return [], wrongs
+    own, free = cores(), memory()
+    a_pass, a_run = measured()
+    click = THROUGH * a_run
+    each = _own_memory() + cache_bytes(TRACES_SETTING, TRACES)
+    replicas = max(1, math.floor(own))
+    if free is not None:
+        replicas = max(1, min(replicas, free // each))
+        if free < each:
+            wrongs.append(
+                f"{gigabytes(free)} of memory are free, and a server with its cache of traces may come to "
+                f"{gigabytes(each)}: set {TRACES_SETTING} lower"
+            )
+    at = "what the system does not say" if free is None else f"{gigabytes(free)} free"
+    visitors = math.floor(replicas * BUSY * SECONDS / click)
+    router = "there" if shutil.which("haproxy") else "not there; two replicas on one machine need it"
+    return [
+        f"cores      {own:g}; torch takes {torch.get_num_threads()} threads",
+        f"memory     {at}; a replica may come to {gigabytes(each)}",
+        f"disk       {gigabytes(disk())} free in {tempfile.gettempdir()}",
+        f"a pass     {1000 * a_pass:.1f} ms: the bundled model, {TOKENS} tokens",
+        f"a click    {1000 * click:.0f} ms of a core: {THROUGH:g} times what the page Attention takes here",
+        f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",
+        f"router     haproxy is {router}",
+    ], wrongs
+
+
+def _own_memory() -> int:
+    """The bytes that this process has, with the model loaded and a page run."""
+    words = _read("/proc/self/statm").split()
+    return int(words[1]) * os.sysconf("SC_PAGE_SIZE") if words else 2**29
