@@ -46,7 +46,7 @@ FLOORS = [
 UI_FLOORS = [
     {"pages"},
     {"serving"},
-    {"watching"},
+    {"watching", "doctor"},
     {"many"},
     {"sheet", "guide_check"},
     {"shell"},
