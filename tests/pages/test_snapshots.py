@@ -53,7 +53,7 @@ def written(at) -> list[str]:
 
 def _lines(node, margin: str) -> Iterator[str]:
     for child in node.children.values():
-        if getattr(child, "key", None) == "gv_present":  # every page has it
+        if getattr(child, "key", None) in ("gv_present", "gv_place"):  # every page has it
             continue
         yield from (margin + line.rstrip() for line in _said(child).splitlines())
         if hasattr(child, "children"):

@@ -127,6 +127,10 @@ def _head(name: str, prompted: bool) -> None:
     door = PAGES[name]
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(door.title, anchor=False, width="content")
+        if prompted and name != FIRST:
+            query, icon = state.link() | {"at": picture.place_of(name)}, ":material/center_focus_strong:"
+            with st.container(key="gv_place", width="content"):
+                link(FIRST, query, label="In the picture", icon=icon, help="Its place in the machine.")
         st.markdown(door.question, width="content")
         with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
             _way(name, prompted)
@@ -147,10 +151,6 @@ def _way(name: str, prompted: bool) -> None:
         for other, icon in zip(neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
-        if name != FIRST:
-            there = {"at": picture.place_of(name)}
-            icon = ":material/center_focus_strong:"
-            link(FIRST, query | there, label="In the picture", icon=icon, help="Its place in the machine.")
         link(
             COMPARE,
             query,
