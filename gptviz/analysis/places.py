@@ -86,6 +86,11 @@ class Place:
         """All that it lies in, from the machine down to itself."""
         return (*(self.parent.path if self.parent else ()), self)
 
+    def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
+        """Of a block the one before and the one after."""
+        near = (self.block - 1, self.block + 1) if self.kind == "block" else ()
+        return tuple(replace(self, block=block) for block in near if 0 <= block < config.n_layers)
+
 
 def parse(text: str) -> Place:
     """The place of this address, its words not yet resolved; the machine where it names none."""

@@ -16,7 +16,7 @@ from gptviz import LanguageModel, Run, Trace
 from gptviz.analysis.reach import unseen
 from gptviz.analysis.reads import sites_of
 from gptviz.analysis.shapes import run_first_block
-from gptviz.both import Both, alike
+from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import Key
@@ -34,6 +34,7 @@ from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.tables import joined
 from gptviz.ui.words import prose, show_id
 
 P = ParamSpec("P")
@@ -245,24 +246,6 @@ def _cells(row: Sequence[Any], digits: int) -> list[tables.Cell | str]:
         return tables.number(significant(0.0 if abs(value) < 1e-12 else float(value), digits))
 
     return [cell(value) for value in row]
-
-
-def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
-    """One table of both: before each column that is another, the same of the unchanged model.
-
-    Row by row: both must have as many, in one order.
-    """
-    if tables.was is None:
-        return tables.now
-    if len(tables.now) != len(tables.was):
-        raise ValueError(f"{len(tables.now)} rows and {len(tables.was)} cannot stand side by side")
-    columns = []
-    for name, now in tables.now.items():
-        old = tables.was.get(name, now).set_axis(now.index)
-        if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
-            columns.append(old.rename(f"{UNCHANGED} {name}"))
-        columns.append(now)
-    return pd.concat(columns, axis=1)
 
 
 def numbers_of(name: str, tables: Callable[[], Both[pd.DataFrame]], caption: str = "", **more: Any) -> None:

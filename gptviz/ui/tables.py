@@ -7,6 +7,11 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
+from gptviz.both import Both, alike
+from gptviz.figures.marks import UNCHANGED
+
 STYLE = """<style>
 .gv-table { overflow-x: auto; font-variant-numeric: tabular-nums; }
 .gv-table table { border-collapse: collapse; font-size: 0.95rem; }
@@ -83,3 +88,21 @@ def _cell(cell: Cell | str) -> str:
     if cell.marked:
         text += f"<mark>{html.escape(cell.marked)}</mark>{html.escape(cell.rest)}"
     return f'<td class="{cell.kind}"{style}>{mark}{text}</td>'
+
+
+def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
+    """One table of both: before each column that is another, the same of the unchanged model.
+
+    Row by row: both must have as many, in one order.
+    """
+    if tables.was is None:
+        return tables.now
+    if len(tables.now) != len(tables.was):
+        raise ValueError(f"{len(tables.now)} rows and {len(tables.was)} cannot stand side by side")
+    columns = []
+    for name, now in tables.now.items():
+        old = tables.was.get(name, now).set_axis(now.index)
+        if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
+            columns.append(old.rename(f"{UNCHANGED} {name}"))
+        columns.append(now)
+    return pd.concat(columns, axis=1)

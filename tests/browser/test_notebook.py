@@ -106,6 +106,16 @@ def test_what_stands_below_a_token_is_of_the_one_that_is_chosen(offline, tmp_pat
     assert built.inner_text() == "How ·the was built"
     page.get_by_test_id("token-card").nth(1).click()
     assert built.inner_text() == "How ·cat was built"
+    page = offline(t.show("overview").to_html(tmp_path / "machine.html"))
+    for at in ("block.3", "block.3.attention", "block.3.head.1"):
+        page.locator(f"[data-testid=place-door][data-at='{at}']").last.click(position={"x": 3, "y": 3})
+        page.locator(f"[data-testid=machine][data-at='{at}']").wait_for()
+        page.locator(".layer.before").wait_for(state="detached")
+    weight = page.locator("[data-testid=place-door][data-kind=cell]").nth(2)
+    assert float(weight.get_attribute("data-value")) == pytest.approx(t["attn", 3][1, -1, 2].item(), abs=1e-6)
+    weight.click()  # of cells a file has only Play's
+    said = page.get_by_test_id("place-tells").inner_text()
+    assert said == f'Not in this file: t.show("overview", at="block.3.head.1.cell.{len(t) - 1}.2") draws it.'
     page = offline(t.show("generate", 3, temperature=0).to_html(tmp_path / "generate.html"))
     steps = [drawn(page).nth(1).get_by_test_id("candidate").first.get_attribute("data-id")]
     for step in (1, 2):

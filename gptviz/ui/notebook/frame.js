@@ -16,6 +16,7 @@ const CHOSEN = {
   pick: ({ query, key = null, row, position }) => ({
     ...(query === undefined ? {} : { selected: query, query }), key, ...(row === undefined ? {} : { row }), ...(position === undefined ? {} : { position }) }),
   head: (head) => head,
+  at: () => ({}),
   step: (chosen) => ({ chosen }),
   window: (selected) => ({ selected }),
 };

@@ -1,6 +1,7 @@
 """The app's pictures of a trace, by the names of the pages that they stand on, with these pages' defaults."""
 
 import inspect
+import json
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.analysis import compare as comparing
+from gptviz.analysis import machine
 from gptviz.analysis import patching as patch
 from gptviz.analysis.ablation import knock_out as mute
 from gptviz.analysis.against import MEAN, Against
@@ -33,6 +35,7 @@ from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import candidates
 from gptviz.analysis.norms import inside, norm_grids
 from gptviz.analysis.norms import largest_dimension as farthest
+from gptviz.analysis.places import resolve
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.stream import step_names, stream
 from gptviz.analysis.tokens import place_of
@@ -66,6 +69,7 @@ from gptviz.figures.stream import ladder
 from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.figures.token_axis import token_ticks
+from gptviz.guides import FOLDER, read
 from gptviz.lessons.positions import SCHEMES, position_rows, products
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken
@@ -75,6 +79,7 @@ from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.lens import Legend, lens_grid
+from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import encode, matrix, pattern
 from gptviz.ui.components.merges import merges, merges_data
 from gptviz.ui.components.surprise import surprise_chips
@@ -84,6 +89,7 @@ from gptviz.ui.components.writing import writing
 from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.notebook.frame import Picture
 from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
+from gptviz.ui.tables import joined
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
 LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
@@ -92,7 +98,49 @@ KINDS = ("attention", "feed-forward")  # a block's parts after its heads
 # ---- read a text ----
 
 
-def overview(s: Sheet, block: int | None = None, head: int | None = None) -> None:
+def overview(s: Sheet, at: str = "") -> None:
+    """The whole machine as one picture to fall into: all down to the heads, `at`, and where *Play* goes."""
+    s.title, config, position = "From a text to the next token", s.t.config, s.position
+    find = lambda address: resolve(s.lm, s.t, address, position)  # noqa: E731
+    steps = read((FOLDER / "way.md").read_text("utf-8")).steps
+    way, blocks = [find(dict(step.place).get("at", "")) for step in steps], range(config.n_layers)
+    parts = ("", ".norm1", ".attention", ".norm2", ".feed_forward")
+    every = ["", "embedding", "final_norm", "out_head"]
+    every += [f"block.{b}{part}" for b in blocks for part in parts]
+    every += [f"block.{b}.head.{h}" for b, h in all_heads(s.lm)]
+    first, said = find(at), [{"at": one.at, "says": step.text} for one, step in zip(way, steps, strict=True)]
+    places = {place.at: place for one in (first, *way) for place in one.path}
+    saved, others, size = s.saved("overview"), {}, 0
+    for place in (first, *places.values(), *map(find, every)):
+        if place.at in others or size > LARGEST:
+            continue
+        now, was = machine.level(s.lm, s.t, place.at, position), s.traces.was
+        old = None if was is None else machine.level(was.lm, was, place.at, position, now["shown"])
+        levels = Both(now, old)
+        table, path = joined(levels.map(machine.table)), [(one.at, one.name) for one in place.path]
+        beside = [(one.at, one.name) for one in place.beside(config)]
+        draw_machine(
+            place.kind,
+            levels,
+            table,
+            path,
+            s.labels,
+            position,
+            beside,
+            None,
+            said,
+            s.mode,
+            ignored,
+            ignored,
+            saved,
+        )
+        others[place.at] = {"title": "", "data": s.parts.pop()["data"]}
+        size += len(json.dumps(others[place.at]))
+    s.take("machine", others[first.at]["data"] | {"known": [*others]})
+    s.parts[-1]["others"] = others
+
+
+def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> None:
     """The tokens and the grid of all heads; a click on a head opens it below."""
     place, s.title = _place(s, block, head), "Where every head looks"
     chips(s.t.tokens, s.position, s.mode, ignored)
@@ -524,7 +572,7 @@ PICTURES: dict[str, Callable[..., None]] = {
     for picture in (
         overview, tokens, embeddings, layernorm, attention, feed_forward, next_token, generate,
         data_windows, positions, anatomy, loss, residual_stream, logit_lens, why, heads, knock_out, circuit,
-        patching, compare,
+        patching, compare, every_head,
     )
 }  # fmt: skip
 SHORT = {"attn": "attention", "mlp": "feed_forward", "norms": "layernorm", "lens": "logit_lens"}
@@ -547,7 +595,7 @@ def show(
 
     Raises ValueError for a page that has no picture of a trace, and for what the picture cannot be asked.
     """
-    name = SHORT.get(page or "overview", page or "overview").replace("-", "_").replace(" ", "_").lower()
+    name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
     if name not in PICTURES:
         raise ValueError(f"there is no picture {page!r} of a trace; there are {', '.join(PICTURES)}")
     if mode not in PALETTES:

@@ -42,7 +42,7 @@ def weights_of(data):
 
 
 def test_there_is_a_picture_for_each_page_that_shows_a_trace():
-    assert set(PICTURES) == set(PAGES) - NO_TRACE
+    assert set(PICTURES) == set(PAGES) - NO_TRACE | {"every_head"}
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -61,7 +61,7 @@ def test_every_picture_is_made_of_any_model_and_any_change(name):
 @pytest.mark.parametrize("text", ["A", "🙂 東京 `x` </script><b>", "The cat sat. " * 56])
 def test_any_text_can_be_shown(lm, text):
     ids = lm.encode(text, special_tokens=True)[:225]
-    for name in ("overview", "tokens", "logit_lens"):
+    for name in (None, "overview", "tokens", "logit_lens"):
         html = lm.trace(ids).show(name)._repr_html_()
         assert html.startswith("<iframe") and html.count("</iframe>") == 1
 
@@ -77,6 +77,20 @@ def test_a_head_is_drawn_with_the_weights_of_the_trace_and_so_is_every_other(lm)
     other = weights_of(one["data"] | one["others"]["5.0"]["data"])
     assert np.array_equal(other[np.tril_indices(len(t))], t["attn", 5][0].numpy()[np.tril_indices(len(t))])
     assert len(one["others"]) == 48 and one["others"]["5.0"]["title"] == "Block 5, head 0"
+
+
+def test_the_machine_has_all_places_down_to_the_heads_and_where_play_goes(lm, monkeypatch):
+    t = lm.edited("z.2=zero").trace(TEXT)
+    [part] = t.show("overview", "block.4.head.3", position=3).parts
+    data, others = part["data"], part["others"]
+    assert [data["at"], data["position"]] == ["block.4.head.3", 3] and data["known"] == [*others]
+    assert sum(one["data"]["kind"] == "head" for one in others.values()) == 48
+    assert {one["at"] for one in data["way"]} <= others.keys()
+    for run, name in ((t, "of"), (lm.trace(TEXT), "was")):
+        drawn = np.frombuffer(base64.b64decode(others["block.5.head.2"]["data"]["level"]["row"][name]), "<f4")
+        assert np.allclose(drawn[:4], run["attn", 5][2, 3, :4].numpy(), atol=1e-6)
+    monkeypatch.setattr(pictures, "LARGEST", 100)
+    assert t.show("overview", "block.4.head.3").parts[0]["data"]["known"] == ["block.4.head.3"]
 
 
 def test_of_a_changed_run_it_shows_before_and_after(lm):

@@ -90,8 +90,9 @@ function partOf(layout, path) {
 
 // Ask for another place; what was clicked begins to grow at once.
 function fall(view, at, part) {
-  const { state, send } = view;
+  const { state, send, data: { known } } = view;
   if (at === view.data.at) return;
+  if (known && !known.includes(at)) return tell(view, `Not in this file: t.show("overview", at="${at}") draws it.`);
   state.asked = { at, part, since: performance.now() };
   if (part && !still()) move(state.stage.querySelector('.layer.now'), 'none', zoomed(state.now.layout, part), 0.15, FALL);
   clearTimeout(state.lost);
@@ -234,7 +235,8 @@ function madeAt(way, step, blocks) {
 function doorOf(view, door, width, height) {
   const { data, state } = view, { x, y, w, h, at, position, says, kind, value } = door;
   const share = (part, whole) => `${(100 * part) / whole}%`;
-  const open = () => (at === undefined ? view.send('position', position) : fall(state.view, at, door));
+  const follow = () => (data.known ? tell(state.view, `Not in this file: t.show("overview", position=${position}) draws it.`) : view.send('position', position));
+  const open = () => (at === undefined ? follow() : fall(state.view, at, door));
   return gv.h('button', {
     type: 'button', class: `door ${kind}`, 'aria-label': says, title: says, 'aria-pressed': position === undefined ? undefined : position === data.position,
     data: { testid: 'place-door', at, position, kind, value }, onclick: open,

@@ -9,14 +9,14 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.analysis import machine
 from gptviz.analysis.overview import spreads, token_table
-from gptviz.analysis.places import Place, parse, resolve
+from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
-from gptviz.ui import heads, sheet
+from gptviz.ui import heads, sheet, tables
 from gptviz.ui.components.machine import machine as draw
 from gptviz.ui.pages.overview.levels import level, needs, place
 from gptviz.ui.shell import guide, picture, state
@@ -64,12 +64,6 @@ def go(at: str) -> None:
             st.session_state[name] = chosen[name]
 
 
-def beside(one: Place) -> list[tuple[str, str]]:
-    """The blocks before and after."""
-    near = [replace(one, block=one.block + by) for by in (-1, 1)] if one.kind == "block" else []
-    return [(other.at, other.name) for other in near if 0 <= other.block < config.n_layers]
-
-
 more = None
 if about is not None:
     query = urlencode(state.link() | {name: str(value) for name, value in about[1].items()})
@@ -77,11 +71,11 @@ if about is not None:
 opened = draw(
     here.kind,
     both,
-    sheet.joined(both.map(machine.table)),
+    tables.joined(both.map(machine.table)),
     [(one.at, one.name) for one in here.path],
     scene.labels,
     position,
-    beside(here),
+    [(one.at, one.name) for one in here.beside(config)],
     more,
     [
         {"at": place(scene.run, at, position).at, "says": step.text}

@@ -45,6 +45,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.slow import is_asked_for, watched
+from gptviz.ui.tables import joined
 from gptviz.ui.words import as_code, prose, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)
@@ -419,7 +420,7 @@ def all_patches() -> Both[pd.DataFrame]:
         pd.concat(was, ignore_index=True) if len(was) == len(tables) else None,
     )
     last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
-    return Both(pd.concat([sheet.joined(rows), *last], ignore_index=True))
+    return Both(pd.concat([joined(rows), *last], ignore_index=True))
 
 
 if tables:
