@@ -6,10 +6,12 @@ Starts the app on a free port of 127.0.0.1, opens each page in Chromium, and mea
 the first load (HTML, JavaScript, data), a click on a token's chip, and a change of the prompt. Times
 are medians in milliseconds from the event to the moment when Streamlit has finished the run and the
 browser has painted; `x` is the ratio to the same event on the lightest page of the same run. Bytes
-are what came over the wire for it: responses and WebSocket frames.
+are what came over the wire for it: responses and WebSocket frames. Behind them stands the CPU time of the
+server and of the browser, all of its processes, which another program's work hardly changes.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
 PAGES = ["", *list(PAGES_THERE_ARE)[1:]]
+Sample = tuple[float, int, float, float]  # milliseconds, bytes, CPU milliseconds of server and browser
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
 
 
@@ -49,18 +52,36 @@ def at_rest(page: Page) -> None:
     page.wait_for_function("() => window.gptvizRest?.()", timeout=60_000)
 
 
-def measure(
-    page: Page, wire: Wire, event: Callable[[], None], happened: Callable[[], None]
-) -> tuple[float, int]:
-    """(milliseconds, bytes) from an event, through the first sign of it, to rest."""
-    before, began = wire.bytes, time.perf_counter()
+def cpu() -> tuple[float, float]:
+    """Milliseconds of CPU time so far: of the server's processes, and of the browser's."""
+    used, parent, name = {}, {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            head, _, rest = stat.read_text().rpartition(")")
+        except OSError:  # it has ended
+            continue
+        pid, fields = int(stat.parent.name), rest.split()
+        name[pid], parent[pid] = head.partition("(")[2], int(fields[1])
+        used[pid] = 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    mine = {os.getpid()}
+    while more := {pid for pid, above in parent.items() if above in mine} - mine:
+        mine |= more
+    browser = {pid for pid in mine if "chrom" in name[pid]}
+    server = {pid for pid in mine - browser if "node" not in name[pid]} - {os.getpid()}
+    return sum(map(used.__getitem__, server)), sum(map(used.__getitem__, browser))
+
+
+def measure(page: Page, wire: Wire, event: Callable[[], None], happened: Callable[[], None]) -> Sample:
+    """From an event, through the first sign of it, to rest."""
+    before, began, (server, browser) = wire.bytes, time.perf_counter(), cpu()
     event()
     happened()
     at_rest(page)
-    return (time.perf_counter() - began) * 1000, wire.bytes - before
+    now = (time.perf_counter() - began) * 1000, wire.bytes - before
+    return *now, cpu()[0] - server, cpu()[1] - browser
 
 
-def click_chip(page: Page, wire: Wire, position: int) -> tuple[float, int]:
+def click_chip(page: Page, wire: Wire, position: int) -> Sample:
     chip = page.locator(f'[data-testid="chip"][data-position="{position}"]').first
     return measure(
         page,
@@ -70,7 +91,7 @@ def click_chip(page: Page, wire: Wire, position: int) -> tuple[float, int]:
     )
 
 
-def change_prompt(page: Page, wire: Wire, text: str) -> tuple[float, int]:
+def change_prompt(page: Page, wire: Wire, text: str) -> Sample:
     box = page.get_by_label("Prompt").first
     box.fill(text)
     return measure(
@@ -81,7 +102,7 @@ def change_prompt(page: Page, wire: Wire, text: str) -> tuple[float, int]:
     )
 
 
-def first_load(page: Page, wire: Wire, address: str) -> tuple[float, int]:
+def first_load(page: Page, wire: Wire, address: str) -> Sample:
     return measure(
         page,
         wire,
@@ -90,17 +111,12 @@ def first_load(page: Page, wire: Wire, address: str) -> tuple[float, int]:
     )
 
 
-def median(samples: list[tuple[float, int]]) -> tuple[float, float]:
-    times, sizes = zip(*samples, strict=True)
-    return statistics.median(times), statistics.median(sizes)
-
-
-def run(url: str, text: str, rounds: int) -> dict[tuple[str, str], tuple[float, float]]:
+def run(url: str, text: str, rounds: int, pages: list[str]) -> dict[tuple[str, str], list[float]]:
     found = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
-        for name in PAGES:
-            samples: dict[str, list[tuple[float, int]]] = {"load": [], "chip": [], "prompt": []}
+        for name in pages:
+            samples: dict[str, list[Sample]] = {"load": [], "chip": [], "prompt": []}
             for _ in range(rounds):
                 context = browser.new_context(viewport={"width": 1280, "height": 800})
                 context.add_init_script(path=WATCH)
@@ -113,7 +129,9 @@ def run(url: str, text: str, rounds: int) -> dict[tuple[str, str], tuple[float, 
                 samples["chip"].append(click_chip(page, wire, 2))
                 samples["prompt"].append(change_prompt(page, wire, f"{text} The{rounds}"))
                 context.close()
-            found |= {(name, event): median(values) for event, values in samples.items() if values}
+            for event, values in samples.items():
+                if values:
+                    found[name, event] = [statistics.median(one) for one in zip(*values, strict=True)]
         browser.close()
     return found
 
@@ -124,26 +142,30 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--text", default=TEXT)
+    parser.add_argument("--pages", nargs="+", default=PAGES)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         server, url = start_server(Path(home), "--server.headless", "true")
         try:
-            found = run(url, args.text, args.rounds)
+            found = run(url, args.text, args.rounds, args.pages)
         finally:
             stop_server(server)
     print("| page | first load | a chip is clicked | the prompt is changed |\n|---|---|---|---|")
     best = {
-        event: min(found[name, event][0] for name in PAGES if (name, event) in found)
+        event: min((found[name, event][0] for name in args.pages if (name, event) in found), default=1)
         for event in ("load", "chip", "prompt")
     }
-    for name in PAGES:
+    for name in args.pages:
         cells = []
         for event in ("load", "chip", "prompt"):
             if (name, event) not in found:
                 cells.append("no prompt")
                 continue
-            milliseconds, size = found[name, event]
-            cells.append(f"{milliseconds:.0f} ms (x {milliseconds / best[event]:.1f}), {size / 1000:.0f} kB")
+            milliseconds, size, server, browser = found[name, event]
+            ratio = f"x {milliseconds / best[event]:.1f}"
+            cells.append(
+                f"{milliseconds:.0f} ms ({ratio}), {size / 1000:.0f} kB, CPU {server:.0f} + {browser:.0f}"
+            )
         print(f"| {name or 'overview'} | " + " | ".join(cells) + " |")
 
 

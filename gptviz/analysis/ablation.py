@@ -101,7 +101,7 @@ def knock_out(
         found += zip(*_measured(logits, *ids), strict=True)
         if progress is not None:
             progress(len(found), len(parts))
-    table = pd.DataFrame(parts).astype({"block": "Int64", "head": "Int64"})
+    table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
     table[["logit", "probability"]] = found
     return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
 
@@ -155,5 +155,5 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
         edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
             edits = [replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True)) for edit in edits]
-        for finals in variants(lm, trace["resid_pre", b][:stop], b, edits, size):
-            yield logits_of(lm.model, finals[:, at])  # (B, D) -> (B, V)
+        for finals in variants(lm, trace["resid_pre", b][:stop], b, edits, size, at):
+            yield logits_of(lm.model, finals)  # (B, D) -> (B, V)

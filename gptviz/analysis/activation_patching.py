@@ -43,6 +43,7 @@ from gptviz.engine.given import ids_of
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
+from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
@@ -182,7 +183,7 @@ def of_pair(
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: at + 1] for ids in texts]
-    keep = needed(sites)
+    keep = needed(sites) + list(sites) * estimate
     traces = [lm.trace(ids, keep=keep) for ids in texts]
     ends = ends_of(lm, traces[0].logits(at), traces[1].logits(at), target)
     if not ends.is_scale:
@@ -201,29 +202,29 @@ def of_pair(
         done += len(some)
         if progress is not None:
             progress(done, len(patches))
-    table = pd.DataFrame(patches).astype({"head": "Int64", "position": "Int64"})
+    table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
     table["metric"] = ends.metric(table["logit"])
     table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
     if estimate:
-        ids = texts if direction == "noising" else texts[::-1]
-        table["estimate"] = estimates(lm, ids[0], ids[1], ends, at, sites)
+        ids = texts[0] if direction == "noising" else texts[1]
+        table["estimate"] = estimates(lm, ids, source, ends, at, sites)
     return table, ends
 
 
 def estimates(
-    lm: LanguageModel, own: Sequence[int], source: Sequence[int], ends: Ends, at: int, sites: Iterable[str]
+    lm: LanguageModel, own: Sequence[int], source: Trace, ends: Ends, at: int, sites: Iterable[str]
 ) -> NDArray[np.float64]:
     """What each of `patches_of(lm.config, at + 1, sites)` would change, to first order: from one gradient.
 
-    Of each number of `own`'s pass, what the gradient says of moving it to what `source`'s pass has there. A
+    Of each number of `own`'s pass, what the gradient says of moving it to what `source` has there. A
     pattern is taken as it is, not as its queries and keys make it.
     """
     mine = lm.trace(own, keep=sites, grad=(ends.token, ends.against, at))
-    theirs, rows = lm.trace(source, keep=sites), []
+    rows = []
     for site in sites:
         for b in range(lm.config.n_layers):
-            moved = (theirs[site, b] - mine[site, b]).double() * mine.grad[site, b]
+            moved = (source[site, b] - mine[site, b]).double() * mine.grad[site, b]
             rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[: at + 1])
     found: NDArray[np.float64] = torch.cat(rows).numpy()
     return found

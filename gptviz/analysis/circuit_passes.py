@@ -129,7 +129,7 @@ class Passes:
         hooks = [*self.lm.hooks(stream.shape[1], entered=block), *looking]
         for b in range(block, self.lm.config.n_layers):
             hooks += self._hooks(b, circuits)
-        final = hidden_from(self.lm.model, block, stream, hooks)[:, self.at]
+        final = hidden_from(self.lm.model, block, stream, hooks, self.at)
         return final.expand(len(circuits), -1)  # one row where no choice changes anything
 
     def _hooks(self, block: int, circuits: Sequence[Collection[Head]]) -> list[Hook]:

@@ -220,7 +220,9 @@ def brings(
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """
     passes, everyone = Passes(lm, text, target, baseline, feed_forwards, position), all_heads(lm)
-    own, found = float(passes.of([heads])[0]), np.zeros((lm.config.n_layers, lm.config.n_heads))
+    is_model = feed_forwards and not {*everyone} - {*heads}
+    own = passes.whole if is_model else float(passes.of([heads])[0])
+    found = np.zeros((lm.config.n_layers, lm.config.n_heads))
     done = 0
     for changed, values in passes.with_each(heads, everyone):
         for head, value in zip(changed, values, strict=True):

@@ -7,7 +7,7 @@ prediction moves most.
 Shapes: B texts of one batch, T tokens, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,7 +52,7 @@ def counterpart(
     own = _logits(lm, [ids[: at + 1]])[0]  # (V,)
     first = int(own.argmax())
     for places in (range(max(0, at - MOST), at), [at]):
-        changed = (_changed(lm, trace["final"], ids, place, special_tokens) for place in places)
+        changed = _changed(lm, trace["final"], ids, places, special_tokens)
         texts = {place: text for place, text in zip(places, changed, strict=True) if text is not None}
         logits = _logits(lm, [text[: at + 1] for text in texts.values()])  # (n, V)
         now = logits.argmax(dim=-1)  # (n,)
@@ -66,22 +66,25 @@ def counterpart(
 
 
 def _changed(
-    lm: LanguageModel, final: torch.Tensor, ids: list[int], place: int, special: bool
-) -> list[int] | None:
-    """Return the ids with another token at the place; None where no text can hold one."""
+    lm: LanguageModel, final: torch.Tensor, ids: list[int], places: Sequence[int], special: bool
+) -> Iterator[list[int] | None]:
+    """Yield for each place the ids with another token there; None where no text can hold one."""
     head = lm.model.out_head.weight.detach()
-    if place:
-        scores = kernels.linear(final[place - 1].to(head), head)  # (V,)
-    else:
-        table = lm.model.tok_emb.weight.detach()
-        scores = torch.nn.functional.cosine_similarity(table, table[ids[0]][None])  # (V,)
-    for token in scores.float().topk(min(INSTEAD, len(scores))).indices.tolist():
-        if token == ids[place] or not has_token(lm.tokenizer, token):
-            continue
-        changed = [*ids[:place], token, *ids[place + 1 :]]
-        if lm.encode(lm.decode(changed), special_tokens=special) == changed:
-            return changed
-    return None
+    scores = kernels.linear(final[[max(0, place - 1) for place in places]].to(head), head)  # (P, V)
+    for place, row in zip(places, scores, strict=True):
+        if not place:
+            table = lm.model.tok_emb.weight.detach()
+            row = torch.nn.functional.cosine_similarity(table, table[ids[0]][None])  # (V,)
+        yield next(
+            (
+                changed
+                for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist()
+                if token != ids[place] and has_token(lm.tokenizer, token)
+                for changed in ([*ids[:place], token, *ids[place + 1 :]],)
+                if lm.encode(lm.decode(changed), special_tokens=special) == changed
+            ),
+            None,
+        )
 
 
 def _logits(lm: LanguageModel, texts: list[list[int]]) -> torch.Tensor:

@@ -21,6 +21,7 @@ Sources and conventions:
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +36,8 @@ from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 
 TOP = 10  # tokens of a cell
+AT_ONCE = 2**19  # logits that are looked at together: so many stay in the cache
+GROUP = 64  # logits of whose largest ones the k-th is at most the k-th of all
 KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads
 
 
@@ -88,18 +91,20 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
 def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> Cells:
     """Every row at the positions from `start` to before `stop`, (R, P).
 
-    A row's logits of these positions (P, V) and the final ones are in memory at a time, never all rows'.
+    So many rows' logits are in memory at a time as `AT_ONCE` says, or one row's, and the final ones.
     """
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
-    rows = [reading_of(logits, final, k) for logits in _rows(t, lm.model, start, stop)]
-    return Cells(*(np.stack(part) for part in zip(*(vars(row).values() for row in rows), strict=True)))
+    rows = _rows(t, lm.model, start, stop)
+    return Cells(
+        *_by_row([reading_of(one, final.repeat(len(one) // len(final), 1), k) for one in rows], stop - start)
+    )
 
 
 @reads(*KEEP)
 def followed_cells(lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]) -> Followed:
     """Some tokens in every row at the positions from `start` to before `stop`: (R, P, n)."""
     rows = [followed(logits, ids) for logits in _rows(t, lm.model, start, stop)]
-    return Followed(np.stack([row.probabilities for row in rows]), np.stack([row.ranks for row in rows]))
+    return Followed(*_by_row(rows, stop - start))
 
 
 @dataclass(frozen=True)
@@ -173,8 +178,10 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
 
     `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
     """
-    k = min(k, logits.shape[-1])
-    least = logits.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller
+    k, grouped = min(k, logits.shape[-1]), logits
+    if k * GROUP <= logits.shape[-1]:  # sooner by half: a group's largest is found without sorting
+        grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
+    least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller
     row, token = (logits >= least).nonzero().numpy().T
     value = logits[row, token].numpy()
     order = np.lexsort((token, -value, row))
@@ -215,12 +222,21 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
 
 
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
-    """The logits of one row after the other, (P, V) each; the last is the model's own output."""
+    """The logits of some rows after the other, (n * P, V) each; the last is the model's own output."""
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
-    for key in row_keys(trace.config)[:-1]:
-        yield _read(trace[key][start:stop], model)
+    keys = row_keys(trace.config)[:-1]
+    some = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
+    for i in range(0, len(keys), some):
+        yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + some]]), model)
     yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
+
+
+def _by_row(found: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
+    """Each of their arrays as one, (R * P, ...) -> (R, P, ...)."""
+    for arrays in zip(*(vars(one).values() for one in found), strict=True):
+        whole = np.concatenate(arrays)
+        yield whole.reshape(-1, positions, *whole.shape[1:])
 
 
 def _bits(nats: torch.Tensor) -> NDArray[np.float32]:

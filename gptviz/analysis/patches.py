@@ -16,10 +16,10 @@ import torch.nn.functional as F
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
-from gptviz.engine.forward import hidden_from, running
+from gptviz.engine.forward import Hook, hidden_from, running
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import Before
 from gptviz.engine.trace import Trace
-from gptviz.engine.variants import variants
 
 POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
 HEAD_SITES = ("z", "q", "k", "v", "attn")
@@ -64,7 +64,7 @@ def needed(sites: Sequence[str]) -> list[str]:
     """Return what a pass has to keep for patches of these sites."""
     found = {"resid_pre", "final", *(site for site in sites if site in POSITION_SITES)}
     found |= {"resid_mid", "resid_post"} if found & {"attn_out", "mlp_out"} else set()
-    return sorted(found | ({"z", "q", "k", "v"} if set(sites) & set(HEAD_SITES) else set()))
+    return sorted(found | {"k", "v"} | ({"z", "q"} if set(sites) & set(HEAD_SITES) else set()))
 
 
 Batch = tuple[
@@ -87,9 +87,13 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
     """The same, the patches of a site and block together, as many as fit into a batch."""
     own.of(lm.model), source.of(lm.model)
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1)))
+    same = [one.id == two.id for one, two in zip(own.tokens, source.tokens, strict=True)]
+    first = min([*same, False].index(False), at)  # before it no patch changes anything
+    kept = [[own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")]
+    past = Before(*kept)
     groups: dict[tuple[str, int], list[Patch]] = {}
-    for patch in patches:
-        groups.setdefault((patch.site, patch.block), []).append(patch)
+    for patch in patches:  # all that is of heads goes on from the block's output matrix
+        groups.setdefault(("z" if patch.site in HEAD_SITES else patch.site, patch.block), []).append(patch)
     for (site, block), group in groups.items():
         moved = [patch for patch in group if _can_matter(own, source, patch, at)]
         if len(moved) < len(group):
@@ -97,7 +101,7 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
         of_site = _at_positions if site in POSITION_SITES else _of_heads
         for i in range(0, len(moved), size):
             some = moved[i : i + size]
-            yield some, of_site(lm, own, source, site, block, some)[:, at]
+            yield some, of_site(lm, own, source, block, some, slice(first, at + 1), past)
 
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
@@ -113,10 +117,10 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
 
 
 def _at_positions(
-    lm: LanguageModel, own: Trace, source: Trace, site: str, b: int, patches: list[Patch]
+    lm: LanguageModel, own: Trace, source: Trace, b: int, patches: list[Patch], rows: slice, past: Before
 ) -> torch.Tensor:
-    """(B, T, D), after final_norm: a row of the stream is another one, and the pass goes on from there."""
-    weight = lm.model.out_head.weight
+    """(B, D), after final_norm: a row of the stream is another one, and the pass goes on from there."""
+    weight, site = lm.model.out_head.weight, patches[0].site
     places = torch.tensor([patch.position for patch in patches])
     value = source[site, b][places].to(weight)  # (B, D)
     start, stream = (b, own["resid_pre", b]) if site == "resid_pre" else (b + 1, own["resid_post", b])
@@ -127,23 +131,32 @@ def _at_positions(
         middle = own["resid_pre", b][places].to(weight) + value
         with running(lm.model):  # the feed-forward works on each token by itself
             value = middle + block.ff(block.norm2(middle))
-    streams = stream.to(weight).repeat(len(patches), 1, 1)  # (T, D) -> (B, T, D)
-    streams[torch.arange(len(patches)), places.to(weight.device)] = value
-    return hidden_from(lm.model, start, streams)
+    streams = stream[rows].to(weight).repeat(len(patches), 1, 1)  # (T, D) -> (B, T, D)
+    streams[torch.arange(len(patches)), (places - rows.start).to(weight.device)] = value
+    return hidden_from(lm.model, start, streams, (), streams.shape[1] - 1, past)
 
 
 def _of_heads(
-    lm: LanguageModel, own: Trace, source: Trace, site: str, b: int, patches: list[Patch]
+    lm: LanguageModel, own: Trace, source: Trace, b: int, patches: list[Patch], rows: slice, past: Before
 ) -> torch.Tensor:
-    """(B, T, D), after final_norm: one head's output is what it makes of its patched queries, keys, ..."""
+    """(B, D), after final_norm: one head's output is what it makes of its patched queries, keys, ..."""
 
-    def of(name: str, *patched: str) -> torch.Tensor:
-        return (source if site in patched else own)[name, b]  # (H, T, d)
+    def of(site: str) -> torch.Tensor:
+        """Every head's output with its patch, (t, H, d)."""
 
-    z = source["z", b]
-    if site != "z":
-        queries, keys, values = of("q", "q", "attn"), of("k", "k", "attn"), of("v", "v")
-        z = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-    edits = [Edit("z", b, z, [int(patch.head)]) for patch in patches if patch.head is not None]
-    (final,) = variants(lm, own["resid_pre", b], b, edits, len(edits))
-    return final
+        def one(name: str, *patched: str) -> torch.Tensor:
+            return (source if site in patched else own)[name, b]  # (H, T, d)
+
+        if site == "z":
+            return one("z", "z")[:, rows].transpose(0, 1)
+        queries, keys, values = one("q", "q", "attn"), one("k", "k", "attn"), one("v", "v")
+        made = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        return made[:, rows].transpose(0, 1)
+
+    made = {site: of(site) for site in {patch.site for patch in patches}}
+    z = own["z", b][:, rows].transpose(0, 1).repeat(len(patches), 1, 1, 1)  # (B, t, H, d)
+    for text, patch in zip(z, patches, strict=True):
+        text[:, patch.head] = made[patch.site][:, patch.head]
+    stream = own["resid_pre", b][None, rows].to(lm.model.out_head.weight)  # (1, t, D)
+    hook = Hook(f"trf_blocks.{b}.att.out_proj", "input", lambda _: z.flatten(-2).to(stream))
+    return hidden_from(lm.model, b, stream, [hook], stream.shape[1] - 1, past)

@@ -7,16 +7,18 @@ pass of its own thread only; and all hooks are gone when the pass ends, however 
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import nn
 
-from gptviz.engine.past import Past, final_hidden
+from gptviz.engine.past import Before, Past, at_work, final_hidden
 from gptviz.fast import kernels, one_token
-from gptviz.model import GPTModel
+from gptviz.fast.attention import Earlier, attention
+from gptviz.model import GPTModel, TransformerBlock
 
 # One forward at a time per process: passes side by side, each with several torch threads, are many
 # times slower than one after the other.
@@ -58,15 +60,43 @@ def hidden(
 
 
 def hidden_from(
-    model: GPTModel, block: int, stream: torch.Tensor, hooks: Iterable[Hook] = ()
+    model: GPTModel,
+    block: int,
+    stream: torch.Tensor,
+    hooks: Iterable[Hook] = (),
+    row: int | None = None,
+    past: Before | None = None,
 ) -> torch.Tensor:
-    """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm.
+    """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm; of `row` (b, D).
 
     A hook may return more texts than it was given: the stream into the block is then that of each of them.
+    The rows come after the tokens of `past`. Where only a row is asked for, the last block works on no other.
     """
     tokens = stream.shape[:2].numel()
-    with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, tokens)):
-        return checked(model.final_norm(model.trf_blocks[block:](stream)))
+    with (
+        running(model),
+        _hooked(model, hooks),
+        threads(_threads_that_pay(model, tokens)),
+        nullcontext() if past is None else at_work(model, past),
+    ):
+        if row is None:
+            return checked(model.final_norm(model.trf_blocks[block:](stream)))
+        last = len(model.trf_blocks) - 1
+        stream = model.trf_blocks[block:last](stream)
+        after = None if past is None else partial(past.append, last)
+        rows = _of_row(model.trf_blocks[last], stream, row, after) if block <= last else stream[:, row]
+        return checked(model.final_norm(rows))
+
+
+def _of_row(block: nn.Module, x: torch.Tensor, row: int, after: Earlier | None) -> torch.Tensor:
+    """One row of what a block gives, (b, T, D) -> (b, D): of the others nobody asks but keys and values."""
+    modules = kernels.modules_of(block)
+    watched = any(module._forward_hooks or module._forward_pre_hooks for module in modules)
+    if watched or type(block) is not TransformerBlock or not kernels.serves(x):
+        return block(x)[:, row]
+    x = x[:, : row + 1]
+    middle = x[:, -1:] + attention(block.att, block.norm1(x), after, last=True)
+    return (middle + block.ff(block.norm2(middle)))[:, 0]
 
 
 def last_logits(

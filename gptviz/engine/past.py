@@ -183,7 +183,25 @@ class Past:
         return position % len(self)
 
 
-def attend(att: Any, x: torch.Tensor, past: Past, block: int) -> torch.Tensor:
+@dataclass(frozen=True)
+class Before:
+    """Every block's keys and values of a text's first tokens, (H, n, D/H): what texts that begin so share."""
+
+    keys: Sequence[torch.Tensor]
+    values: Sequence[torch.Tensor]
+
+    def append(
+        self, block: int, keys: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Behind them those of new tokens, of each text of the batch: as `Past.append`, and keeps nothing."""
+
+        def behind(own: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+            return torch.cat([own.to(new).expand(len(new), -1, -1, -1), new], dim=2)
+
+        return behind(self.keys[block], keys), behind(self.values[block], values)
+
+
+def attend(att: Any, x: torch.Tensor, past: Past | Before, block: int) -> torch.Tensor:
     """The book's attention for tokens that come after those of `past`: (B, t, D) -> (B, t, D)."""
     b, t, _ = x.shape
 
@@ -231,7 +249,7 @@ def final_hidden(
         result = one_token.hidden(model, in_idx, positions, past.append, visits)
     else:
         x = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))  # (B, t, D)
-        with _at_work(model, past):  # each block's attention is `attend`
+        with at_work(model, past):  # each block's attention is `attend`
             x = model.trf_blocks(x)
         result = model.final_norm(x)
     past.advance(t, first + t)
@@ -240,14 +258,16 @@ def final_hidden(
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.blocks: dict[int, tuple[Past, int]] = {}  # id of an attention module: whose past, which block
+        self.blocks: dict[
+            int, tuple[Past | Before, int]
+        ] = {}  # id of an attention module: whose past, which block
 
 
 _this_thread = _Thread()
 
 
 @contextmanager
-def _at_work(model: GPTModel, past: Past) -> Iterator[None]:
+def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
     """This thread's pass through the model's attention goes on from `past`; other threads' do not."""
     modules: list[Any] = [block.att for block in model.trf_blocks]
     before = [module.__dict__.get("forward") for module in modules]

@@ -18,9 +18,16 @@ from gptviz.engine.sites import SITES, Site
 
 
 def variants(
-    lm: Reader, stream: torch.Tensor, block: int, edits: Sequence[Edit], size: int
+    lm: Reader,
+    stream: torch.Tensor,
+    block: int,
+    edits: Sequence[Edit],
+    size: int,
+    row: int | None = None,
 ) -> Iterator[torch.Tensor]:
-    """Yield what the output head is given, (B, T, D), with each of these edits in turn, `size` in a batch.
+    """Yield what the output head is given, (B, T, D), with each of these edits in turn, `size` in a batch;
+    of a `row` (B, D).
+
 
     `stream` (T, D) came into the block. All edits are of sites of this block; in every pass the model's own
     are made before them. The rows are those of `lm.trace(ids, edits=[edit])`, within 1e-5 in float32.
@@ -31,12 +38,12 @@ def variants(
 
         def visit(site: Site, value: torch.Tensor, some: list[Edit] = some) -> torch.Tensor:
             value = value.repeat(len(some), 1, 1) if len(value) == 1 else value.clone()  # (B, T, D)
-            for row, edit in zip(value, some, strict=True):
+            for text, edit in zip(value, some, strict=True):
                 if edit.site == site.name:
-                    shown = edit.apply(site.present(row[None], lm.config.n_heads))
-                    row.copy_(site.restore(shown, row))
+                    shown = edit.apply(site.present(text[None], lm.config.n_heads))
+                    text.copy_(site.restore(shown, text))
             return value
 
         sites = [SITES[name] for name in dict.fromkeys(edit.site for edit in some)]
         hooks = [Hook(site.edited_module.format(b=block), site.side, partial(visit, site)) for site in sites]
-        yield hidden_from(lm.model, block, start, [*lm.hooks(len(stream), entered=block), *hooks])
+        yield hidden_from(lm.model, block, start, [*lm.hooks(len(stream), entered=block), *hooks], row)

@@ -27,18 +27,21 @@ Earlier = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tenso
 _causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
 
 
-def attention(att: Any, x: torch.Tensor, after: Earlier | None = None) -> torch.Tensor:
+def attention(att: Any, x: torch.Tensor, after: Earlier | None = None, last: bool = False) -> torch.Tensor:
     """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
 
     `after` takes the tokens' keys and values (b, H, T, head_dim) and gives them behind those of the tokens
-    that were read before: (b, H, K, head_dim).
+    that were read before: (b, H, K, head_dim). With `last` only the last token asks: (b, 1, d_out).
     """
-    b, n, _ = x.shape
+    b = len(x)
     h, d = att.num_heads, att.head_dim
+    asked = x[:, -1:] if last else x
     # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
     queries, keys, values = (
-        projection(x).view(b, n, h, d).transpose(1, 2) for projection in (att.W_query, att.W_key, att.W_value)
+        projection(rows).view(b, -1, h, d).transpose(1, 2)
+        for projection, rows in ((att.W_query, asked), (att.W_key, x), (att.W_value, x))
     )
+    n = queries.shape[2]
     if after is not None:
         keys, values = after(keys, values)
     k = keys.shape[2]  # as many as T, if there is nothing before

@@ -15,13 +15,12 @@ HEIGHT = 330
 
 def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode) -> Figure:
     """(n, d) signed numbers, a row per position; `dimensions` are the columns. A line at the selected one."""
-    cells = {
-        "type": "heatmap",
-        "z": rows.astype(np.float32),
-        "customdata": np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape),
-        "coloraxis": "coloraxis",
-        "hovertemplate": "position %{y}, dimension %{customdata}: %{z:.3f}<extra></extra>",
-    }
+    cells: dict[str, Any] = {"type": "heatmap", "z": rows.astype(np.float32), "coloraxis": "coloraxis"}
+    named = "x"
+    if list(dimensions) != [*range(len(dimensions))]:
+        named = "customdata"
+        cells["customdata"] = np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)
+    cells["hovertemplate"] = f"position %{{y}}, dimension %{{{named}}}: %{{z:.3f}}<extra></extra>"
     ends = [0, len(dimensions) // 2, len(dimensions) - 1]
     ticks = {"showgrid": False, "tickvals": ends, "ticktext": [str(dimensions[i]) for i in ends]}
     layout = {

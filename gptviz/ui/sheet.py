@@ -27,6 +27,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.components.cell_clicks import cell_clicks
+from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
@@ -34,6 +35,7 @@ from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
 from gptviz.ui.words import prose, show_id
 
@@ -42,6 +44,7 @@ R = TypeVar("R")
 
 
 SHOWN = Param("shown", str, DIFFERENCE, if_there, once="pattern")  # as it was called on Attention
+SEEN = "gptviz_seen"  # in the session: where its reader has been
 LISTED = 3  # changes whose reason is given; of more it is said how many there are
 
 
@@ -132,6 +135,18 @@ def why_same(
 
 
 # ---- drawn ----
+
+
+def in_sight(scene: Frame, key: str) -> bool:
+    """Whether what comes here is worked out: once the reader is near it, or while a guide may speak of it.
+
+    A page that ends there until then needs no words of its own for it.
+    """
+    seen: set[str] = st.session_state.setdefault(SEEN, set())
+    if key in seen or GUIDE.value is not None or WHOLE.value:
+        return True
+    near(f"near_{key}", scene.mode, lambda _: seen.add(key))
+    return False
 
 
 def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:

@@ -174,6 +174,7 @@ def test_never_all_rows_at_once(lm, monkeypatch):
     sizes = []
     linear = torch.nn.functional.linear
     monkeypatch.setattr(kernels, "linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1])
+    monkeypatch.setattr("gptviz.analysis.lens.AT_ONCE", 0)  # as of a long text, or a large vocabulary
     cells(lm, lm.trace(TEXT, keep=KEEP), 2, 6)
     assert sizes == [4] * (2 + 2 * lm.config.n_layers)  # the last row's comes first, and again
 

@@ -161,10 +161,27 @@ class Watch:
             self.faults.append(f"a request left the machine: {request.url}")
 
 
+# Pages leave what is further down for its reader (components/near): here it is as if somebody had been there.
+ALL_IN_SIGHT = """(() => {
+  const Own = IntersectionObserver;
+  window.IntersectionObserver = class extends Own {
+    constructor(call, options) {
+      super(call, options);
+      this.near = options?.scrollMargin && call;
+    }
+    observe(node) {
+      if (this.near) this.near([{ isIntersecting: true }]);
+      else super.observe(node);
+    }
+  };
+})()"""
+
+
 def new_page(browser: Any, **options: Any) -> tuple[Any, Watch]:
     """A page of another person, as far as the server can tell, and what goes wrong in it."""
     context = browser.new_context(**options)
     context.add_init_script(path=WATCH)
+    context.add_init_script(ALL_IN_SIGHT)
     page = context.new_page()
     page.set_default_timeout(90_000)
     return page, Watch(page)

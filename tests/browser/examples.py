@@ -33,6 +33,7 @@ from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import Panel, attention_panel
 from gptviz.ui.components.matrix import matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
+from gptviz.ui.components.near import near as come_near
 from gptviz.ui.components.prompt import prompt as draw_prompt
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.components.seat import seat as keep_seat
@@ -221,6 +222,12 @@ def guide_look(mode: Mode, on: On) -> None:
     with st.container(key="framed"):
         st.write("It is framed.")
     look_at("framed", mode)
+
+
+def near(mode: Mode, on: On) -> None:
+    """Far below the window; of itself it draws a button."""
+    st.html('<div style="height: 300vh"></div>')
+    come_near("example", mode, on("near"))
 
 
 def seat(mode: Mode, on: On) -> None:

@@ -131,6 +131,9 @@ ACTIONS = {
     ],
     "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
     "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
+    "near": [
+        (lambda page: part(page, "near", by("near")).scroll_into_view_if_needed(), ["near", True]),
+    ],
     "seat": [
         (
             lambda page: page.evaluate("() => { location.hash = 'teach=abc'; location.reload(); }"),

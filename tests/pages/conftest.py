@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gptviz import convert
+from gptviz.ui import sheet
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
@@ -63,6 +64,12 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
     jobs.clear()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def all_is_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here nobody scrolls: what waits further down for its reader is worked out at once."""
+    monkeypatch.setattr(sheet, "in_sight", lambda scene, key: True)
 
 
 @pytest.fixture(autouse=True)

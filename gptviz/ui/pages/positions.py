@@ -24,6 +24,7 @@ from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
@@ -46,8 +47,8 @@ FIRST = 5  # tokens of each prediction that are listed
 
 
 def keep(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page's pass gives: nothing but what is measured of the heads."""
-    return (), (heads.scores_of(tokens),)
+    """What the page's pass gives: what is measured of the heads, and of a short text all at once."""
+    return ("attn", "final") if heads.fit_whole(lm.config, len(tokens)) else (), (heads.scores_of(tokens),)
 
 
 scene = page("Positions", keep=keep, params=(SCHEME, DISTANCE, AT, WHAT, SEED))
@@ -212,6 +213,8 @@ if scene.other is not None:
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
 st.subheader("What if the model's own positions were changed?", anchor=False)
+if not sheet.in_sight(scene, "positions_changed"):  # another pass, and both runs' losses
+    end_page()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     what = WHAT.choose("Its positions", WHAT_IF)
     SEED.within((0, 999))
@@ -224,7 +227,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     block_and_head_inputs(config, block, head)
     st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
 # where something is changed for the whole app, both passes have it: this page's edit comes after
-changed = replace(scene, run=scene.run.edited(edit), other=None)
+changed, site = replace(scene, run=scene.run.edited(edit), other=None), ("attn", block)
+if 1 < len(scene.tokens) <= LOSS_TOKENS:
+    changed.get((site, "final"))  # in one pass
 
 
 def following(run: Run) -> np.ndarray:
@@ -245,7 +250,6 @@ said = {
     "mean": "Every position has the mean of this text's rows: all are alike. ",
     "zero": "Nothing is added to the tokens. ",
 }[what]
-site = ("attn", block)
 patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
 if len(scene.tokens) > 1:
     had, has = (100 * float(one.diagonal(-1).mean()) for one in patterns)  # from position 1 on, as `moved`

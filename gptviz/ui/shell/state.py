@@ -53,11 +53,12 @@ MODEL = (
     Param("dtype", str, DEFAULT_MODEL.dtype),
     Param[str | None]("device", str, None),
 )
+WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
 STEP = Param("step", int, 1)
 CLAIM: Param[str | None] = Param("claims", str, None)  # numbers that the link says are here: `gptviz.claims`
 APP: tuple[Param, ...] = (
-    TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP, CLAIM,
+    TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP, CLAIM, WHOLE,
 )  # fmt: skip
 
 

@@ -1,0 +1,14 @@
+"""Stands where something further down will be, and says when the reader comes near it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gptviz.figures.theme import Mode
+from gptviz.ui.components.kernel import component, happened
+
+_component = component("near")
+
+
+def near(key: str, mode: Mode, come: Callable[[Any], Any]) -> None:
+    """Run `come` when it is nearly in sight and the page has come to rest, or at a click."""
+    _component(key, {}, mode, {"near": (happened, come)})

@@ -1,0 +1,27 @@
+// Says that the reader has come near, once the page above it is drawn; or that its button was pressed.
+const AHEAD = '300px', REST = 300;   // below the window; ms
+
+const isRunning = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'running';
+
+export default gv.component(
+  ({ send }) => gv.h('div', { class: 'near' },
+    gv.h('button', { class: 'come', data: { testid: 'near' }, onclick: () => send('near', true) }, 'Work out what comes here')),
+  ({ root, state, send }) => {
+    state.end?.();
+    if (state.came) return;
+    const come = () => {
+      state.came = !isRunning();
+      if (state.came) send('near', true);
+      else state.timer = setTimeout(come, REST);
+    };
+    const watch = new IntersectionObserver((seen) => {
+      clearTimeout(state.timer);
+      if (seen.at(-1).isIntersecting) state.timer = setTimeout(come, REST);
+    }, { rootMargin: AHEAD, scrollMargin: AHEAD });
+    watch.observe(root);
+    state.end = () => {
+      watch.disconnect();
+      clearTimeout(state.timer);
+    };
+  },
+);
