@@ -222,6 +222,17 @@ def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch)
     assert {name for name, events in sends.items() if not events} == SILENT
 
 
+def test_only_who_comes_near_is_heard(browser, examples):
+    context = browser.new_context(viewport={"width": 1000, "height": 800})  # and not as if all were in sight
+    page = context.new_page()
+    page.goto(f"{examples}/?only=near")
+    part(page, "near", by("near")).wait_for()
+    await_sent(page, [])
+    part(page, "near", by("near")).scroll_into_view_if_needed()
+    await_sent(page, [["near", True]])
+    context.close()
+
+
 # what a place says to who has no pointer: where the keyboard is put, keys, where it is said, and what
 HEARD = {
     "candidates": (by("candidate"), "ArrowDown", by("sentence"), "·gypsy"),

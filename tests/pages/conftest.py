@@ -9,19 +9,27 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gptviz import convert
-from gptviz.ui import sheet
 from gptviz.ui.measuring import heads
 from gptviz.ui.measuring.heads import jobs
 from gptviz.ui.measuring.jobs import Jobs
 from gptviz.ui.models import apart
+from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell.navigation import page_file
 
 RunPage = Callable[..., AppTest]
 
 
+class Everywhere(set[str]):
+    """Where somebody has been who need not scroll: what waits further down for its reader comes at once."""
+
+    def __contains__(self, place: object) -> bool:
+        return True
+
+
 def run_page(name: str, **query: object) -> AppTest:
     """Run a page's script as the address `/<name>?<query>` would; fails if the page raised."""
     at = AppTest.from_file(str(page_file(name)), default_timeout=240)
+    at.session_state[SEEN] = Everywhere()
     for key, value in query.items():
         at.query_params[key] = str(value)
     at.run()
@@ -64,12 +72,6 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(Jobs, "start", lambda self, job: None)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
     jobs.clear()  # type: ignore[attr-defined]
-
-
-@pytest.fixture(autouse=True)
-def all_is_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here nobody scrolls: what waits further down for its reader is worked out at once."""
-    monkeypatch.setattr(sheet, "in_sight", lambda scene, key: True)
 
 
 @pytest.fixture(autouse=True)

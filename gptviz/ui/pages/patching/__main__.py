@@ -349,7 +349,8 @@ prose(
     "not, it looks at the same places in both texts, and finds something else there.",
     *("head", "query", "key", "value"),
 )
-found = measured(ends, HEAD_SITES, "patching_heads")
+seen = sheet.in_sight(scene, "patching_heads")
+found = measured(ends, HEAD_SITES, "patching_heads") if seen else None
 if found is not None:
     tables.append(found)
     by_part = grids(found, len(HEAD_SITES))
@@ -393,7 +394,7 @@ if found is not None:
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
 
-if tables:
+if seen and tables:
     called = {site: name.lower() for site, name in SITES.items()} | {
         part: name for part, (name, _) in PARTS.items()
     }
