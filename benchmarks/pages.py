@@ -161,11 +161,10 @@ def main() -> None:
             if (name, event) not in found:
                 cells.append("no prompt")
                 continue
-            milliseconds, size, server, browser = found[name, event]
+            milliseconds, size, of_server, of_browser = found[name, event]
+            cpu_of = f"CPU {of_server:.0f} + {of_browser:.0f}"
             ratio = f"x {milliseconds / best[event]:.1f}"
-            cells.append(
-                f"{milliseconds:.0f} ms ({ratio}), {size / 1000:.0f} kB, CPU {server:.0f} + {browser:.0f}"
-            )
+            cells.append(f"{milliseconds:.0f} ms ({ratio}), {size / 1000:.0f} kB, {cpu_of}")
         print(f"| {name or 'overview'} | " + " | ".join(cells) + " |")
 
 
