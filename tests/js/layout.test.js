@@ -22,10 +22,10 @@ function levels(L, H, T, changed) {
       reads: many(L, (b) => ({ block: b, head: H - 1, key: rows[0], weight: number(0.5, changed), brought: number(2, changed) })) } },
     block: { ...base, at: 'block.0', level: { cosines: [0.5, number(-0.5, changed)],
       wires: ['pre', 'norm1', 'attn', 'mid', 'norm2', 'mlp', 'post'].map((name) => ({ name, values: of(d, changed), of: d, number: number(3, changed), limit: 1 })) } },
-    attention: { ...base, at: 'block.0.attention', level: { rows, weights: of(H * triangle),
+    attention: { ...base, at: 'block.0.attention', level: { rows, weights: of(H * triangle, changed),
       heads: many(H, (h) => ({ at: `block.0.head.${h}`, looks: '·x', key: 0, weight: 1, wrote: number(h, changed) })) } },
-    head: { ...base, at: 'block.0.head.0', level: { rows, q: of(d, changed), k: of(W * d), v: of(W * d), z: of(d, changed), scores: of(W), scaled: of(W), row: of(W, changed),
-      weights: of(triangle), outside: T > 24 ? 0.2 : 0 } },
+    head: { ...base, at: 'block.0.head.0', level: { rows, q: of(d, changed), k: of(W * d, changed), v: of(W * d, changed), z: of(d, changed), scores: of(W), scaled: of(W), row: of(W, changed),
+      weights: of(triangle, changed), outside: T > 24 ? 0.2 : 0 } },
     cell: { ...base, at: 'block.0.head.0.cell.0.0', level: { lines: [line({ values: of(d, changed), of: d, limit: 1, paint: 'query' }), line({}), line({ number: null })] } },
     feed_forward: { ...base, at: 'block.0.feed_forward', level: { bars: bars.slice(0, 8), lines: [line({ values: of(4 * 96, changed), of: 4 * 96, limit: number(1, changed), paint: 'signed', into: 'block.0.unit.' })] } },
   };
@@ -62,6 +62,17 @@ test('every block is a column or folded into one that says so; every head, key a
     assert.deepEqual(said, many(L, (b) => b));
     assert.deepEqual(layout({ ...attention, kind: 'attention' }, { width, em }).doors.map(({ at }) => at), many(H, (h) => `block.0.head.${h}`));
     assert.equal(layout({ ...head, kind: 'head' }, { width, em }).doors.length, 24);
+  }
+});
+
+test('beside the changed weights of each head, and beside its rows, stand the unchanged ones', () => {
+  for (const changed of [false, true]) {
+    const { attention, head } = levels(6, 8, 22, changed), screen = { width: 960, em: 16 };
+    const images = (data, kind) => layout({ ...data, kind }, screen).shapes.filter(({ s }) => s === 'image');
+    assert.equal(images(attention, 'attention').filter(({ unchanged }) => unchanged).length, changed ? 8 : 0);
+    const rows = images(head, 'head').filter(({ label }) => label.startsWith('unchanged, key of'));
+    assert.equal(rows.length, changed ? 22 : 0);
+    for (const { values } of rows) assert.deepEqual([...values], [...head.level.k.was.slice(0, 8)]);
   }
 });
 

@@ -227,6 +227,17 @@ function square(values, count, first = 0) {
   return out;
 }
 
+// A square of weights; the unchanged one lies small in the corner that the mask leaves empty.
+function weights(d, x, y, side, { of, was }, count, more, first = 0) {
+  const paint = { cols: count, rows: count, limit: 1, paint: 'attention', count: count * count, weights: true, label: 'weights' };
+  d.image(x, y, side, side, { ...paint, ...more, values: square(of, count, first) });
+  d.rect(x, y, side, side, { stroke: 'grid' });
+  if (!was) return;
+  const small = 0.44 * side;
+  d.image(x + side - small, y, small, small, { ...paint, values: square(was, count, first), unchanged: true });
+  d.rect(x + side - small, y, small, small, { stroke: 'ghost', dash: '4 3' });
+}
+
 function attention({ level, tokens, position }, width, em, tall) {
   const d = drawing(em), count = level.heads.length, rows = level.rows.length, triangle = (rows * (rows + 1)) / 2;
   // in as many lines as leave each matrix the largest
@@ -238,9 +249,7 @@ function attention({ level, tokens, position }, width, em, tall) {
   level.heads.forEach(({ at, looks, key, weight, wrote }, h) => {
     const [x, y] = [(h % across) * w + 0.3 * em, Math.floor(h / across) * high], room = w - 0.6 * em;
     d.text(x, y + 1.1 * em, `head ${h}`, { weight: 650, size: 0.85 });
-    const paint = { cols: rows, rows, limit: 1, paint: 'attention', label: `head ${h}`, count: rows * rows, weights: true };
-    d.image(x, y + 1.5 * em, side, side, { ...paint, values: square(level.weights.of, rows, h * triangle) });
-    d.rect(x, y + 1.5 * em, side, side, { stroke: 'grid' });
+    weights(d, x, y + 1.5 * em, side, level.weights, rows, { label: `head ${h}` }, h * triangle);
     if (here >= 0) d.rect(x - 1, y + 1.5 * em + (here * side) / rows - 1, side + 2, side / rows + 2, { stroke: 'accent', width: 1.5 });
     const below = y + 1.5 * em + side;
     d.text(x, below + 1.1 * em, `${looks} ${gv.weight(now(weight))}`, { room, size: 0.8 });
@@ -266,7 +275,10 @@ function head({ level, at, tokens, position }, width, em, tall) {
   Object.entries(parts).reduce((left, [name, share]) => { Object.assign(x, { [name]: left }); w[name] = share * table - 0.5 * em; return left + share * table; }, 0);
   const last = narrow ? 'values' : 'weighted';
   const limit = (values) => values.of.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
-  const part = (values, i) => ({ of: values.of.subarray(i * size, (i + 1) * size) });
+  const part = (values, i) => {
+    const [of, was] = ['of', 'was'].map((name) => values[name]?.subarray(i * size, (i + 1) * size));
+    return was?.some((value, k) => Math.abs(value - of[k]) > 1e-6 + 1e-5 * Math.abs(of[k])) ? { of, was } : { of };
+  };
   const most = limit({ of: level.v.of.map((value, i) => value * level.row.of[Math.floor(i / size)]) });
   d.text(0, 1 * em, `query of ${tokens[position]}`, { color: 'query', weight: 650, room: x.keys + w.keys, size: 0.85 });
   strip(d, x.keys, 1.4 * em, w.keys, 1.1 * em, { values: level.q, limit: limit(level.q), paint: 'query', label: 'query' });
@@ -291,7 +303,9 @@ function head({ level, at, tokens, position }, width, em, tall) {
       if (old !== undefined) d.rect(x.weight, y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
       said('weight', gv.weight(weight));
       row('values', part(level.v, i), limit(level.v), 'value', 'value of');
-      if (!narrow) row('weighted', { of: part(level.v, i).of.map((value) => value * weight) }, most, 'output', 'weighted value of');
+      const value = part(level.v, i), times = (values, weight) => values.map((one) => one * weight);
+      const before = value.was || old !== undefined ? { was: times(value.was ?? value.of, old ?? weight) } : {};
+      if (!narrow) row('weighted', { of: times(value.of, weight), ...before }, most, 'output', 'weighted value of');
     }
     d.door(0, y, table, step, { at: `${at}.cell.${position}.${rows[i]}`, kind: 'cell', value: weight,
       says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) stands later: masked.`
@@ -308,8 +322,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
   const bottom = y + 2 * em, [mx, my] = narrow ? [0, bottom + 1.6 * em] : [width - matrix - 2, 2 * em], cell = matrix / count;
   d.step = 0;
   d.text(mx, my - 0.5 * em, 'all rows: who looks (down) at whom (across)', { size: 0.8, color: 'quiet', room: matrix });
-  d.image(mx, my, matrix, matrix, { cols: count, rows: count, limit: 1, paint: 'attention', label: 'weights', values: square(level.weights.of, count), weights: true, cells: at, names: rows });
-  d.rect(mx, my, matrix, matrix, { stroke: 'grid' });
+  weights(d, mx, my, matrix, level.weights, count, { cells: at });
   const here = rows.indexOf(position);
   if (here >= 0) d.rect(mx - 1, my + here * cell - 1, matrix + 2, cell + 2, { stroke: 'accent', width: 2 });
   return { ...d, height: Math.max(bottom, my + matrix + 0.5 * em) };

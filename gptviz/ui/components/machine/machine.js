@@ -260,8 +260,8 @@ function pointed(view, event, click) {
   const value = shape.values[i];
   if (shape.weights) {
     const { tokens, level } = view.data, [query, key] = [row, col].map((k) => level.rows[k]);
-    tell(view, Number.isNaN(value) ? `“${tokens[key]}” stands after “${tokens[query]}”: masked.`
-      : `“${tokens[query]}” (position ${query}) attends ${gv.weight(value)} to “${tokens[key]}” (position ${key}).`);
+    tell(view, (shape.unchanged ? 'Unchanged: ' : '') + (Number.isNaN(value) ? `“${tokens[key]}” stands after “${tokens[query]}”: masked.`
+      : `“${tokens[query]}” (position ${query}) attends ${gv.weight(value)} to “${tokens[key]}” (position ${key}).`));
     if (click && shape.cells && !Number.isNaN(value)) fall(view, `${shape.cells}.cell.${query}.${key}`, { x: shape.x + (col * shape.w) / shape.cols, y: shape.y + (row * shape.h) / shape.rows, w: shape.w / shape.cols, h: shape.h / shape.rows });
     return;
   }
@@ -312,8 +312,9 @@ export default gv.component((view) => {
       event.preventDefault();
       view.send('page', data.more.page);
     } }, `More about it: ${data.more.title} →`) : null),
-    gv.h('table', { class: 'aloud', data: { testid: 'place-table' } }, gv.h('caption', null, `Numbers of ${data.path.at(-1)[1]}`), data.table.map((row, i) =>
-      gv.h('tr', null, row.map((cell) => gv.h(i ? 'td' : 'th', i ? null : { scope: 'col' }, cell))))),
+    // in a box of its own: Firefox would show the caption of a table that is clipped
+    gv.h('div', { class: 'aloud' }, gv.h('table', { data: { testid: 'place-table' } }, gv.h('caption', null, `Numbers of ${data.path.at(-1)[1]}`), data.table.map((row, i) =>
+      gv.h('tr', null, row.map((cell) => gv.h(i ? 'td' : 'th', i ? null : { scope: 'col' }, cell)))))),
     gv.h('p', { class: 'said', data: { testid: 'place-says' } }, gv.prose(state.now.made < Infinity ? [data.way[state.step].says] : data.says)),
     gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
       onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
