@@ -5,8 +5,8 @@
     python benchmarks/replicas.py --chaos      # a training, a replica, the router and the database killed
 
 The first starts one replica and two of them, and lets all visitors press at the same instant at the one and
-at the other in turn; the table has the seconds until half and until all have their page, and what two take of
-what one takes.
+at the other in turn; the table has the seconds until half and until all have their page, what two take of
+what one takes, and how many cores were at work (with the router): on a machine that others use, see these.
 
 The soak prints a line a minute, and then how much the replicas' memory grew after the first ten minutes.
 
@@ -84,6 +84,10 @@ class Deployment:
 
     def megabytes(self) -> float:
         return sum(Server(pid).megabytes() for pid in self.replicas())
+
+    def cpu(self) -> float:
+        """Seconds of a processor that all of them have had."""
+        return sum(Server(pid).cpu() for pid in self.pids().values())
 
     def stop(self) -> None:
         stop_server(self._process)
@@ -240,18 +244,22 @@ class Learner(Visitor):
 
 async def compare(args: argparse.Namespace, home: Path) -> None:
     both = {number: Deployment(home / f"{number}", number) for number in (1, 2)}
-    print("| page | visitors | replicas | half within, s | all, s | of one's |\n|---|---|---|---|---|---|")
+    print("| page | visitors | replicas | half within, s | all, s | of one's | CPU of a run, ms | cores |")
+    print("|---" * 8 + "|")
     rng = random.Random(1)
     try:
         for page in args.pages:
             waited: dict[int, list[float]] = {1: [], 2: []}
             lasted: dict[int, list[float]] = {1: [], 2: []}
+            cpu = {1: 0.0, 2: 0.0}
             for number in [number for _ in range(args.rounds) for number in both]:
                 query: dict[str, object] = {"text": some_text(rng)}
                 visitors = await arrive(both[number].url, page, args.visitors, query)
                 texts = [some_text(rng) for _ in visitors]
                 pressed = [visitor.press_run(text) for visitor, text in zip(visitors, texts, strict=True)]
+                cpu[number] -= both[number].cpu()
                 seconds = await asyncio.gather(*pressed)
+                cpu[number] += both[number].cpu()
                 waited[number] += seconds
                 lasted[number].append(max(seconds))
                 for fault in faults_of(visitors):
@@ -260,10 +268,9 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
             for number in both:
                 half, last = statistics.median(waited[number]), statistics.median(lasted[number])
                 share = last / statistics.median(lasted[1])
-                print(
-                    f"| {page} | {args.visitors} | {number} | {half:.2f} | {last:.2f} | {share:.2f} |",
-                    flush=True,
-                )
+                run, busy = cpu[number] / len(waited[number]), cpu[number] / sum(lasted[number])
+                row = [page, args.visitors, number, f"{half:.2f}", f"{last:.2f}", f"{share:.2f}"]
+                print(line([*row, f"{1000 * run:.0f}", f"{busy:.2f}"]), flush=True)
     finally:
         for one in both.values():
             one.stop()

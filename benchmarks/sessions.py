@@ -75,6 +75,7 @@ class Visitor:
             subprotocols=["streamlit"],  # type: ignore[list-item]
             max_size=None,
             compression=None,
+            open_timeout=PATIENCE,
             additional_headers=self.headers,
         )
         message = BackMsg()
