@@ -12,8 +12,8 @@ The soak prints a line a minute, and then how much the replicas' memory grew aft
 
 In the chaos visitors read, edit and turn pages without a pause while one thing after the other is killed with
 `kill -9`. Who loses the connection comes back as a browser does, with the address and nothing else. Printed
-are how many came back, the longest time until an answer, and whether each has its own text still. Then thirty
-pupils of a class vote while PostgreSQL is killed: sent, acknowledged and kept votes must be the same.
+are how often somebody tried, the longest time until an answer, and how many had another text then. At
+last thirty pupils of a class vote while PostgreSQL is killed: what was sent, acknowledged and kept is told.
 """
 
 import argparse
@@ -52,6 +52,7 @@ from tests.browser.conftest import ROOT, free_port, stop_server
 from tests.checkpoints import makers
 
 BROKEN = (ConnectionClosed, InvalidHandshake, InvalidMessage, OSError, EOFError, TimeoutError)
+VISITORS = 10  # in the chaos
 STARTED = re.compile(r"event=start what=(\w+) pid=(\d+)")
 EDITS = ("z.4.3=zero", "attn.2=uniform", "resid_post.3=x0.9", "mlp_out.1=mean", "z.0.1=zero,z.3.4=x0.5")
 
@@ -362,16 +363,17 @@ def children(pid: int) -> list[int]:
 
 async def chaos(args: argparse.Namespace, home: Path) -> None:
     deployment = Deployment(home / "chaos", 2)
-    over, back, longest = asyncio.Event(), Counter[str](), {"": 0.0}
+    over, back, longest = asyncio.Event(), Counter[str](), dict[str, float]()
     phase, faults, lost = "", Counter[str](), Counter[str]()
+    answered: set[int] = set()  # who has had an answer to what he asked in this phase
 
     async def visit(seed: int) -> None:
         rng = random.Random(seed)
         learner = Learner(deployment.url, "attention", {"text": some_text(rng)})
         await learner.open()
         while not over.is_set():
-            wanted, began, act = some_text(rng), time.monotonic(), rng.random()
-            page, came_back = rng.choice([*PAGES]), False
+            wanted, act, page = some_text(rng), rng.random(), rng.choice([*PAGES])
+            began, came_back, asked = time.monotonic(), False, phase
             while True:
                 try:
                     if came_back:
@@ -384,10 +386,12 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
                     break
                 except BROKEN:
                     came_back = True
-                    back[phase] += 1
+                    back[asked] += 1
                     await asyncio.sleep(0.5)
-            longest[phase] = max(longest.get(phase, 0.0), time.monotonic() - began)
-            lost[phase] += learner.text != wanted
+            longest[asked] = max(longest.get(asked, 0.0), time.monotonic() - began)
+            lost[asked] += learner.text != wanted
+            if asked == phase:
+                answered.add(seed)
             faults.update(learner.faults)
             learner.faults = []
             await asyncio.sleep(rng.random())
@@ -411,28 +415,29 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
 
     async def kill() -> None:
         nonlocal phase
-        print(
-            "| killed | connections that came back | longest wait, s | texts lost | exceptions |\n"
-            + "|---" * 5
-            + "|"
-        )
+        print(line(["killed", "tries to come back", "longest wait, s", "texts lost", "exceptions"]))
+        print("|---" * 5 + "|", flush=True)
         for what in ("nothing", "a training", "replica1", "replica2", "router"):
             phase, said = what, ""
+            answered.clear()
             if what == "a training":
                 said = await train()
             elif what != "nothing":
                 os.kill(deployment.pids()[what], signal.SIGKILL)
             await asyncio.sleep(args.seconds)
-            print(
-                f"| {what} | {back[what]} | {longest.get(what, 0):.1f} | {lost[what]} | {faults.total()} |",
-                flush=True,
-            )
+            for port in deployment.ports:  # whoever was killed is back before the next
+                await asyncio.to_thread(wait_for, f"http://127.0.0.1:{port}/readyz")
+            while len(answered) < VISITORS:
+                await asyncio.sleep(1)
+            row = [what, back[what], f"{longest[what]:.1f}", lost[what], faults.total()]
+            print(line(row), flush=True)
+            await asyncio.sleep(5)  # until the router knows that all are there
             if said:
                 print(f"(its page says: {said})")
         over.set()
 
     try:
-        await asyncio.gather(kill(), *(visit(seed) for seed in range(10)))
+        await asyncio.gather(kill(), *(visit(seed) for seed in range(VISITORS)))
     finally:
         deployment.stop()
     for fault, times in [*faults.items(), *Counter(deployment.tracebacks()).items()]:

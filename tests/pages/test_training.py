@@ -261,9 +261,10 @@ def test_a_killed_worker_and_a_queue_are_sentences(queued):
     assert len(queue._all) == 1
 
 
-def test_a_text_that_will_not_do_is_a_sentence_and_trains_nothing(queued):
+def test_a_text_that_will_not_do_and_a_run_that_is_gone_are_sentences(queued):
     queue = queued()
-    at = run_page("training", tr_task="own", text="too short", **QUERY)
+    at = run_page("training", tr_task="own", text="too short", training_run="gone", **QUERY)
+    assert "has gone with its visitor or with its server" in at.info[0].value
     at.button(key="training_start").click().run()
     assert "9 characters" in at.warning[0].value and not queue._all
 

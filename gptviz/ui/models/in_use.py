@@ -147,7 +147,7 @@ def upload_of(choice: Choice) -> Upload:
     if upload is None:
         raise CheckpointError(
             "it was somebody's own file: only the browser that brought it can open it, and it is deleted "
-            "when that browser has left. Upload it again, under More models"
+            "when that browser has left, and with its server. Upload it again, under More models"
         )
     return upload
 

@@ -187,6 +187,11 @@ def slider(seen: Seen, step: int) -> None:
 
 def nothing_yet() -> None:
     """What can be trained, and what it is about."""
+    if RUN.value is not None:
+        st.info(
+            "The run that this address names is not here: it is another browser's, or has gone with its "
+            "visitor or with its server. Train it again."
+        )
     prose(
         "A small GPT, the book's own `GPTModel`, learns while you watch. Begin with random tokens in which a "
         "passage repeats: nobody can foresee the first time, but what comes the second time is what came "
