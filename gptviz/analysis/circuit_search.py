@@ -22,8 +22,9 @@ Their third criterion, minimality, asks that each head matters: see `brings`.
 
 import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -157,9 +158,28 @@ def search(
     return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps))
 
 
-def in_order(passes: Passes, heads: Sequence[Head]) -> pd.DataFrame:
+def of_passes(
+    lm: LanguageModel,
+    question: tuple[Any, ...],
+    function: Callable[..., Any],
+    *args: Any,
+    progress: Progress | None = None,
+) -> Any:
+    """Return `function(passes, *args)` for the `Passes` of a question: text, target, baseline, and so on."""
+    return function(Passes(lm, *question), *args, progress=progress)
+
+
+def three_values(
+    passes: Passes, heads: Collection[Head], progress: Progress | None = None
+) -> tuple[float, float, float]:
+    """Return F of the whole model, of a circuit, and of nobody."""
+    own, empty = passes.of([heads, ()], progress).tolist()
+    return passes.whole, own, empty
+
+
+def in_order(passes: Passes, heads: Sequence[Head], progress: Progress | None = None) -> pd.DataFrame:
     """The steps when these heads are added in this order."""
-    values = passes.of([heads[:size] for size in range(len(heads) + 1)]).tolist()
+    values = passes.of([heads[:size] for size in range(len(heads) + 1)], progress).tolist()
     return _table([(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)])
 
 

@@ -154,7 +154,7 @@ def trial(
     key = names(lm, pairs)(block, head, label) if disk else None
     if key is not None and (found := disk_cache.read(key)) is not None:
         return from_json(found)
-    known = general(lm, disk=disk) if known is None else known
+    known = general(lm, progress, disk) if known is None else known
     heads = [head, *others(config.n_heads, block, head)]
     measured = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + C)
     roles = known.table.set_index(["block", "head"])["role"]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gptviz.analysis.against import difference
+from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress
 from gptviz.tokenizer.one import OneToken
 
@@ -29,6 +31,24 @@ class Prompt:
     def target(self) -> Any:
         """Return it as `knock_out` and `patching` take it."""
         return self.token if self.token is None or self.against is None else (self.token, self.against)
+
+
+def measured(
+    lm: LanguageModel,
+    function: Callable[..., pd.DataFrame],
+    prompt: Prompt,
+    pair: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> tuple[pd.DataFrame, float]:
+    """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself."""
+    trace = lm.trace(prompt.text, keep=())
+    logits = trace.logits(-1)
+    token = int(logits.argmax()) if prompt.token is None else trace.token_id(prompt.token)
+    against = None if prompt.against is None else trace.token_id(prompt.against)
+    texts = (prompt.text, prompt.other) if pair else (prompt.text,)
+    found = function(lm, *texts, prompt.target, progress=progress, **options)
+    return found, float(difference(logits, token, against))
 
 
 def is_many(text: Texts) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.progress import Progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import AModel
@@ -82,3 +83,14 @@ def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> 
     for site in function.__dict__.get("reads", ()):
         found += site(lm, *args) if callable(site) else (site,)
     return tuple(dict.fromkeys(found))
+
+
+def of_text(
+    lm: LanguageModel,
+    ids: tuple[int, ...],
+    numbers: Callable[..., Any],
+    *args: Any,
+    progress: Progress | None = None,
+) -> Any:
+    """`numbers(lm, trace, *args)` of a text's ids: the pass, and what is made of it."""
+    return numbers(lm, lm.trace(ids, keep=sites_of(numbers, lm, *args)), *args)

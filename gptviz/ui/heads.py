@@ -27,7 +27,7 @@ from gptviz.engine.trace import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs
-from gptviz.ui.measuring.heads import known_trials_of
+from gptviz.ui.measured import known_trials_of
 from gptviz.ui.runs import per_run
 
 # what tables call a role where the screen has a plainer word

@@ -4,7 +4,6 @@ The set is a file, one text a line, or sentences that are made here. A link carr
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,18 +11,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import LanguageModel, Run
-from gptviz.analysis.against import difference
+from gptviz import LanguageModel
 from gptviz.analysis.indirect_object import indirect_objects, left_out
-from gptviz.analysis.prompts import Prompt, averaged, part_of
+from gptviz.analysis.prompts import Prompt, averaged, measured
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
-from gptviz.engine.progress import Progress
-from gptviz.ui import runs, sheet
+from gptviz.ui import sheet
 from gptviz.ui.shell import target
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for, watched
+from gptviz.ui.shell.slow import is_asked_for, several
 from gptviz.ui.words import as_code, prose, show_id
 
 NAMES, FILE = "names", "file"
@@ -71,27 +68,18 @@ def section(
         texts |= {"corrupt": one([prompt.other for prompt in prompts])} if pairs else {}
         return {**texts, "target": one([prompt.target for prompt in prompts]), **options}
 
-    def work(progress: Progress) -> tuple[list[tuple[Prompt, pd.DataFrame, float]], Left]:
-        found: list[tuple[Prompt, pd.DataFrame, float]] = []
-        refused: Left = []
-        for number, prompt in enumerate(prompts):
-            run = replace(scene.run, ids=tuple(scene.lm.encode(prompt.text)) or (0,))
-            told = part_of(progress, number, len(prompts))
-            make = partial(function, scene.lm, **given([prompt], lambda texts: texts[0]), progress=told)
-            try:  # each is kept: who stops this goes on where it was
-                table = runs.runs().derived(("many", prompt, *asked[1:]), run, make)
-                found.append((prompt, table, _difference(run, prompt)))
-            except ValueError as error:
-                refused.append((prompt.text, str(error)))
-        return found, refused
-
     found: list[tuple[Prompt, pd.DataFrame, float]] = []
     refused = left
     if prompts:
-        name, run = ("many", tuple(prompts), *asked[1:]), replace(scene.run, ids=(0,))
-        says = lambda done, of: f"text {min(len(prompts), done * len(prompts) // of + 1)} of {len(prompts)}"  # noqa: E731
-        found, more = watched(name, run, work, says, "many_stop", partial(SET.set, None))
-        refused = [*left, *more]
+        says = "{} of {} texts".format
+        each = [(function, prompt, pairs) for prompt in prompts]
+        stop = partial(SET.set, None)
+        every = several(scene.run, measured, each, says, "many_stop", stop, **options)
+        for prompt, work in zip(prompts, every, strict=True):
+            try:
+                found.append((prompt, *work.value))
+            except ValueError as problem:
+                refused.append((prompt.text, str(problem)))
     if refused:
         some = [as_code(f"“{text[:40]}{'…' * (len(text) > 40)}”: {why}") for text, why in refused[:5]]
         some += [f"and {len(refused) - 5} more"] * (len(refused) > 5)
@@ -141,18 +129,6 @@ def section(
     texts = pd.DataFrame(kept).map(lambda one: show_id(scene.lm, one) if isinstance(one, int) else one)
     sheet.numbers_of("many-texts", lambda: Both(texts), what="the set of texts", missing="–")
     sheet.code_of(scene, [], function, **given(kept), key="in_code_many", what="many texts")
-
-
-def _difference(run: Run, prompt: Prompt) -> float:
-    """The logit of the prompt's token, or the model's first choice, minus that of the other, or the mean."""
-    lm, logits = runs.model(run), target.logits_at(run, len(run.ids) - 1)
-    token = int(logits.argmax()) if prompt.token is None else _id(lm, prompt.token)
-    return float(difference(logits, token, None if prompt.against is None else _id(lm, prompt.against)))
-
-
-def _id(lm: LanguageModel, token: Any) -> int:
-    found: int = token if isinstance(token, int) else lm.encode(token)[0]
-    return found
 
 
 # ---- the set ----

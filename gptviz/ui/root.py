@@ -12,7 +12,7 @@ try:
 except ImportError:  # not a Unix: there, what a killed server leaves stays until somebody empties the folder
     fcntl = None  # type: ignore[assignment]
 
-TRAININGS, UPLOADS = "gptviz-training-", "gptviz-upload-"
+TRAININGS, UPLOADS, WORKS = "gptviz-training-", "gptviz-upload-", "gptviz-work-"
 LOCK = "server.lock"
 
 

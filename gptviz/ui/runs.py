@@ -230,18 +230,21 @@ def per_run(function: Callable[P, R]) -> Callable[P, R]:
 
     Arguments must be hashable; what is returned is shared by sessions: nobody may write into it.
     """
-    name = f"{function.__module__}.{function.__qualname__}"
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def once(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        run, *rest = bound.arguments.values()
-        return runs().derived((name, tuple(rest)), cast(Run, run), lambda: function(*args, **kwargs))
+        return known(once, lambda: function(*args, **kwargs), *bound.arguments.values())
 
     PER_RUN.append(once)
     return once
+
+
+def known(function: Callable[..., R], value: Callable[[], R], run: Run, *args: Any) -> R:
+    """What a function under `per_run` gives for a run and these arguments, all of them; else this value."""
+    return runs().derived((f"{function.__module__}.{function.__qualname__}", args), run, value)
 
 
 def get(run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:

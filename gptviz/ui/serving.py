@@ -29,10 +29,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-from gptviz.ui import log, watching
+from gptviz.ui import log, watching, works
 from gptviz.ui.components.code import PATH, files, served
 from gptviz.ui.models.room import absent, end, room
-from gptviz.ui.root import TRAININGS, UPLOADS, sweep
+from gptviz.ui.root import TRAININGS, UPLOADS, WORKS, sweep
 
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
@@ -185,11 +185,12 @@ def _look_again(sessions: list[str]) -> None:
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
-    """A server begins with removing what killed ones have left."""
+    """A server begins with removing what killed ones have left, and its workers begin with it."""
     log.watch()
     runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
-    for prefix in (TRAININGS, UPLOADS):
+    for prefix in (TRAININGS, UPLOADS, WORKS):
         await run_sync(sweep, prefix)
+    await run_sync(works.line)
     log.log("start")
     yield {}
     log.log("stop")

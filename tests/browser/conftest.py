@@ -108,7 +108,7 @@ def start_server(
             *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
         ],
         cwd=ROOT if gptviz is None else home,
-        env=os.environ | {"HOME": str(home), "BROWSER": "true"} | environment,
+        env=os.environ | {"HOME": str(home), "BROWSER": "true", "GPTVIZ_WORKERS": "1"} | environment,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,

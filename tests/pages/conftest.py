@@ -9,12 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gptviz import convert
-from gptviz.ui.measuring import heads
-from gptviz.ui.measuring.heads import jobs
-from gptviz.ui.measuring.jobs import Jobs
+from gptviz.analysis.head_general import general
+from gptviz.analysis.head_trial import trial
+from gptviz.ui import measured, works
 from gptviz.ui.models import apart
 from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell.navigation import page_file
+from gptviz.work import Line, Work
 
 RunPage = Callable[..., AppTest]
 
@@ -59,6 +60,16 @@ def prompt_of(at: AppTest) -> str:
     return str(data[0]["text"])
 
 
+def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Work], object] = lambda work: None) -> None:
+    """From now on what is measured of heads is not worked on: `told` hears of it. All else is."""
+    start = Line.start
+
+    def perhaps(self: Line, work: Work, who: str) -> None:
+        told(work) if work.task.function in (general, trial) else start(self, work, who)
+
+    monkeypatch.setattr(Line, "start", perhaps)
+
+
 @pytest.fixture(name="run_page")
 def run_page_fixture() -> RunPage:
     return run_page
@@ -68,10 +79,10 @@ def run_page_fixture() -> RunPage:
 def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pages start work in the background; here it stays as if somebody had stopped it, and what other tests
     have measured, in this process or on the disk, is not known, nor what ships with the bundled model."""
-    monkeypatch.setattr(heads, "_at_once", lambda run: (None, {}))
-    monkeypatch.setattr(Jobs, "start", lambda self, job: None)
+    monkeypatch.setattr(measured, "_at_once", lambda run: (None, {}))
+    not_started(monkeypatch)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    jobs.clear()  # type: ignore[attr-defined]
+    works.line.clear()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,9 @@ from gptviz.analysis.head_general import General
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.ui import heads
-from gptviz.ui.measuring import heads as measuring
-from gptviz.ui.measuring.heads import jobs
-from gptviz.ui.measuring.jobs import Jobs
+from gptviz.ui import heads, measured, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts, given, in_numbers, prose
 
@@ -77,7 +75,7 @@ def known(monkeypatch):
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
     job = SimpleNamespace(state="done", active=False, result=General(table, 16, 3072, 42, 10361, None))
-    monkeypatch.setattr(measuring, "general_job", lambda run: job)
+    monkeypatch.setattr(measured, "general_work", lambda run: job)
     return table
 
 
@@ -112,12 +110,12 @@ def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_
 
 def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
     told = []
-    job = SimpleNamespace(state="working", active=True, done=3, of=12, seconds_left=41.0, key="general")
+    job = SimpleNamespace(state="working", active=True, progress=(3, 12), seconds_left=41.0, task="general")
     for name in ("start", "leave", "look"):
         setattr(job, name, lambda *_, name=name: told.append(name))
-    monkeypatch.setattr(measuring, "general_job", lambda run: job)
+    monkeypatch.setattr(measured, "general_work", lambda run: job)
     at = run_page("heads", text=TEXT)
-    assert "3 of 12 (about 45 s more)" in at.get("progress")[0].proto.text and "leave" not in told
+    assert "3 of 12, about 41 s left" in at.get("progress")[0].proto.text and "leave" not in told
     at.button(key="heads_general_stop").click().run()
     assert "leave" in told and "start" not in told
     at.button(key="heads_general_start").click().run()
@@ -126,7 +124,7 @@ def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
 
 def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
     asked = []
-    monkeypatch.setattr(Jobs, "start", lambda self, job: asked.append(job.key[-3:]))
+    not_started(monkeypatch, lambda work: asked.append(work.task.args))
     at = run_page("heads", text=TEXT, block=0, head=3)  # no habit: no trial of its own
     at.button(key="heads_try_all").click().run()
     labels = known[known["role"] != "mixed"][["block", "head", "role"]]
@@ -175,10 +173,10 @@ def tried(monkeypatch, known):
     def job(run, *claim):
         nothing = lambda *_: None  # noqa: E731
         made = {"state": "done", "active": False, "result": a_trial(*claim)}
-        return SimpleNamespace(**made, start=nothing, key=(run, *claim), look=nothing)
+        return SimpleNamespace(**made, start=nothing, task=(run, *claim), look=nothing)
 
-    monkeypatch.setattr(measuring, "trial_job", job)
-    for module in (measuring, heads):
+    monkeypatch.setattr(measured, "trial_work", job)
+    for module in (measured, heads):
         monkeypatch.setattr(
             module, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims}
         )
@@ -226,8 +224,8 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
 def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
     """The bundled model's heads in general, and their trials: no work is queued, and Attention knows them."""
     monkeypatch.undo()  # `_at_once` again
-    monkeypatch.setattr(Jobs, "start", lambda self, job: pytest.fail(f"{job.key} was to be worked out"))
-    jobs.clear()
+    not_started(monkeypatch, lambda work: pytest.fail(f"{work.task} was to be worked out"))
+    works.line.clear()
     at = run_page("heads", text=TEXT, block=0, head=1)
     assert "**not decided**" in verdict(at)
     extra = {name: row[2] for name, row in trial_rows(at).items()}

@@ -5,8 +5,9 @@ import pytest
 
 from gptviz.analysis import knock_out
 from gptviz.digits import significant
-from gptviz.ui.shell import muted, slow
+from gptviz.ui.shell import slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.work import Line
 from tests.specs import charts, in_numbers, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -68,7 +69,7 @@ def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monke
     assert not charts(at)
     at.button(key="knock_out_start").click().run()
     assert len(charts(at)) == 2 and at.query_params["map"] == "on"
-    monkeypatch.setattr(muted, "knock_out", None)
+    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
     at = run_page("knock_out", text=text, map="on", block=1, part="feed-forward")
     assert len(charts(at)) == 2
     stopped = run_page("knock_out", text=text, map="off")

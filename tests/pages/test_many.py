@@ -10,6 +10,7 @@ import streamlit as st
 from gptviz.digits import plus_minus
 from gptviz.ui import many
 from gptviz.ui.shell import slow
+from gptviz.work import Line
 from tests.pages.conftest import run_page as opened
 from tests.specs import charts, prose
 
@@ -72,7 +73,7 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         else ("no token", "tokens; mini reads at most")
     )
     assert all(reason in out for reason in reasons)
-    monkeypatch.setattr(many, "part_of", lambda *_: pytest.fail("it is worked out again"))
+    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
     at.session_state["in_code_many"] = at.session_state["numbers_many"] = at.session_state[
         "numbers_many-texts"
     ] = True

@@ -1,19 +1,19 @@
 """The page "Patching" through AppTest: what is drawn is `patching`, a click is an edit of the app."""
 
 import re
-from functools import wraps
 
 import numpy as np
 import pytest
 import streamlit as st
 
 from gptviz import Edit
-from gptviz.analysis import activation_patching, patching
+from gptviz.analysis import patching
 from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
+from gptviz.work import Line
 from tests.specs import charts, in_numbers, prose
 from tests.specs import table as small_table
 
@@ -222,12 +222,7 @@ def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, 
     assert not at.get("plotly_chart")
     at.button(key="patching_resid_pre_go").click().run()
     assert at.query_params["patch_go"] == "on" and len(charts(at)) == 3
-
-    @wraps(patching)
-    def again(*args, **named):
-        pytest.fail("it is worked out again")
-
-    monkeypatch.setattr(activation_patching, "patching", again)
+    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
     assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 3
 
 

@@ -23,10 +23,9 @@ import pandas as pd
 import pytest
 import torch
 
-from gptviz.ui.measuring import heads
-from gptviz.ui.measuring.jobs import Jobs
+from gptviz.ui import works
 from gptviz.ui.shell.navigation import CLASS, PAGES
-from tests.pages.conftest import open_all, run_page
+from tests.pages.conftest import not_started, open_all, run_page
 
 FOLDER = Path(__file__).parent / "snapshots"
 WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
@@ -37,8 +36,8 @@ MOST = 12  # sentences of a component
 @pytest.fixture(autouse=True)
 def nothing_is_measured(monkeypatch):
     """Nothing is measured in the background, but what ships with the bundled model is known."""
-    monkeypatch.setattr(Jobs, "start", lambda self, job: None)
-    heads.jobs.clear()
+    not_started(monkeypatch)
+    works.line.clear()
 
 
 # ---- what is written on a page ----

@@ -2,22 +2,19 @@
 
 import html
 import math
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.losses import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.engine.progress import Progress
 from gptviz.figures.maps import Map, maps
 from gptviz.lessons import bigram, mlp
 from gptviz.lessons.bigram import Counts, NeuralBigram
-from gptviz.lessons.compared import Counted, Fit, Reading, counted, reading
+from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, reading
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
@@ -26,7 +23,7 @@ from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.slow import is_wanted, watched
+from gptviz.ui.shell.slow import is_wanted, worked
 from gptviz.ui.words import as_code, prose
 from gptviz.ui.words import counted as so_many
 
@@ -177,28 +174,18 @@ st.caption("The line across is the bigram, on the held-out text.")
 # ---- on one scale: bits per byte of the same held-out text ----
 
 
-def cost_of(read: Reading, progress: Progress) -> float:
-    """What a GPT pays for the held-out text, in bits per byte."""
-    nats = 0.0
-    for number, window in enumerate(read.windows):
-        progress(number, len(read.windows))
-        nats += float(sheet.once(Run(scene.key, window), losses)["nats"].sum())
-    return nats / math.log(2) / read.bytes
-
-
 st.subheader("On one scale", anchor=False)
 place, cost, read = st.container(), None, reading(scene.lm)
 if read is None:
     st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
 elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
-    told = "the model reads the held-out text: window {} of {}"
-    cost = watched(
-        "baselines",
-        Run(scene.key, read.windows[0]),
-        partial(cost_of, read),
-        lambda done, of: told.format(done + 1, of),
-        "base_stop",
-        lambda: MEASURE.set("off"),
+    cost = worked(
+        Run(scene.key, (0,)),
+        bits_per_byte,
+        read,
+        says="the model reads the held-out text: {} of {} windows".format,
+        key="base_stop",
+        stop=lambda: MEASURE.set("off"),
     )
     lead(f", and the model {name} needs **{fixed(cost, 2)}**")
 else:

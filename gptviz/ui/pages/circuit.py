@@ -20,25 +20,26 @@ from gptviz.analysis.circuit_search import (
     allowed,
     brings,
     in_order,
+    of_passes,
     parse,
     random_order,
     score,
     search,
     subsets,
+    three_values,
     written,
 )
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.engine.progress import Progress
 from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import runs, sheet
+from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, watched
+from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
 from gptviz.ui.words import as_code, prose
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     others = OTHERS.choose("Every other head gives", GIVES)
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
 if others == "sample":
-    read_sample(lm, "circuit_sample_stop", partial(OTHERS.set, "mean"))
+    read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))
 
 # ---- F, what is measured ----
 
@@ -86,22 +87,16 @@ def number(value: float) -> str:
     return significant(value) if explained.against is None else fixed(value, 2)
 
 
-def passes() -> Passes:
-    """Made where they are used: they hold on to the model."""
-    return Passes(lm, scene.run.ids, pair, others, forwards, scene.position)
-
-
 def known(
-    name: tuple[Any, ...],
-    work: Callable[[Progress], T],
+    name: str,
+    function: Callable[..., T],
+    *args: Any,
     stop: Callable[[], Any] | None = None,
-    run: Run = scene.run,
-    key: str = "",
 ) -> T:
-    """What `work` gives for this question, from memory or else with a bar, and a button where it can stop."""
-    asked = ("circuit", scene.position, pair, others, forwards, *name)
-    says = lambda done, most: f"{done} passes, at most {most}"  # noqa: E731
-    return watched(asked, run, work, says, f"circuit_stop_{name[0]}{key}" if stop else None, stop)
+    """What `function(passes, *args)` gives for this question; with a button where it can stop."""
+    question = (scene.run.ids, pair, others, forwards, scene.position)
+    says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
+    return worked(scene.run, of_passes, question, function, *args, says=says, key=key, stop=stop)
 
 
 def take(heads: Iterable[Head]) -> None:
@@ -138,8 +133,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small"):
 searches: dict[str, Circuit] = {}
 for way in WAYS:
     if SEARCH.value in (way, "both"):
-        work = lambda progress, way=way: search(passes(), way, progress=progress)  # noqa: E731
-        searches[way] = known(("search", way), work, lambda: SEARCH.set(None), key=f"_{way}")
+        searches[way] = known(f"search_{way}", search, way, stop=lambda: SEARCH.set(None))
 best = min(searches.values(), key=lambda found: (not found.kept, len(found.heads)), default=None)
 heads = everyone if best is None else best.heads
 if CIRCUIT.value is not None:
@@ -148,15 +142,7 @@ if CIRCUIT.value is not None:
     except ValueError as error:
         st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
 
-
-def three_values(progress: Progress) -> tuple[float, float, float]:
-    """F of the whole model, of the circuit, and of nobody."""
-    made = passes()
-    own, empty = made.of([heads, ()], progress).tolist()
-    return made.whole, own, empty
-
-
-whole, value, empty = known(("values", heads), three_values)
+whole, value, empty = known("values", three_values, heads)
 enough, size, of = allowed(whole, empty), len(heads), len(everyone)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
 counted = f"{size} head{'s' * (size != 1)}"
@@ -211,11 +197,8 @@ with said:
         waits = waits or is_asked_for(lm, len(scene.tokens), 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
-            worth = known(
-                ("score", heads),
-                lambda progress: score(passes(), heads, progress=progress),
-                partial(st.session_state.update, {stopped: heads, ask: False}),
-            )
+            stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
+            worth = known("score", score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
             where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
             prose(
@@ -233,12 +216,9 @@ tokens, shape, brought = len(scene.tokens), (lm.config.n_layers, lm.config.n_hea
 
 def brought_to(run: Run, stop: Callable[[], Any], key: str = "") -> NDArray[np.float64]:
     """What each head brings to this circuit of a run's model."""
-
-    def work(progress: Progress) -> NDArray[np.float64]:
-        more = (pair, heads, others, forwards, scene.position, progress)
-        return brings(runs.model(run), run.ids, *more)
-
-    return known(("brings", heads), work, stop, run, key)
+    given = (run.ids, pair, heads, others, forwards, scene.position)
+    says = "{} passes, at most {}".format
+    return worked(run, brings, *given, says=says, key=f"circuit_stop_brings{key}", stop=stop)
 
 
 with left:
@@ -276,7 +256,7 @@ def over_sizes(steps: pd.DataFrame) -> NDArray[np.float64]:
 
 steps = {CURVES[way]: found.steps for way, found in searches.items()}
 if searches:
-    steps[RANDOM] = known(("random",), lambda _: in_order(passes(), random_order(lm)))
+    steps[RANDOM] = known("random", in_order, tuple(random_order(lm)))
 curves = {name: over_sizes(rows) for name, rows in steps.items()}
 
 

@@ -15,7 +15,6 @@ from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.digits import fixed, significant
-from gptviz.engine.progress import Progress
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.next_token import probability_text
@@ -41,7 +40,7 @@ from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for, watched
+from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, escaped, prose, show_id
 
@@ -268,13 +267,12 @@ ours, other = lm.config, their_lm.config
 one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
 
 
-def all_heads(progress: Progress) -> NDArray[np.float64]:
+def all_heads() -> NDArray[np.float64]:
     """`heads_apart` of long texts, a block at a time: of all blocks the weights are 576 MiB for GPT-2."""
     rows = []
     for b in range(ours.n_layers):
         one, theirs = (side.lm.trace(side.run.ids, keep=[("attn", b)])["attn", b] for side in sides)
         rows.append(compare.block_apart(one, theirs, pairs))
-        progress(b + 1, ours.n_layers)
     return np.stack(rows)
 
 
@@ -297,12 +295,8 @@ with halves[1]:
     elif is_asked_for(lm, len(scene.run), passes) and not VS_ALL.value:
         st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
     else:
-        apart = watched(
-            ("compare.all_heads", their_run, pairs),
-            scene.run,
-            all_heads,
-            lambda done, of: f"{done} of {of} blocks compared",
-        )
+        with st.spinner("Comparing block by block"):
+            apart = runs.runs().derived(("compare.all_heads", their_run, pairs), scene.run, all_heads)
 most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
 head_at = opened_head(ours, lambda: most)
 if apart is not None:

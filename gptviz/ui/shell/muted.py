@@ -11,10 +11,9 @@ from gptviz import Run
 from gptviz.analysis.ablation import knock_out
 from gptviz.both import Both
 from gptviz.figures.shares import share_grid
-from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import read_sample, watched
+from gptviz.ui.shell.slow import read_sample, worked
 from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
@@ -34,16 +33,10 @@ def knocked(
     """
     run, position = run or scene.run, scene.position
     if baseline == "sample":
-        read_sample(runs.model(run), f"{key}_sample", stop)
+        read_sample(run, f"{key}_sample", stop)
     pair = target.token, target.against
-    return watched(
-        (f"{__name__}.knocked", position, pair, baseline),
-        run,
-        lambda progress: knock_out(runs.model(run), run.ids, pair, baseline, position, progress=progress),
-        lambda done, of: f"{done} of {of} parts muted",
-        key,
-        stop,
-    )
+    says = "{} of {} parts muted".format
+    return worked(run, knock_out, run.ids, pair, baseline, position, says=says, key=key, stop=stop)
 
 
 def muted_map(

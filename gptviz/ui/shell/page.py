@@ -219,7 +219,7 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     run = Run(made.key, tuple(reading.ids), changes.made(listed))
     if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
         with changed:
-            read_sample(lm, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
+            read_sample(run, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
     scene = Scene(
         **vars(made),
         run=run,

@@ -1,23 +1,26 @@
 """What takes long: it waits for a click, shows how far it is, and can be stopped."""
 
 import time
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import LanguageModel, Run
-from gptviz.engine.progress import Progress
 from gptviz.engine.sample_means import reading, sample_means
-from gptviz.ui import runs
+from gptviz.ui import runs, works
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import duration
+from gptviz.work import Work
 
 T = TypeVar("T")
 
-LONG = 3.0  # seconds after which a bar says how many are left
+LONG = 3.0  # seconds that are worth being said
+TICK = 0.25  # seconds between two looks; a work that is quicker has no bar
+SOON = 3.0  # seconds within which a script that was interrupted must ask again for what it waited for
+AT_ONCE = 8  # works of one list that stand in the line
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
@@ -36,61 +39,88 @@ def is_wanted(param: Param[str | None], lm: LanguageModel, n_tokens: int, passes
     return chosen == "on" or (chosen is None and not is_asked_for(lm, n_tokens, passes))
 
 
-def watched(
-    name: Hashable,
+def worked(
     run: Run,
-    work: Callable[[Progress], T],
+    function: Callable[..., T],
+    *args: Any,
     says: Callable[[int, int], str],
     key: str | None = None,
     stop: Callable[[], Any] | None = None,
+    **options: Any,
 ) -> T:
-    """What `work` gives for a run, under this name from memory where it is known; else with a bar meanwhile.
+    """What `function(lm, *args, **options, progress=...)` gives for a run's model: by the server's line.
 
-    For `says`, `key` and `stop` see `bar`.
+    A bar while it waits or works: `says` is what stands on it. A click interrupts the script where the bar
+    moves; with `stop`, the callback of a button `key`, there is one for it: the page must then not ask again.
+    Raises what the function raises.
     """
-
-    def shown() -> T:
-        with bar(says, key, stop) as progress:
-            return work(progress)
-
-    return runs.runs().derived(name, run, shown)
+    (work,) = several(run, function, [args], says, key, stop, **options)
+    return work.value
 
 
-@contextmanager
-def bar(
-    says: Callable[[int, int], str], key: str | None = None, stop: Callable[[], Any] | None = None
-) -> Iterator[Progress]:
-    """A bar while something goes on: `says` is what stands on it, after a while with the time that is left.
+def several(
+    run: Run,
+    function: Callable[..., T],
+    given: Sequence[tuple[Any, ...]],
+    says: Callable[[int, int], str],
+    key: str | None = None,
+    stop: Callable[[], Any] | None = None,
+    **options: Any,
+) -> list[Work[T]]:
+    """The same of many arguments, a work each, when all are over. The bar is that of all."""
+    every: list[Work[T]] = []
+    place, drawn, began = st.empty(), None, time.monotonic()
+    while (active := [work for work in every if work.active]) or len(every) < len(given):
+        for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
+            every.append(works.ask(run, function, *args, **options))
+            if every[-1].state == "stopped" or isinstance(every[-1].problem, RuntimeError):
+                every[-1].start(works.visitor())  # what it cannot read it cannot read now
+        for work in active:
+            work.look(works.visitor(), SOON)
+        if not active or (active[0].join(TICK) and time.monotonic() - began < TICK):
+            continue
+        drawn = drawn or _bar(place, key, stop)
+        parts = [work.progress if work.active else (1, 1) for work in every]
+        done, of = parts[0] if len(given) == 1 else (int(sum(d / max(1, o) for d, o in parts)), len(given))
+        first = next((work for work in active if work.state == "working"), active[0])
+        drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))  # a click interrupts here
+    place.empty()
+    return every
 
-    A click interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is
-    one for it: the page must then not ask again.
-    """
-    place, began = st.empty(), time.monotonic()
+
+def said_of(work: Work[Any], said: str) -> str:
+    """What stands on the bar of a work, and how long it still takes where that is worth saying."""
+    left = work.seconds_left
+    about = "" if left is None or left < LONG else f", about {duration(left)}"
+    return (
+        f"{said}{about and about + ' left'}"
+        if work.state == "working"
+        else f"{_nth(work.place)} in line{about}"
+    )
+
+
+def _nth(place: int) -> str:
+    return "Next" if place <= 1 else f"Number {place}"
+
+
+def _bar(place: DeltaGenerator, key: str | None, stop: Callable[[], Any] | None) -> DeltaGenerator:
     with place.container(horizontal=True, vertical_alignment="center"):
         if stop is not None:
             st.button("Stop", key=key, type="primary", on_click=stop)
-        drawn = st.progress(0.0)
-
-    def progress(done: int, of: int) -> None:
-        passed = time.monotonic() - began
-        left = f", {duration(passed * (of - done) / done)} left" if passed > LONG and 0 < done < of else ""
-        drawn.progress(done / of, says(done, of) + left)  # a click interrupts the script here
-
-    yield progress
-    place.empty()
+        return st.progress(0.0)
 
 
-def read_sample(lm: LanguageModel, key: str, stop: Callable[[], Any]) -> None:
+def read_sample(run: Run, key: str, stop: Callable[[], Any]) -> None:
     """A bar and a button `key` until a model's mean over the sample is known; nothing where it is.
 
     Ends the run with a sentence for a model that cannot read the sample.
     """
+    lm = runs.model(run.model)
     try:
-        known = reading(lm).means is not None
+        read = reading(lm)
     except ValueError as error:
         st.warning(f"{lm.name}: {error}.")
         end_page()
-    if not known:
+    if read.means is None:
         said = "The mean over the sample of text, once for this model: {} of {} windows read".format
-        with bar(said, key, stop) as progress:
-            sample_means(lm, progress)
+        read.means = worked(run.plain, sample_means, says=said, key=key, stop=stop)

@@ -22,9 +22,8 @@ from gptviz.figures.marks import UNCHANGED
 from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads, sheet
+from gptviz.ui import heads, measured, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.measuring import heads as measuring
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
@@ -57,7 +56,7 @@ with doing:
     change_menu.menu(scene, Part("head", block, head), key="heads")
 general = wait_for(
     "heads_general",
-    partial(measuring.general_job, plain),
+    partial(measured.general_work, plain),
     "What every head does in general, texts read",
     "The general scores were stopped: what you see is of this text alone.",
 )

@@ -12,14 +12,13 @@ from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
-from gptviz.ui import tables
-from gptviz.ui.measuring import heads as measuring
-from gptviz.ui.measuring.jobs import Job
+from gptviz.ui import measured, tables
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose
+from gptviz.work import Work
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
 
@@ -56,7 +55,7 @@ def claims(labels: Labels) -> list[Claim]:
 
 def known(run: Run, labels: Labels) -> dict[tuple[int, int], Trial]:
     """The trials of these labels that were held, by block and head; nothing is worked out."""
-    return measuring.known_trials_of(run, claims(labels))
+    return measured.known_trials_of(run, claims(labels))
 
 
 def draw(
@@ -71,7 +70,7 @@ def draw(
     if label is not None:
         claim = (block, head, label)
         _turn_to(scene.run.plain, claim)
-        find = partial(measuring.trial_job, scene.run.plain, *claim)
+        find = partial(measured.trial_work, scene.run.plain, *claim)
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif own is None:
@@ -132,10 +131,10 @@ def _turn_to(run: Run, claim: Claim) -> None:
     st.session_state[_TRIED] = claim
     if before in (None, claim):
         return
-    left = measuring.trial_job(run, *before)
+    left = measured.trial_work(run, *before)
     if left.state == "waiting" and not st.session_state.get(_ALL):
         leave(left)
-    take_up(measuring.trial_job(run, *claim))
+    take_up(measured.trial_work(run, *claim))
 
 
 # ---- one trial ----
@@ -218,24 +217,24 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     if not every:
         return
 
-    def jobs() -> list[Job[Trial]]:
-        return [measuring.trial_job(run, *claim) for claim in every]
+    def every_work() -> list[Work[Trial]]:
+        return [measured.trial_work(run, *claim) for claim in every]
 
     def begin() -> None:
         st.session_state[_ALL] = True
-        for job in jobs():
-            take_up(job)
+        for work in every_work():
+            take_up(work)
 
     def stop() -> None:
         st.session_state[_ALL] = False
-        for job in jobs():
-            if job.active:
-                leave(job)
+        for work in every_work():
+            if work.active:
+                leave(work)
 
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
-        done = sum(job.state == "done" for job in jobs())
-        if not any([waited_for(job) for job in jobs()]):  # a look at each of them
+        done = sum(work.state == "done" for work in every_work())
+        if not any([waited_for(work) for work in every_work()]):  # a look at each of them
             st.session_state[_ALL] = False
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):

@@ -21,21 +21,21 @@ from gptviz.analysis.lens import (
     logit_lens,
     row_names,
 )
+from gptviz.analysis.reads import of_text
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.engine.progress import Progress
 from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
-from gptviz.ui import sheet
+from gptviz.ui import runs, sheet
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, whole
-from gptviz.ui.shell.slow import watched
+from gptviz.ui.shell.slow import several
 from gptviz.ui.shell.target import TARGET, target_input
 from gptviz.ui.words import as_code, prose, show_id
 
@@ -408,19 +408,18 @@ sheet.code_of(
 )
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
-
-    def read(progress: Progress) -> bool:
-        """Read all columns of both models, part by part: each is kept."""
-        for number, part in enumerate(everything):
-            progress(number, len(everything))
-            for run in filter(None, (scene.run, scene.other)):
-                columns(run, (part,), cells)
-            if ranked is not None:
-                columns(scene.run, (part,), followed_cells, (ranked,))
-        return True
-
-    told, stop_it = "Reading the columns: part {} of {}".format, partial(st.session_state.pop, ASKED, None)
+    stop_it = partial(st.session_state.pop, ASKED, None)
+    asked: list[tuple[Run, Any, tuple[int, ...]]] = [
+        (run, cells, ()) for run in Both(scene.run, scene.other).all
+    ]
+    asked += [(scene.run, followed_cells, (ranked,))] if ranked is not None else []
+    says = "Reading the columns: {} of {} parts".format
     with bar:
-        watched(("lens", ranked), scene.run, read, lambda n, of: told(n + 1, of), "lens_stop", stop_it)
+        for run, numbers, more in asked:
+            given = [(run.ids, numbers, *part, *more) for part in everything]
+            every = several(run, of_text, given, says, "lens_stop", stop_it)
+            for (_, _, *args), work in zip(given, every, strict=True):
+                value = work.value
+                runs.known(sheet.once, lambda value=value: value, run, numbers, tuple(args))  # type: ignore[misc]
     st.session_state[READ] = {(scene.run, None), (scene.run, ranked)}
     st.rerun()

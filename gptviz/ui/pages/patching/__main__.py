@@ -44,7 +44,7 @@ from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.slow import is_asked_for, watched
+from gptviz.ui.shell.slow import is_asked_for, worked
 from gptviz.ui.tables import joined
 from gptviz.ui.words import as_code, prose, show_id
 
@@ -206,15 +206,14 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         st.button("Patch every place", key=f"{key}_go", type="primary", on_click=GO.set, args=(True,))
         return None
     clean, corrupt = pair.clean_and_corrupt
-    table = watched(
-        ("patching", pair.other.ids, at, ends, way, sites),
+    table = worked(
         pair.own,
-        lambda progress: patching(
-            runs.model(pair.own), clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at, progress, True
-        ),
-        lambda done, of: f"{done} of {of} places patched",
-        f"{key}_stop",
-        (lambda: GO.set(False)) if slow else None,
+        patching,
+        *(clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at),
+        says="{} of {} places patched".format,
+        key=f"{key}_stop",
+        stop=(lambda: GO.set(False)) if slow else None,
+        estimate=True,
     )
     return table.drop(columns=["metric", "effect"]) if in_logits else table
 

@@ -1,0 +1,65 @@
+"""The server's one line of works, and what scripts ask of it."""
+
+import atexit
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from gptviz import Run
+from gptviz.ui import runs
+from gptviz.ui.models.cache import model_cache
+from gptviz.ui.root import WORKS, Root
+from gptviz.ui.settings import cache_bytes, count, number
+from gptviz.work import Line, Task, Work
+from gptviz.work.line import WAITING
+from gptviz.work.local import FORKS, Processes, Thread
+from gptviz.work.task import Backend
+
+R = TypeVar("R")
+
+WORKERS = "GPTVIZ_WORKERS"
+SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
+_ROOT = Root(WORKS)  # the models' files, which workers map
+MOST_WAITING = 300  # a class of thirty with ten each
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def line() -> Line:
+    """The process's one line; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
+    made = Line(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), count(WAITING, MOST_WAITING))
+    atexit.register(_ROOT.clear)
+    atexit.register(made.close)
+    model_cache().when_dropped(made.forget)
+    return made
+
+
+def _backend() -> Backend:
+    """GPTVIZ_WORKERS processes, one for each core if it is not set; with 0 a thread of this process."""
+    workers = number(
+        WORKERS, (os.cpu_count() or 1) if FORKS else 0, 0, "a whole number of processes, such as"
+    )
+    return Processes(workers, lambda: _ROOT.path) if workers else Thread()
+
+
+def ask(run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any) -> Work[R]:
+    """The work of this task (see `Task`) with a run's model and edits: the one that there is, or started.
+
+    With a result that is `known` it is done.
+    """
+    return line().get(_task(run, function, *args, **options), runs.model(run.model), visitor(), known)
+
+
+def find(run: Run, function: Callable[..., R], *args: Any, **options: Any) -> Work[R] | None:
+    """The same, where somebody has asked for it; nothing is started."""
+    return line().find(_task(run, function, *args, **options))
+
+
+def _task(run: Run, function: Callable[..., Any], *args: Any, **options: Any) -> Task:
+    return Task(function, run.model, args, tuple(sorted(options.items())), run.edits)
+
+
+def visitor() -> str:
+    """Whose turn a work of this script takes."""
+    return runs.session() or ""

@@ -1,0 +1,9 @@
+"""What takes longer than a blink: named functions with plain arguments, in a fair line, in other processes.
+
+Nothing here knows Streamlit.
+"""
+
+from gptviz.work.line import Line, Work
+from gptviz.work.task import Task
+
+__all__ = ["Line", "Task", "Work"]

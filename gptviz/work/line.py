@@ -1,0 +1,326 @@
+"""The line of a server's works: who is next, what is done once for all who ask, what is remembered.
+
+A visitor's works follow each other, and visitors come in the order in which they began to ask: one finishes
+before the next begins. Who has worked for `TURN` seconds goes to the end of the line, and a work that lasts
+longer than that gives its place to another, beside which it goes on.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+from gptviz import LanguageModel
+from gptviz.engine.sizes import nbytes_of
+from gptviz.work.task import Backend, Running, Task
+
+R = TypeVar("R")
+
+TURN = 10.0  # seconds of work that a visitor has before it is another's turn
+PAUSE = 1.0  # seconds without a work after which a visitor comes anew
+GONE = 100.0  # seconds without a look: a tab in the background still looks once a minute
+TICK = 0.5
+TRIES = 2  # a worker that dies takes a work with it once; a work that kills two is given up
+MOST_IDLE = 100  # works that are remembered though they gave nothing
+WAITING = "GPTVIZ_WORKS_WAITING"  # the setting for `most_waiting`
+
+
+class Work(Generic[R]):
+    """A task in the line. `state`: "waiting", "working", "done", "stopped" or "failed" (`error` says why).
+
+    `result` is None until it is done. Whoever shows it asks again while it is `active`, and says by `look`
+    that he waits. It can be stopped, and started again: it begins anew.
+    """
+
+    def __init__(self, task: Task, model: Any, line: "Line"):
+        self.task, self.model, self._line = task, model, line
+        self.state, self.tries = "stopped", 0
+        self.result: R | None = None
+        self.problem: BaseException | None = None
+        self.running: Running | None = None
+        self.began = self.asked = 0.0
+        self.who = ""  # who asked first: whose turn it takes
+        self.looked: dict[str, float] = {}  # who waits for it, and until when without another look
+
+    @property
+    def active(self) -> bool:
+        """Whether it will change by itself."""
+        return self.state in ("waiting", "working")
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, in a sentence."""
+        return None if self.problem is None else f"{self.problem}" or type(self.problem).__name__
+
+    @property
+    def value(self) -> R:
+        """The result. Raises what the task raised, and ValueError where it was stopped."""
+        if self.state != "done":
+            raise self.problem or ValueError("this work was stopped: press Run again")
+        return cast(R, self.result)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """So much is done, of so much."""
+        return (0, 1) if self.running is None else self.running.progress()
+
+    @property
+    def place(self) -> int:
+        """1 for who is next, 0 for who does not wait."""
+        return self._line.place(self)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how long it still takes, at the pace so far or as others took; None if not known."""
+        return self._line.seconds_left(self)
+
+    def start(self, who: str) -> None:
+        """Queue it for a visitor, unless it is done, works or waits."""
+        self._line.start(self, who)
+
+    def look(self, who: str, seconds: float = GONE) -> None:
+        """`who` waits for it, and will look again within so many seconds."""
+        self._line.look(self, who, seconds)
+
+    def leave(self, who: str) -> None:
+        """`who` no longer waits for it: it is stopped, unless somebody else does."""
+        self._line.look(self, who, 0.0)
+
+    def stop(self) -> None:
+        """End it; what it has found so far is thrown away."""
+        self._line.stop(self)
+
+    def join(self, seconds: float) -> bool:
+        """Wait until it is no longer active, at most so long: whether it is not."""
+        return self._line.join(self, seconds)
+
+
+class Line:
+    """A server's works: those that wait, those that are worked on, and the last results.
+
+    At most `max_bytes` of results are kept, the ones that were not asked for the longest go first. At most
+    `most_waiting` wait: one more fails at once, with a sentence, and is forgotten.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        max_bytes: int,
+        most_waiting: int = 300,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        self.backend, self.max_bytes, self.most_waiting, self.now = backend, max_bytes, most_waiting, now
+        self._works: dict[Task, Work[Any]] = {}  # the least recently asked for first
+        self._waiting: list[Work[Any]] = []
+        self._working: list[Work[Any]] = []
+        self._turns: dict[str, tuple[float, float, float]] = {}  # who: came, worked for, last asked or served
+        self._took: dict[Callable[..., Any], float] = {}  # seconds, the later weighing more
+        self._changed = threading.Condition()
+        self._ticking = False
+
+    def get(self, task: Task, lm: LanguageModel, who: str, known: Any = None) -> Work[Any]:
+        """The work of this task with its model: the one that there is, or a new one, which is started.
+
+        One that was stopped stays so, and one that failed: `start` it. With a result that is `known` it is
+        done at once.
+        """
+        there = self.find(task) is not None or known is not None
+        model = None if there else self.backend.ready(task.model, lm)
+        with self._changed:
+            work = self._works.pop(task, None)
+            new = work is None
+            if work is None:
+                work = Work(task, model, self)
+            if known is not None:
+                work.result, work.state = known, "done"
+            self._works[task] = work  # asked for just now
+            idle = [key for key, other in self._works.items() if other.state in ("failed", "stopped")]
+            for key in idle[:-MOST_IDLE]:
+                del self._works[key]
+            if new and known is None:
+                self.start(work, who)
+        return work
+
+    def find(self, task: Task) -> Work[Any] | None:
+        """The work of this task, if there is one; nothing is started."""
+        with self._changed:
+            return self._works.get(task)
+
+    def start(self, work: Work[Any], who: str) -> None:
+        with self._changed:
+            if work.active or work.state == "done":
+                return
+            if len(self._waiting) >= self.most_waiting:
+                work.state = "failed"
+                work.problem = RuntimeError(
+                    f"{len(self._waiting)} works of this server's visitors wait already, and no more may. "
+                    f"Try again in a few minutes; whoever runs it can raise {WAITING}"
+                )
+                self._works.pop(work.task, None)  # whoever asks again gets another one
+                return
+            work.tries, work.who, work.asked = 0, who, self.now()
+            came, worked, last = self._turns.get(who, (0.0, 0.0, -PAUSE))
+            if self.now() - last > PAUSE and not self._has_some(who):
+                came, worked = self.now(), 0.0
+            self._turns[who] = came, worked, self.now()
+            work.looked[who] = max(work.looked.get(who, 0.0), self.now() + GONE)
+            self._queue(work)
+
+    def _has_some(self, who: str) -> bool:
+        return any(work.who == who for work in [*self._waiting, *self._working])
+
+    def _queue(self, work: Work[Any]) -> None:
+        work.state, work.problem, work.running = "waiting", None, None
+        self._waiting.append(work)
+        self._fill()
+        if not self._ticking:
+            self._ticking = True
+            threading.Thread(target=self._tick, name="gptviz line", daemon=True).start()
+
+    # ---- whose turn it is ----
+
+    def _order(self, work: Work[Any]) -> tuple[float, ...]:
+        """Who has nobody at work first, then who came first, then what he asked for first."""
+        own = sum(other.who == work.who for other in self._working)
+        return own, self._turns[work.who][0], work.asked
+
+    def _fill(self) -> None:
+        """Start what there is room for."""
+        while self._waiting:
+            long = sum(self.now() - work.began > TURN for work in self._working)
+            room = self.backend.slots + min(long, self.backend.slots)
+            if len(self._working) >= room:
+                return
+            work = min(self._waiting, key=self._order)
+            self._waiting.remove(work)
+            alone = not self._waiting and not self._working
+            work.state, work.began, work.tries = "working", self.now(), work.tries + 1
+            self._working.append(work)
+            work.running = running = self.backend.start(work.task, work.model, alone)
+            running.future.add_done_callback(partial(self._ended, work, running))
+
+    def _ended(self, work: Work[Any], running: Running, _: object) -> None:
+        """A backend's thread: it is done, dead, or was stopped."""
+        with self._changed:
+            if work.running is not running or work.state != "working":
+                return  # it was stopped meanwhile
+            try:
+                work.result, work.state = running.future.result(), "done"
+            except self.backend.gone as problem:
+                if work.tries < TRIES:
+                    self._leave_slot(work)
+                    self._queue(work)
+                    return
+                said = f"the process that worked on it was ended from outside, twice ({problem}): try again"
+                work.problem, work.state = RuntimeError(said), "failed"
+            except BaseException as problem:  # whatever it was, who waits is told
+                work.problem, work.state = problem, "failed"
+            took = self.now() - work.began
+            self._took[work.task.function] = (self._took.get(work.task.function, took) + took) / 2
+            self._leave_slot(work)
+            self._bound()
+            self._fill()
+            self._changed.notify_all()
+
+    def _leave_slot(self, work: Work[Any]) -> None:
+        self._working.remove(work)
+        came, worked, _ = self._turns[work.who]
+        worked += self.now() - work.began
+        if worked > TURN:  # to the end of the line
+            came, worked = self.now(), 0.0
+        self._turns[work.who] = came, worked, self.now()
+
+    def _tick(self) -> None:
+        """While something is active: what nobody waits for any more ends, and long works give way."""
+        while True:
+            with self._changed:
+                for work in [*self._waiting, *self._working]:
+                    if all(until < self.now() for until in work.looked.values()):
+                        self.stop(work)
+                self._fill()
+                here = {work.who for work in [*self._waiting, *self._working]}
+                turns = self._turns.items()
+                self._turns = {k: t for k, t in turns if k in here or self.now() - t[2] <= PAUSE}
+                if not here:
+                    self._ticking = False
+                    return
+                self._changed.wait(TICK)
+
+    # ---- who asks ----
+
+    def look(self, work: Work[Any], who: str, seconds: float) -> None:
+        with self._changed:
+            work.looked[who] = self.now() + seconds
+            if seconds <= 0.0 and all(until <= self.now() for until in work.looked.values()):
+                self.stop(work)
+
+    def place(self, work: Work[Any]) -> int:
+        with self._changed:
+            return sorted(self._waiting, key=self._order).index(work) + 1 if work in self._waiting else 0
+
+    def seconds_left(self, work: Work[Any]) -> float | None:
+        with self._changed:
+            if work.state == "working":
+                (done, of), passed = work.progress, self.now() - work.began
+                return passed * (of - done) / done if done else None
+            if work.state != "waiting":
+                return None
+            line = sorted(self._waiting, key=self._order)
+            line = line[: line.index(work) + 1]
+            if not all(other.task.function in self._took for other in line):
+                return None
+            left = sum(self.seconds_left(other) or 0.0 for other in self._working)
+            return (left + sum(self._took[other.task.function] for other in line)) / self.backend.slots
+
+    def stop(self, work: Work[Any]) -> None:
+        with self._changed:
+            if work in self._waiting:
+                self._waiting.remove(work)
+            elif work in self._working:
+                self._leave_slot(work)
+            else:
+                return
+            work.state, running = "stopped", work.running
+            if running is not None:
+                running.cancel()
+            self._fill()
+            self._changed.notify_all()
+
+    def forget(self, model: str) -> None:
+        """Stop and drop the works of a model that is gone."""
+        self.backend.forget(model)
+        with self._changed:
+            for task in [task for task in self._works if task.model == model]:
+                self.stop(self._works.pop(task))
+
+    def join(self, work: Work[Any], seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not work.active, seconds)
+
+    def snapshot(self) -> dict[str, float]:
+        """How busy it is: for whoever watches the server."""
+        with self._changed:
+            oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
+            return {
+                "waiting": len(self._waiting),
+                "working": len(self._working),
+                "slots": self.backend.slots,
+                "longest_wait_seconds": oldest,
+                "result_bytes": sum(nbytes_of(work.result) for work in self._works.values()),
+            }
+
+    def close(self) -> None:
+        """Stop everything, and let the workers go."""
+        with self._changed:
+            for work in [*self._waiting, *self._working]:
+                self.stop(work)
+            self._works.clear()
+        self.backend.close()
+
+    def _bound(self) -> None:
+        sizes = {key: nbytes_of(work.result) for key, work in self._works.items() if work.state == "done"}
+        for key in list(sizes):
+            if sum(sizes.values()) <= self.max_bytes:
+                return
+            del self._works[key], sizes[key]

@@ -1,0 +1,155 @@
+"""Who works on one machine: processes that are forked when needed, and killed to stop them; or a thread.
+
+Pebble's pool, because it alone ends a task that runs without touching the others (loky and
+concurrent.futures lose the whole pool with one process), and says when a process died.
+"""
+
+import multiprocessing
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+from pebble import ProcessExpired, ProcessPool
+
+from gptviz import LanguageModel
+from gptviz.engine import forward
+from gptviz.work import inside
+from gptviz.work.task import Running, Task
+
+# How often OpenMP's threads look for each other before they sleep: with GNU's own number they burn what a
+# busy machine leaves them.
+SPIN = "1000"
+LONGEST_REST = 1.0  # seconds
+FORKS = "forkserver" in multiprocessing.get_all_start_methods()  # everywhere but on Windows
+
+
+class Processes:
+    """`slots` processes. Models go to them as files in `folder()`, which they map: once for all of them.
+
+    A model on a GPU stays where it is: its tasks are done by a `Thread` of this process.
+    """
+
+    gone = (ProcessExpired,)
+
+    def __init__(self, slots: int, folder: Callable[[], Path]):
+        self.slots, self._folder = slots, folder
+        self._files: dict[str, Path] = {}
+        self._saving = threading.Lock()
+        self._here = Thread()
+        os.environ.setdefault("GOMP_SPINCOUNT", SPIN)  # of the processes; here it was read long ago
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([inside.__name__])
+        self._progress = context.RawArray("q", 4 * slots)
+        self._free = list(range(2 * slots))
+        self._pool = ProcessPool(
+            2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
+        )
+        self._pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
+
+    def ready(self, model: str, lm: LanguageModel) -> "Path | LanguageModel":
+        if lm.model.tok_emb.weight.is_cuda:
+            return lm
+        with self._saving:
+            if model not in self._files:
+                file = self._folder() / f"{uuid.uuid4().hex}.pt"
+                with forward.alone():  # no pass has its hooks and kernels on it meanwhile
+                    torch.save(lm.plain, file)
+                self._files[model] = file
+            return self._files[model]
+
+    def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Running:
+        if isinstance(model, LanguageModel):
+            return self._here.start(task, model, alone)
+        return _InProcess(self, task, model, (os.cpu_count() or 1) if alone else 1)
+
+    def forget(self, model: str) -> None:
+        with self._saving:
+            file = self._files.pop(model, None)
+        if file is not None:
+            file.unlink(missing_ok=True)  # who has it mapped keeps it until done
+
+    def close(self) -> None:
+        self._here.close()
+        self._pool.stop()
+        self._pool.join()
+
+
+class _InProcess:
+    def __init__(self, processes: Processes, task: Task, file: Path, threads: int):
+        self._shared, self._place = processes._progress, processes._free.pop()
+        self._shared[2 * self._place : 2 * self._place + 2] = 0, 1
+        given = (task, str(file), self._place, threads)
+        self.future: Future[Any] = processes._pool.schedule(inside.do, args=given)
+        self.future.add_done_callback(lambda _: processes._free.append(self._place))
+
+    def progress(self) -> tuple[int, int]:
+        done, of = self._shared[2 * self._place : 2 * self._place + 2]
+        return done, of
+
+    def cancel(self) -> None:
+        self.future.cancel()  # which kills the process
+
+
+class Stopped(Exception):
+    """What a task's progress raises in a thread that is to end it."""
+
+
+class Thread:
+    """One task at a time, in a thread of this process, behind the visitors' own passes.
+
+    After each step it waits as long as the step took: whoever asks for a page meanwhile has the model for
+    himself.
+    """
+
+    slots = 1
+    gone: tuple[type[BaseException], ...] = ()
+
+    def __init__(self, rest: Callable[[float], None] = time.sleep):
+        self._executor, self._rest = ThreadPoolExecutor(1, "gptviz work"), rest
+        self._running: list[_InThread] = []
+
+    def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
+        return lm.plain
+
+    def start(self, task: Task, model: LanguageModel, alone: bool) -> Running:
+        return _InThread(self._executor, self._rest, task, model)
+
+    def forget(self, model: str) -> None:
+        """Nothing: nobody but the works holds it."""
+
+    def close(self) -> None:
+        self._executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends
+
+
+class _InThread:
+    def __init__(
+        self, executor: ThreadPoolExecutor, rest: Callable[[float], None], task: Task, lm: LanguageModel
+    ):
+        self._done, self._stop, self._began = (0, 1), False, time.monotonic()
+        self._rest = rest
+        self.future: Future[Any] = executor.submit(self._do, task, lm)
+
+    def _do(self, task: Task, lm: LanguageModel) -> Any:
+        self._began = time.monotonic()
+        self._step(*self._done)
+        return task.do(lm, self._step)
+
+    def _step(self, done: int, of: int) -> None:
+        if self._stop:
+            raise Stopped
+        self._done = done, of
+        self._rest(min(LONGEST_REST, time.monotonic() - self._began))  # the visitors' turn
+        self._began = time.monotonic()
+
+    def progress(self) -> tuple[int, int]:
+        return self._done
+
+    def cancel(self) -> None:
+        self._stop = True
+        self.future.cancel()  # if it has not begun

@@ -1,0 +1,275 @@
+"""The line: one work for all who ask, whose turn it is, stopped and started again, bounded."""
+
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gptviz import LanguageModel, Run
+from gptviz.ui import measured, runs, works
+from gptviz.work import Line, Task, Work
+from gptviz.work import line as lines
+
+MODEL: Any = None  # these tasks need none
+
+
+def some(_lm: object, *_: object, progress: object) -> None:
+    """What tasks here are called; nobody runs it."""
+
+
+class Died(Exception):
+    pass
+
+
+class ByHand:
+    """Works when it is told to."""
+
+    gone = (Died,)
+
+    def __init__(self, slots: int = 1):
+        self.slots, self.begun, self.cancelled, self.alone = slots, [], [], []
+        self.told: dict[Task, Any] = {}
+
+    def ready(self, model: str, lm: LanguageModel) -> str:
+        return model
+
+    def start(self, task: Task, model: str, alone: bool) -> Any:
+        self.begun.append(next(iter(task.args), None))
+        self.alone.append(alone)
+        running = _Running(self, task)
+        self.told[task] = running
+        return running
+
+    def end(self, work: Work[Any], value: Any = "result", problem: BaseException | None = None) -> None:
+        future = self.told[work.task].future
+        future.set_exception(problem) if problem else future.set_result(value)
+
+    def forget(self, model: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Running:
+    def __init__(self, backend: ByHand, task: Task):
+        self.future: Future[Any] = Future()
+        self._backend, self._task, self.done = backend, task, (0, 1)
+
+    def progress(self) -> tuple[int, int]:
+        return self.done
+
+    def cancel(self) -> None:
+        self._backend.cancelled.append(self._task.args[0])
+
+
+class Clock:
+    at = 1000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def hand() -> ByHand:
+    return ByHand()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def line(hand: ByHand, clock: Clock) -> Line:
+    return Line(hand, 10**6, now=clock)
+
+
+def ask(line: Line, name: object, who: str = "ann", model: str = "mini") -> Work[Any]:
+    return line.get(Task(some, model, (name,)), MODEL, who)
+
+
+def test_two_who_ask_at_once_get_one_work(line: Line, hand: ByHand) -> None:
+    got: list[Work[Any]] = []
+    threads = [threading.Thread(target=lambda: got.append(ask(line, "a"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(work) for work in got}) == 1 and hand.begun == ["a"]
+    hand.end(got[0], 7)
+    assert got[0].join(0) and (got[0].state, got[0].value) == ("done", 7)
+    assert ask(line, "a", "bob") is got[0] and hand.begun == ["a"]
+    assert line.find(Task(some, "mini", ("b",))) is None
+
+
+def test_who_came_first_is_finished_first_and_nobody_is_forgotten(
+    line: Line, hand: ByHand, clock: Clock
+) -> None:
+    """Ann asks for three things, one after the other, and has them before Bob and Cy, who came later."""
+    first, waiting = ask(line, "ann 1"), []
+    for who, name in (("bob", "bob 1"), ("cy", "cy 1"), ("bob", "bob 2")):
+        clock.at += 0.1
+        waiting.append(ask(line, name, who))
+    assert [work.place for work in waiting] == [1, 3, 2]
+    hand.end(first)
+    assert hand.begun == ["ann 1", "bob 1"]
+    clock.at += 0.5  # her page goes on, and asks again: it is still her turn
+    second = ask(line, "ann 2")
+    assert second.place == 1
+    hand.end(waiting[0])
+    hand.end(second)
+    clock.at += lines.PAUSE + 1  # now she comes anew
+    assert ask(line, "ann 3").place == 2
+    hand.end(waiting[2])
+    hand.end(waiting[1])
+    assert hand.begun == ["ann 1", "bob 1", "ann 2", "bob 2", "cy 1", "ann 3"]
+    assert hand.alone == [True, *[False] * 4, True]
+
+
+def test_who_has_worked_for_a_turn_goes_to_the_end(line: Line, hand: ByHand, clock: Clock) -> None:
+    first = ask(line, "ann 1")
+    clock.at += 1
+    other, more = ask(line, "bob 1", "bob"), ask(line, "ann 2")
+    assert (other.place, more.place) == (1, 2)  # she has one at work
+    clock.at += lines.TURN
+    line._fill()  # as its thread does twice a second: a long work gives its place, and goes on
+    assert first.state == "working" and hand.begun == ["ann 1", "bob 1"]
+    third = ask(line, "cy 1", "cy")
+    clock.at += 1
+    hand.end(first)
+    clock.at += 1
+    hand.end(other)
+    assert hand.begun[2:] == ["cy 1"] and more.state == "waiting"
+    hand.end(third)
+    assert more.state == "working"
+
+
+def test_one_visitor_has_all_workers_until_another_comes() -> None:
+    hand = ByHand(2)
+    line = Line(hand, 10**6)
+    works = [ask(line, f"ann {i}") for i in range(4)]
+    bob = ask(line, "bob", "bob")
+    assert hand.begun == ["ann 0", "ann 1"]
+    hand.end(works[0])
+    assert bob.state == "working"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=20), st.integers(1, 3))
+def test_every_work_is_done_once_whoever_asks_however_often(asked: list[tuple[str, int]], slots: int) -> None:
+    hand = ByHand(slots)
+    line = Line(hand, 10**6)
+    works = [ask(line, name, who) for who, name in asked]
+    assert len(line._working) == min(slots, len({name for _, name in asked}))
+    while running := [work for work in works if work.state == "working"]:
+        hand.end(running[-1], running[-1].task.args[0])
+    assert [work.value for work in works] == [name for _, name in asked]
+    assert sorted(hand.begun) == sorted({name for _, name in asked})
+
+
+def test_a_work_that_is_stopped_stays_so_and_begins_anew_when_started(line: Line, hand: ByHand) -> None:
+    one, two = ask(line, "one"), ask(line, "two")
+    two.stop()
+    assert two.state == "stopped" and ask(line, "two") is two and two.state == "stopped"
+    with pytest.raises(ValueError, match="stopped"):
+        _ = two.value
+    one.stop()
+    old = hand.told[one.task]
+    assert one.state == "stopped" and hand.cancelled == ["one"]
+    one.start("ann")
+    old.future.set_result("late")  # of a worker that was told too late
+    assert one.state == "working"
+    hand.end(one, 2)
+    assert one.value == 2 and hand.begun == ["one", "one"]
+
+
+def test_it_goes_on_as_long_as_somebody_waits_for_it(line: Line, hand: ByHand, clock: Clock) -> None:
+    ask(line, "first", "dan")
+    work = ask(line, "a", "ann")
+    work.look("bob")
+    work.leave("ann")
+    assert work.state == "waiting", "bob still waits for it"
+    work.look("ann")
+    clock.at += lines.GONE + 1  # bob closed his tab long ago
+    work.look("ann")
+    work.leave("ann")
+    assert work.state == "stopped"
+    work.start("ann")
+    work.look("ann", 3.0)  # her script was interrupted, and does not come back
+    clock.at += 4
+    assert work.join(10) and work.state == "stopped"  # the line's own thread
+
+
+def test_a_dead_worker_is_another_try_and_then_a_sentence(line: Line, hand: ByHand, clock: Clock) -> None:
+    work = ask(line, "a")
+    clock.at += 0.1
+    other = ask(line, "b")
+    hand.end(work, problem=Died("signal 9"))
+    assert work.state == "working" and hand.begun == ["a", "a"]
+    hand.end(work, problem=Died("signal 9"))
+    assert work.state == "failed" and "twice (signal 9)" in str(work.error)
+    hand.end(other, problem=ValueError("the text is empty"))
+    assert (other.state, other.error) == ("failed", "the text is empty")
+    with pytest.raises(ValueError, match="empty"):
+        _ = other.value
+
+
+def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand: ByHand) -> None:
+    line = Line(hand, 10**6, most_waiting=2)
+    ask(line, "works")
+    waiting = [ask(line, name) for name in ("one", "two")]
+    refused = ask(line, "three")
+    assert (
+        refused.state == "failed" and "2 works" in str(refused.error) and lines.WAITING in str(refused.error)
+    )
+    assert line.find(refused.task) is None
+    waiting[0].stop()
+    assert ask(line, "three").state == "waiting"
+    for number in range(2 * lines.MOST_IDLE):
+        ask(line, number)  # refused, each of them, and none is kept
+    assert len(line._works) == 4
+
+
+def test_how_long_it_still_takes(line: Line, hand: ByHand, clock: Clock) -> None:
+    work, next_one = ask(line, "a"), ask(line, "b", "bob")
+    assert work.seconds_left is None and next_one.seconds_left is None
+    hand.told[work.task].done = (1, 4)
+    clock.at += 3
+    assert work.seconds_left == 9.0  # three seconds a step, three more
+    clock.at += 9
+    hand.end(work)
+    third = ask(line, "c", "cy")
+    assert third.seconds_left == 12.0  # as the one before it took
+    assert line.snapshot() | {"result_bytes": 0} == {
+        "waiting": 1, "working": 1, "slots": 1, "longest_wait_seconds": 0.0, "result_bytes": 0,
+    }  # fmt: skip
+
+
+def test_results_are_bounded_the_least_asked_for_first(hand: ByHand) -> None:
+    line = Line(hand, 2500)
+    for name in ("a", "b"):
+        hand.end(ask(line, name), bytes(1000))
+    ask(line, "a")
+    hand.end(ask(line, "c"), bytes(1000))
+    assert [line.find(Task(some, "mini", (name,))) is not None for name in "abc"] == [True, False, True]
+
+
+def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line: Line, hand: ByHand) -> None:
+    mine, other = ask(line, "a", model="upload:1"), ask(line, "b")
+    line.forget("upload:1")
+    assert mine.state == "stopped" and line.find(mine.task) is None and other.state == "working"
+    line.close()
+    assert other.state == "stopped"
+
+
+def test_a_models_heads_are_worked_out_once(
+    mini: LanguageModel, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "model", lambda _: mini)
+    monkeypatch.setattr(measured, "_at_once", lambda _: (None, {}))  # of mini it ships
+    monkeypatch.setattr(works, "line", lambda: line)
+    work = measured.general_work(Run("mini", (1, 2)))
+    assert measured.general_work(Run("mini", (3,))) is work

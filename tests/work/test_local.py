@@ -1,0 +1,123 @@
+"""Processes that work: the same numbers, killed and replaced, one model for all; and a thread instead."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gptviz import LanguageModel
+from gptviz.analysis.ablation import knock_out
+from gptviz.engine.progress import Progress
+from gptviz.work import Line, Task
+from gptviz.work.local import FORKS, Processes, Thread
+
+WAIT = 120.0
+TEXT = "The old mill stood by the"
+
+
+def long(lm: LanguageModel, folder: str, progress: Progress) -> int:
+    """Say where it runs, and go on for ever."""
+    progress(1, 3)
+    Path(folder, str(os.getpid())).touch()
+    while True:
+        time.sleep(0.01)
+        progress(2, 3)
+
+
+def wrong(lm: LanguageModel, progress: Progress) -> None:
+    raise ValueError("no such token")
+
+
+def where(lm: LanguageModel, progress: Progress) -> tuple[int, bool, str]:
+    return os.getpid(), lm.model.tok_emb.weight.is_shared(), str(lm.edits)
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+    if not FORKS:
+        pytest.skip("this system cannot fork")
+    made = Line(Processes(1, lambda: tmp_path_factory.getbasetemp()), 10**7)
+    yield made
+    made.close()
+
+
+def pids(folder: Path) -> set[int]:
+    return {int(file.name) for file in folder.iterdir()}
+
+
+def until(true: Any) -> None:
+    end = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_process_gives_the_same_numbers_with_and_without_edits(
+    processes: Line, mini: LanguageModel
+) -> None:
+    ids = tuple(mini.encode(TEXT))
+    for edits in ((), mini.edited("z.4.3=zero").edits):
+        work = processes.get(
+            Task(knock_out, "mini", (ids, None), (("baseline", "mean"),), edits), mini, "ann"
+        )
+        assert work.join(WAIT)
+        pd.testing.assert_frame_equal(
+            work.value, knock_out(mini.edited(*edits), ids, None, "mean"), atol=1e-5
+        )
+        assert work.progress == (60, 60)
+
+
+def test_a_stopped_work_is_killed_and_the_next_one_done(
+    processes: Line, mini: LanguageModel, tmp_path: Path
+) -> None:
+    work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
+    until(lambda: pids(tmp_path))
+    assert work.progress in ((1, 3), (2, 3)) and work.state == "working"
+    work.stop()
+    (pid,) = pids(tmp_path)
+    failed = processes.get(Task(wrong, "mini"), mini, "ann")
+    assert failed.join(WAIT) and failed.error == "no such token"
+    until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_killed_process_is_tried_once_more_and_harms_nobody(
+    processes: Line, mini: LanguageModel, tmp_path: Path
+) -> None:
+    work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "bob")
+    for dead in range(2):
+        until(lambda dead=dead: len(pids(tmp_path)) == dead + 1)
+        for pid in pids(tmp_path):
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGKILL)
+    assert work.join(WAIT) and work.state == "failed" and "twice" in str(work.error)
+    other = processes.get(Task(where, "mini"), mini, "bob")
+    assert other.join(WAIT) and other.value[0] not in {os.getpid(), *pids(tmp_path)}
+
+
+def test_a_models_file_goes_with_it(processes: Line, mini: LanguageModel, tmp_path: Path) -> None:
+    backend = processes.backend
+    file = backend.ready("other", mini)
+    assert file.is_file() and backend.ready("other", mini) == file != backend.ready("mini", mini)
+    processes.forget("other")
+    assert not file.exists() and backend.ready("mini", mini).is_file()
+
+
+def test_a_thread_lets_visitors_have_their_turn_and_can_be_stopped(
+    mini: LanguageModel, tmp_path: Path
+) -> None:
+    rests: list[float] = []
+    line = Line(Thread(rests.append), 10**7)
+    ids = tuple(mini.encode(TEXT))
+    work = line.get(Task(knock_out, "mini", (ids, None)), mini, "ann")
+    assert work.join(WAIT) and len(work.value) == 60 and len(rests) > 1
+    endless = line.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
+    until(lambda: pids(tmp_path))
+    endless.stop()
+    after = line.get(Task(where, "mini"), mini, "ann")
+    assert after.join(WAIT) and after.value[0] == os.getpid()
+    line.close()
