@@ -2,14 +2,15 @@
 
     python benchmarks/capture.py [--tokens 16 128 512 1024] [--rounds 7]
 
-GPT-2 124M with random weights, float32, the same in every column. Each round runs every way once, in
-turn, so that a machine that slows down slows all of them; a figure is the median over the rounds of
-the ratio of CPU time (of all threads: what other programs do counts little) to transformers' plain
-eager forward pass of the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads
-that wait for each other from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh
-process gained over its loaded model. The last row is what no full trace can be below. TransformerLens is
-measured where it is installed (`pip install transformer_lens==4.3.0`, in an environment of its own: it
-brings a lot along).
+GPT-2 124M with random weights, float32, the same in every column. Each round runs every way once, in turn,
+so that a machine that slows down slows all of them; a figure is the median over the rounds of the ratio of
+CPU time (of all threads: what other programs do counts little) to transformers' plain eager forward pass of
+the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads that wait for each other
+from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh process gained over its
+loaded model. Opened is what a trace works out afterwards, of all blocks one after the other: divided by
+that of the trace, it is what a block costs of its share of a pass. The last row is what no full trace can
+be below. TransformerLens is measured where it is installed (`pip install transformer_lens==4.3.0`, in an
+environment of its own: it brings a lot along).
 """
 
 import argparse
@@ -31,20 +32,30 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import SITES
+from gptviz.engine.trace import Trace
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
 from tests.test_model import to_hugging_face
 
 PLAIN = "transformers, plain forward"
-TRACE = "gptviz, full trace"
+SDPA = "transformers, the body with SDPA"
+TRACE = "gptviz, a trace"
+FULL = "gptviz, a trace that holds everything"
+ATTENTION = "gptviz, attention opened in every block"
+BLOCKS = "gptviz, the rest opened in every block"
 FLOOR = "the blocks' matrix products and nothing else"
 WAYS = [
     PLAIN,
+    SDPA,
     "transformers, output_attentions + output_hidden_states",
     "TransformerLens, run_with_cache",
     "gptviz, plain forward",
     "gptviz, forward without the head",
     TRACE,
+    FULL,
+    ATTENTION,
+    BLOCKS,
     "the book's code as printed",
     FLOOR,
 ]
@@ -57,6 +68,9 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
     model = GPTModel(config).eval()
     if way.startswith("transformers"):
         theirs = to_hugging_face(model, config)
+        if way == SDPA:
+            theirs.set_attn_implementation("sdpa")
+            return lambda ids: theirs.transformer(ids, use_cache=False)
         options = {"output_attentions": True, "output_hidden_states": True} if "output" in way else {}
         return lambda ids: theirs(ids, use_cache=False, **options)
     if way == FLOOR:
@@ -67,15 +81,26 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
     if way.startswith("the book"):
         book = BookModel(model)
         return lambda ids: book(ids)
-    if way == TRACE:
-        lm = LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M")
-
-        def trace(ids: torch.Tensor) -> object:
-            captured = lm.trace(ids[0].tolist())
-            return captured, captured.logits(-1)
-
-        return trace
+    if way in (TRACE, FULL, ATTENTION, BLOCKS):
+        return tracing(way, LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M"))
     return model if way == "gptviz, plain forward" else model.final_hidden
+
+
+def tracing(way: str, lm: LanguageModel) -> Callable[[torch.Tensor], object]:
+    made: dict[int, Trace] = {}
+
+    def trace(ids: torch.Tensor) -> object:
+        return lm.trace(ids[0].tolist(), keep=list(SITES) if way == FULL else None)
+
+    def opened(ids: torch.Tensor) -> None:
+        if ids.shape[1] not in made:  # in the round that warms up
+            made.clear()
+            made[ids.shape[1]] = lm.trace(ids[0].tolist())
+        found = made[ids.shape[1]].released()  # in which nothing is opened yet
+        for block in range(lm.config.n_layers):
+            found["attn" if way == ATTENTION else "mlp_act", block]
+
+    return opened if way in (ATTENTION, BLOCKS) else trace
 
 
 def products(model: GPTModel, n_tokens: int) -> None:

@@ -141,14 +141,14 @@ def rows_of_attention(
 ) -> torch.Tensor:
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 
-    Those of the pass where the trace has `attn`. Where it does not they are worked out from queries and keys,
-    R rows and not T of them; of a pass with edits that would not be what was passed on: ValueError.
+    Those of the pass where the trace holds `attn`, and of one with edits, which may change what is passed on:
+    ValueError if they were not kept. Else they are worked out from queries and keys, R rows and not T of them.
     """
     n = int(positions.max()) + 1
-    if trace.holds([("attn", block)]):
-        return trace["attn", block][heads][:, positions, :n]
-    if trace.edits:
+    if trace.edits and ("attn", block) not in trace.sites():
         raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
+    if trace.edits or trace.holds([("attn", block)]):
+        return trace["attn", block][heads][:, positions, :n]
     q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
     later = torch.arange(n) > positions[:, None]  # (R, n)

@@ -120,10 +120,8 @@ def table(level: Level) -> pd.DataFrame:
 
 
 def _stream(lm: LanguageModel, t: Trace, site: str, rows: range) -> np.ndarray:
-    """(L, W): the lengths of a site in every block, as the pass has made them or of what it kept."""
-    made = next(one for one in LENGTHS if one.site == site)
-    blocks = range(lm.config.n_layers)
-    found = t.reduced(made.name) if t.holds((), (made,)) else [lengths(t[site, b]) for b in blocks]
+    """(L, W): the lengths of a site in every block."""
+    found = t.reduced(next(one for one in LENGTHS if one.site == site))
     return torch.stack(found)[:, rows.start : rows.stop].numpy()
 
 

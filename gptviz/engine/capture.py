@@ -20,7 +20,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
 from gptviz.engine.run import alike
-from gptviz.engine.sites import SITES, Key, all_keys, expand
+from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
 from gptviz.engine.trace import Trace, tokens_of
 from gptviz.engine.weights import AsItWas, fingerprint
 from gptviz.model import GPTModel
@@ -39,8 +39,12 @@ def capture(
     reduce: Iterable[Reduction],
     after: Trace | None,
     grad: Metric | None = None,
+    at_once: Iterable[str | Key] = (),
 ) -> Trace:
     """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
+
+    Everything of a large pass is a lean Trace: it holds what `held_keys` says, and gives all. What a function
+    of Python's edits is not worked out twice: it may do something else the next time.
 
     The edits are checked already; `ready` are the same as numbers (`gptviz.engine.reader.ready`).
     Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
@@ -51,7 +55,11 @@ def capture(
     site never fired or attention rows do not sum to 1.
     """
     model, config = lm.model, lm.config
-    keys, reduce = expand(keep, config), tuple(reduce)
+    keys, held, reduce = expand(keep, config), held_keys(config, len(ids), at_once), tuple(reduce)
+    lean = keep is None and grad is None and not any(edit.is_function for edit in edits)
+    lean = lean and len(held) < len(keys)
+    if lean:
+        keys = held
     weights, before = fingerprint(model), None
     if after is not None and grad is None:
         sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
@@ -75,12 +83,16 @@ def capture(
     else:
         pass_.look_again()
     tokens = [] if before is None else before.tokens
+    values = {key: pass_.rows(key, past) for key in keys}
+    for out, into in between_blocks(config) if lean else ():
+        if into not in pass_.edited:
+            values[out] = values[into]
     return Trace(
         name=lm.name,
         config=config,
         tokens=[*tokens, *tokens_of(lm.tokenizer, ids[known:], known)],
         tokenizer=lm.tokenizer,
-        values={key: pass_.rows(key, past) for key in keys},
+        values=values,
         final=pass_.rows(("final", None), past),
         head=AsItWas(model.out_head.weight, "output head"),
         norms=norms_of(model),
@@ -90,7 +102,27 @@ def capture(
         weights=weights,
         model=model,
         grad=found,
+        lean=lean,
     )
+
+
+def again(trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
+    """What a lean trace does not hold of a block, inside its attention or else: the block run once more.
+
+    From the stream that came into it, with its edits. ValueError where nobody holds the model any longer, or
+    its weights have changed.
+    """
+    from gptviz.engine.reader import ready  # which stands on this module
+
+    lm = trace.lm
+    of_block = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
+    keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
+    edits = [edit for edit in ready(lm.plain, lm.edits) if edit.block == block]
+    pass_ = _Pass(lm.config, keys, edits, (), None, entered=block)
+    stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
+    forward.block_again(lm.model, block, stream, pass_.hooks(), attention)
+    pass_.check()
+    return pass_.values
 
 
 def _beginning(
@@ -122,7 +154,9 @@ class _Pass:
         reduce: Sequence[Reduction],
         before: Trace | None,
         graph: bool = False,
+        entered: int | None = None,
     ):
+        self.entered = entered  # the block in which the pass begins, if not before all of them
         self.live: dict[Key, torch.Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
         self.graph = graph
         self.config, self.n_heads = config, config.n_heads
@@ -148,7 +182,7 @@ class _Pass:
         keys = dict.fromkeys([*self.keep, *self.reductions])
         return [
             *(self._hook(key, _check_rows) for key in watched),
-            *edit_hooks(self.edits, self.config, self.first),
+            *edit_hooks(self.edits, self.config, self.first, self.entered),
             *(self._hook(key, self._look) for key in keys),
         ]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -97,6 +97,16 @@ def _of_row(block: nn.Module, x: torch.Tensor, row: int, after: Earlier | None) 
     x = x[:, : row + 1]
     middle = x[:, -1:] + attention(block.att, block.norm1(x), after, last=True)
     return (middle + block.ff(block.norm2(middle)))[:, 0]
+
+
+def block_again(
+    model: GPTModel, block: int, stream: torch.Tensor, hooks: Iterable[Hook], attention: bool
+) -> None:
+    """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on."""
+    module: Any = model.trf_blocks[block]
+    share = stream.shape[:2].numel() // len(model.trf_blocks)
+    with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, share)):
+        module.att(module.norm1(stream)) if attention else module(stream)
 
 
 def last_logits(

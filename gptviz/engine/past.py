@@ -67,7 +67,7 @@ class Past:
     def of(cls, model: GPTModel, keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> "Past":
         """One text's keys and values as a Trace has them: of every block (H, n, D/H)."""
         n = keys[0].shape[1]
-        made = cls(model, room=n + _more(n))
+        made = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
         for into, given in zip(made._memory.kv, (keys, values), strict=True):
             for block, rows in enumerate(given):
                 into[block, 0, :, :n] = rows
@@ -118,12 +118,12 @@ class Past:
         all_keys[:, :, n : n + t], all_values[:, :, n : n + t] = keys, values
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
-    def make_room(self, t: int) -> None:
-        """For t more tokens. What is appended must not stand where another Past has its own."""
+    def make_room(self, t: int, most: int) -> None:
+        """For t more tokens, of `most` at all. What is appended must not stand where another has its own."""
         kv, n = self._memory.kv, self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
             return
-        wider = _empty((*kv.shape[:-2], n + t + _more(n + t), kv.shape[-1]), kv.dtype, kv.device)
+        wider = _empty((*kv.shape[:-2], min(n + t + _more(n + t), most), kv.shape[-1]), kv.dtype, kv.device)
         wider[..., :n, :] = kv[..., :n, :]
         self._memory = _Memory(wider, n)
 
@@ -243,7 +243,7 @@ def final_hidden(
     if first < 0 or max(first, len(past)) + t > context:
         raise ValueError(f"{t} tokens from position {first} on do not fit the context length of {context}")
     past.weights = same(model, past.weights if len(past) else None, "the past was", "read the text")
-    past.make_room(t)
+    past.make_room(t, context)
     positions = torch.arange(first, first + t, device=in_idx.device)
     if visits is not None:
         result = one_token.hidden(model, in_idx, positions, past.append, visits)

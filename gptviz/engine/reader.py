@@ -52,12 +52,15 @@ class Reader(Loaded):
         reduce: Iterable[Reduction] = (),
         after: Trace | None = None,
         grad: Towards | None = None,
+        at_once: Iterable[str | Key] = (),
     ) -> Trace:
         """One forward pass on a text (or on token ids), captured.
 
-        `keep` lists the sites to keep, by name or as (site, block) pairs: None keeps all of them;
-        see `gptviz.SITES`. `edits`, or their text forms, replace what sites pass on, after the model's
-        own. `reduce` looks at sites, edited ones included, and keeps only what is made of them.
+        `keep` lists the sites to keep, by name or as (site, block) pairs: None gives all of them;
+        see `gptviz.SITES`. Of a long text all are too many to hold: the trace works out what it is asked for
+        (see `Trace`), but for sites that are listed in `at_once`, which the pass takes down. `edits`, or
+        their text forms, replace what sites pass on, after the model's own. `reduce` looks at sites, edited
+        ones included, and keeps only what is made of them.
 
         `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
         only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
@@ -90,7 +93,7 @@ class Reader(Loaded):
             edit.check(self.config, len(ids))
         every = tuple(edit.of(self.config) for edit in every)
         made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
-        return capture(self, ids, keep, every, made, reduce, after, metric)
+        return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
         given: list[Any] = list(grad) if isinstance(grad, tuple) else [grad]

@@ -14,6 +14,8 @@ import torch
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import index_of
 
+SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
+
 Key = tuple[str, int | None]  # (site, block); block is None for the sites outside the blocks
 
 
@@ -52,6 +54,11 @@ class Site:
     )
 
     @property
+    def in_attention(self) -> bool:
+        """Whether a module inside a block's attention passes it on: so far a block must be run to have it."""
+        return ".att." in self.module
+
+    @property
     def edited_module(self) -> str:
         return self.edit_at or self.module
 
@@ -81,6 +88,7 @@ class Site:
 
 
 _BLOCK = "trf_blocks.{b}."
+INTO_BLOCK = "resid_pre"  # what a block is worked out from, once more
 
 SITES: dict[str, Site] = {
     site.name: site
@@ -128,6 +136,27 @@ def all_keys(config: GPTConfig) -> list[Key]:
     before = [(site.name, None) for site in sites[:3]]
     blocks = [(site.name, b) for b in range(config.n_layers) for site in sites if site.per_block]
     return [*before, *blocks, ("final", None)]
+
+
+def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = ()) -> list[Key]:
+    """What a trace of everything holds: everything of a small pass; of a larger one what the rest is made of.
+
+    That is the streams, keys and values, and what is outside the blocks; and `at_once`.
+    """
+    every, last = all_keys(config), config.n_layers - 1
+    held = dict.fromkeys(expand(at_once, config))
+    if 4 * sum(SITES[site].floats(n_tokens, config) for site, _ in every) <= SMALL:
+        return every
+    for key in every:
+        site, block = key
+        if block is None or SITES[site].in_past or site == INTO_BLOCK or key == ("resid_post", last):
+            held[key] = None
+    return list(held)
+
+
+def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:
+    """What comes out of a block and what comes into the next: the same, but for an edit of the latter."""
+    return [(("resid_post", b), (INTO_BLOCK, b + 1)) for b in range(config.n_layers - 1)]
 
 
 def check_key(site: str, block: object, n_layers: int | None) -> Key:

@@ -1,7 +1,7 @@
 """Trace: every number that one forward pass of a GPTModel made. `gptviz.engine.capture` makes them."""
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,7 @@ from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of
 from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics
+from gptviz.engine.opened import Opened, Part, opened
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
@@ -52,9 +53,14 @@ class Trace:
     """The numbers that one forward pass computed. Read it, do not write into it.
 
     `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
-    dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what was kept,
+    dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what there is,
     `reduced(name)` gives what was made of a site during the pass, `edits` are those of the pass. Tensors are
     CPU float32. It belongs to the weights that made it: see `of`.
+
+    Of a long text everything is too much to hold: 1.2 GB for 1,024 tokens of GPT-2. A trace of everything
+    then holds each block's stream, keys and values (126 MB), and works out what else somebody asks for: the
+    block is run once more, by the same weights, which must be there and as they were. The last blocks that
+    were opened stay (`gptviz.engine.opened`).
 
     It holds its model, for what needs more of it (`lm`, `show`, `attribution`); one that is `released` holds
     only the output head's weights (the same tensor, no copy) and the LayerNorms', so that logits and
@@ -81,6 +87,7 @@ class Trace:
         weights: Fingerprint,
         model: GPTModel,
         grad: Gradient | None = None,
+        lean: bool = False,
     ):
         self.name = name
         self.config = config
@@ -94,6 +101,8 @@ class Trace:
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
         self._grad = grad
+        self._lean = lean  # what is not held is worked out
+        self._opened: Opened = {}
         self._weights = weights  # that made it: the model may be trained on
         self._held: GPTModel | None = model
         self._model = weakref.ref(model)
@@ -140,6 +149,8 @@ class Trace:
 
     def _rows_of(self, key: Key) -> Rows:
         if key not in self._values:
+            if self._lean:
+                return Rows([opened(self, self._opened, key)], SITES[key[0]].form == "weights")
             kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
             raise ValueError(
                 f"{key} was not kept in this trace (it has sites {kept}); trace again and keep it"
@@ -154,21 +165,35 @@ class Trace:
         return self._grad
 
     def sites(self) -> list[Key]:
-        """The (site, block) pairs that were kept, in the order of the forward pass."""
-        return list(self._values)
+        """The (site, block) pairs that there are, held or to be worked out, in the order of the pass."""
+        return all_keys(self.config) if self._lean else list(self._values)
 
-    def reduced(self, name: str) -> list[Any]:
-        """Return what the reduction called `name` made of its site: a result a block, in order."""
+    @property
+    def held(self) -> Container[Key]:
+        """The sites that are at hand, without running a block once more."""
+        return self._values.keys()
+
+    def close(self, part: Part) -> None:
+        """Let go of a block that was opened, to be opened again where somebody asks."""
+        self._opened.pop(part, None)
+
+    def reduced(self, name: str | Reduction) -> list[Any]:
+        """Return what the reduction called `name` made of its site: a result a block, in order.
+
+        One that is given itself is made now, if the pass did not.
+        """
         for reduction, results in self._reduced.items():
-            if reduction.name == name:
+            if name in (reduction.name, reduction):
                 return list(results)
+        if isinstance(name, Reduction):
+            return [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
         kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
         raise ValueError(
             f"there is no reduction {name!r} in this trace (it has {kept}); trace again with reduce=[...]"
         )
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
-        """Return whether all of this is here. Raises ValueError for sites and blocks that do not exist."""
+        """Return whether all of this is at hand. Raises ValueError for sites and blocks that do not exist."""
         return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
 
     def joined(self, other: "Trace") -> "Trace":
@@ -201,6 +226,7 @@ class Trace:
             _values={key: values[key] for key in all_keys(self.config) if key in values},
             _reduced=other._reduced | self._reduced,
             _past=self._past or other._past,
+            _lean=self._lean or other._lean,
             _grad=self._grad or other._grad,
         )
 
@@ -227,6 +253,7 @@ class Trace:
     def _with(self, **changed: Any) -> "Trace":
         made = copy(self)
         made.__dict__.pop("nbytes", None)
+        made._opened = {}
         made.__dict__.update(changed)
         return made
 
@@ -248,9 +275,9 @@ class Trace:
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes of what was captured; two names of one memory (resid_post 0, resid_pre 1) count once.
+        """Bytes of what it holds; two names of one memory (resid_post 0, resid_pre 1) count once.
 
-        Rows that it shares with another trace count in each of them.
+        Blocks that were opened do not count. Rows that it shares with another trace count in each of them.
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
         memory = [] if self._past is None else [self._past.memory]
@@ -340,7 +367,9 @@ class Trace:
     def _repr_html_(self) -> str:
         """The tokens and all heads; what was kept, where that is not enough for them."""
         return (
-            self.show()._repr_html_() if self.holds(["attn", "z"]) else f"<code>{escape(repr(self))}</code>"
+            self.show()._repr_html_()
+            if self._lean or self.holds(["attn", "z"])
+            else f"<code>{escape(repr(self))}</code>"
         )
 
     def attribution(

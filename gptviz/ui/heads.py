@@ -67,7 +67,7 @@ def measured(run: Run) -> Measured:
     lm = runs.model(run)
     scores = _scores(lm, run)
     trace = runs.get(run, ("z",), (scores,))
-    blocks = trace.reduced(scores.name)
+    blocks = trace.reduced(scores)
     first = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
     roles = head_roles.roles_of(blocks, HeadScores.of(trace.tokens).targets)
     return Measured(roles, mean_writes(trace, lm.model), first)
@@ -77,7 +77,7 @@ def measured(run: Run) -> Measured:
 def previous_shares(run: Run) -> np.ndarray:
     """(n_layers, H): what each head gives the token just before, on average; 0 where there is none."""
     scores = _scores(runs.model(run), run)
-    blocks = runs.get(run, (), (scores,)).reduced(scores.name)
+    blocks = runs.get(run, (), (scores,)).reduced(scores)
     return np.nan_to_num(np.stack([block[:, SHARES.index("previous")].numpy() for block in blocks]))
 
 
@@ -91,7 +91,7 @@ def role_table(run: Run) -> pd.DataFrame:
 @per_run
 def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     """One PNG of all heads without gaps, and how many pixels a head has across."""
-    return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL.name), mode)
+    return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL), mode)
 
 
 def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
@@ -108,7 +108,7 @@ def moved(run: Run) -> torch.Tensor:
     """
     reduction = rows_to_compare(runs.model(run).config, len(run))
     before, after = (
-        torch.stack(runs.get(one, (), (reduction,)).reduced(reduction.name)) for one in (run.plain, run)
+        torch.stack(runs.get(one, (), (reduction,)).reduced(reduction)) for one in (run.plain, run)
     )  # (n_layers, H, R, T)
     rows = total_variation(before, after)  # (n_layers, H, R)
     return rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])

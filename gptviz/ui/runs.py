@@ -1,7 +1,7 @@
 """What sessions share of the model's passes: traces, and all that is derived from them, by their Run.
 
-A `Run` says which pass is meant: model, ids, edits. `get(run, keep)` gives its Trace, from any pass that
-already holds what is asked; where a text begins as another one did, its trace goes on from there. A function
+A `Run` says which pass is meant: model, ids, edits. `get(run, keep)` gives its Trace, which works
+out what it does not hold; where a text begins as another one did, its trace goes on from there. A function
 under `@per_run` is worked out once for a run and its other arguments. Both live in one cache, bounded by
 bytes; nothing in `ui/` is kept by any other key.
 """
@@ -25,7 +25,7 @@ from gptviz.engine import forward
 from gptviz.engine.past import past_bytes
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import alike
-from gptviz.engine.sites import SITES, Key, all_keys, expand
+from gptviz.engine.sites import SITES, Key, held_keys
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.models import cache as models
 from gptviz.ui.settings import cache_bytes
@@ -82,16 +82,15 @@ class Runs:
     # ---- traces ----
 
     def get(self, run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
-        """A trace of this run that holds at least `keep` (see `LanguageModel.trace`) and these reductions.
+        """The trace of this run, which gives all sites; if there is none yet, a pass makes it.
 
-        Raises ValueError as `LanguageModel.trace` does, and Busy.
+        That pass takes down `keep` and makes these reductions: what is wanted at once. Later the trace works
+        out whatever it does not hold. Raises ValueError as `LanguageModel.trace` does, and Busy.
         """
-        reduce = tuple(reduce)
-        wanted = None if keep is None else tuple(keep)
-        found = self._look_up(run, wanted, reduce)
+        found = self._known(run)
         if found is None:
             with self._one_at_a_time(("trace", run)):
-                found = self._look_up(run, wanted, reduce) or self._pass(run, wanted, reduce)
+                found = self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
         return found
 
     def _known(self, run: Run) -> Trace | None:
@@ -100,50 +99,37 @@ class Runs:
             stored = self._cache.get(("trace", run))
             return self._alive.get(run) if stored is None else cast(Trace, stored[0])
 
-    def _look_up(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace | None:
-        found = self._known(run)
-        return found if found is not None and found.holds(keep, reduce) else None
-
-    def _pass(self, run: Run, keep: Keep, reduce: tuple[Reduction, ...]) -> Trace:
-        """The gaps of what is known, in one pass over what no other text knows; the trace that has all."""
-        lm, known = self._model(run.model), self._known(run)
-        keys = dict.fromkeys(expand(keep, lm.config))
-        if all(edit.is_causal for edit in run.edits):  # then a longer text can go on from it
-            keys |= dict.fromkeys(key for key in all_keys(lm.config) if SITES[key[0]].in_past)
-        if known is not None:
-            keys = {key: None for key in keys if key not in set(known.sites())}
-            reduce = tuple(r for r in reduce if not known.holds((), (r,)))
-        earlier, common = self._earlier(run, [*keys, *(r.site for r in reduce)])
+    def _pass(self, run: Run, keep: tuple[str | Key, ...], reduce: tuple[Reduction, ...]) -> Trace:
+        """The trace, in one pass over what no other text knows."""
+        lm = self._model(run.model)
+        keys = held_keys(lm.config, len(run), keep)
+        earlier, common = self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, keep=keys, edits=run.edits, reduce=reduce, after=earlier).released()
-        if known is not None:
-            found = known.joined(found)
+        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep).released()
         self._register(run, found)
-        if common < len(run) or known is not None:  # else it is cut from a longer one, and can be again
+        if common < len(run):  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
-            if earlier is not None and common == len(earlier) and found.holds(earlier.sites()):
+            if earlier is not None and common == len(earlier):
                 with self._lock:  # what a longer text has in it need not be counted twice
                     self._cache.pop(("trace", replace(run, ids=run.ids[:common])), None)
         return found
 
-    def _earlier(self, run: Run, sites: list[str | Key]) -> tuple[Trace | None, int]:
+    def _earlier(self, run: Run) -> tuple[Trace | None, int]:
         """Of other texts' traces the one that begins as this one for the longest, and for how many tokens.
 
-        With the same edits, and with these sites and all that later tokens look at.
+        With the same edits.
         """
         if not all(edit.is_causal for edit in run.edits):
             return None, 0
-        sites += [name for name, site in SITES.items() if site.in_past]
         with self._lock:
             others = [(o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)]
             near = [(o, t) for o, t in others if o != run and o.ids[0] == run.ids[0]]
-            known = [(alike(run.ids, o.ids), -len(o), t, o) for o, t in near]
-            for common, _, trace, other in sorted(known, key=lambda k: k[:2], reverse=True):
-                if trace.holds(sites):
-                    self._known(other)  # which keeps it from being forgotten
-                    return trace, common
-        return None, 0
+            if not near:
+                return None, 0
+            other, trace = max(near, key=lambda one: (alike(run.ids, one[0].ids), -len(one[0])))
+            self._known(other)  # which keeps it from being forgotten
+        return trace, alike(run.ids, other.ids)
 
     def _register(self, run: Run, trace: Trace) -> None:
         name = id(trace)
@@ -205,8 +191,10 @@ class Runs:
     # ---- both ----
 
     def forget(self, model: str) -> None:
-        """Drop all of a model, whose traces hold on to its output head."""
+        """Drop all of a model: what its traces do not hold, only it can work out."""
         with self._lock:
+            for run in [run for run in self._alive if run.model == model]:
+                self._alive.pop(run, None)
             for key in [key for key in self._cache if cast(Any, key)[1].model == model]:
                 self._cache.pop(key)
 

@@ -75,7 +75,7 @@ def of(
 @per_run
 def reduced(run: Run, reduction: Reduction) -> Any:
     """What a pass makes of a site on the way, without keeping the site: once a run."""
-    return runs.get(run, (), (reduction,)).reduced(reduction.name)
+    return runs.get(run, (), (reduction,)).reduced(reduction)
 
 
 @per_run

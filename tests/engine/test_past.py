@@ -72,7 +72,7 @@ def test_transformers_past_key_values_are_the_same_numbers():
 def test_attend_is_the_books_attention_where_nothing_came_before(lm):
     att, x = lm.model.trf_blocks[0].att, torch.randn(2, 9, lm.config.emb_dim)
     before = Past(lm.model, 2)
-    before.make_room(9)
+    before.make_room(9, 64)
     with torch.no_grad():
         assert torch.allclose(attend(att, x, before, 0), att(x), atol=1e-5)
     assert len(inspect.getsource(attend).splitlines()) < 25, "a learner is shown these lines"

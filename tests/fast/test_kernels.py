@@ -259,7 +259,7 @@ def test_a_pass_that_raises_and_one_within_another_leave_nothing_behind():
     lm.trace([3, 4, 5], edits=[Edit("mlp_out", 0, inner)])
     with pytest.raises(ZeroDivisionError):
         lm.trace([3, 4, 5], edits=[Edit("mlp_out", 0, burst)])
-    assert seen == [lm.config.n_layers * 7 + 1] * 2  # and the output head
+    assert seen == [lm.config.n_layers * 8 + 1] * 2  # and the output head
     assert not bound(lm.model)
     assert kernels._this_thread.depth == 0
 
