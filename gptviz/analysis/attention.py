@@ -142,7 +142,7 @@ def rows_of_attention(
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 
     Those of the pass where the trace holds `attn`, and of one with edits, which may change what is passed on:
-    ValueError if they were not kept. Else they are worked out from queries and keys, R rows and not T of them.
+    ValueError if it was not kept. Else they are worked out from queries and keys, R rows and not T of them.
     """
     n = int(positions.max()) + 1
     if trace.edits and ("attn", block) not in trace.sites():
