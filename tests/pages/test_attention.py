@@ -10,6 +10,7 @@ import pytest
 import gptviz
 from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
+from gptviz.engine import sites
 from gptviz.ui import heads, runs
 from gptviz.ui.components.matrix import encode
 from tests.specs import given, prose
@@ -119,6 +120,7 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
     runs.runs.clear()  # another test's pass may have kept other sites: its last bit is another
     whole = run_page("attention", text=TEXT, block=2, head=3, token=9)
     monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
+    monkeypatch.setattr(sites, "SMALL", 0)
     runs.runs.clear()
     at = run_page("attention", text=TEXT, block=2, head=3, token=9)
     for name in (CHIPS, GRID, HEAD, STEPS):
@@ -129,7 +131,7 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
         for (kind, run, *_), (entry, _) in runs.runs()._cache.items()
         if kind == "trace" and run.ids == tuple(t.id for t in trace.tokens)
     ]
-    assert {block for site, block in held.sites() if site == "attn"} == {2}
+    assert [key for key in held.sites() if key[0] == "attn" and held.holds([key])] == [("attn", 2)]
     # without a chosen block, the one to begin with is known only after the pass
     assert given(run_page("attention", text=TEXT), HEAD)["query"] == len(trace.tokens) - 1
     runs.runs.clear()
