@@ -62,8 +62,9 @@ def capture(
         keys = held
     weights, before = fingerprint(model), None
     if after is not None and grad is None:
-        sites = [*keys, *(key for reduction in reduce for key in expand([reduction.site], config))]
-        before = _beginning(after, model, config, ids, edits, sites)
+        before = _beginning(after, model, config, ids, edits, keys)
+        if before is not None and not before.holds([reduction.site for reduction in reduce]):
+            before = None  # what is made of a site in the pass needs its earlier rows there
     known = 0 if before is None else len(before)
     found: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)

@@ -189,6 +189,12 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         return replace(edit, value=read[value.numbers])
     if value is not None and value.terms:
         return replace(edit, value=tuple(Plus(numbers(part), part.factor) for part in value.terms))
+    if isinstance(edit.value, Trace):
+        return replace(edit, value=edit.value.only(_key(edit)))
+    if isinstance(edit.value, tuple):
+        parts = [(part.numbers, part.factor) for part in edit.value]
+        given = [(one.only(_key(edit)) if isinstance(one, Trace) else one, factor) for one, factor in parts]
+        return replace(edit, value=tuple(Plus(*one) for one in given))
     return edit
 
 

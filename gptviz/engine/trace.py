@@ -257,6 +257,10 @@ class Trace:
         made.__dict__.update(changed)
         return made
 
+    def only(self, key: Key) -> "Trace":
+        """The same with a site at hand and no block to be opened: for use in the middle of another pass."""
+        return self._with(_lean=False, _values={key: self._rows_of(key)}) if self._lean else self
+
     def released(self) -> "Trace":
         """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
         return self._with(_held=None)

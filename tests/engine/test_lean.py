@@ -8,6 +8,7 @@ import torch
 from gptviz import Edit, Reduction
 from gptviz.engine import forward, opened, sites
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.edit_values import Plus
 from gptviz.engine.sites import SITES, all_keys, held_keys
 from gptviz.model import GPT_CONFIG_124M
 from tests.conftest import random_lm
@@ -115,6 +116,20 @@ def test_changed_weights_and_a_model_that_is_gone_are_refused():
     assert len(gone["resid_pre", 1])
     with pytest.raises(ValueError, match="released, and nobody holds it any longer: trace the text again"):
         gone["attn", 1]
+
+
+def test_another_pass_takes_its_numbers(lm):
+    """Whose blocks are opened before that pass, and not in the middle of it."""
+    source, whole = lm.trace(IDS[::-1]), lm.trace(IDS[::-1], keep=all_keys(lm.config))
+    for value in (lambda trace: trace, lambda trace: (Plus(trace, 0.5), Plus(trace, 2))):
+        one, two = (
+            lm.trace(IDS, ["final"], [Edit(site, 1, value(trace)) for site in ("z", "attn_out", "mlp_act")])
+            for trace in (source, whole)
+        )
+        assert torch.equal(one["final"], two["final"])
+    most = Reduction("most", "attn", torch.Tensor.sum)
+    grown = lm.trace(IDS, reduce=[most], after=lm.trace(IDS[:30]))
+    assert grown.reduced("most") == lm.trace(IDS).reduced(most)
 
 
 def test_what_cannot_be_worked_out_twice_is_held(lm):
