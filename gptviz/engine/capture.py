@@ -107,19 +107,17 @@ def capture(
     )
 
 
-def again(trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
-    """What a lean trace does not hold of a block, inside its attention or else: the block run once more.
+def again(
+    lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool
+) -> dict[Key, torch.Tensor]:
+    """What a lean trace of this model does not hold of a block: the block run once more.
 
-    From the stream that came into it, with its edits. ValueError where nobody holds the model any longer, or
-    its weights have changed.
+    From the stream that came into it, with the trace's edits, `ready` as in `capture`. Of what is inside its
+    attention, or all else.
     """
-    from gptviz.engine.reader import ready  # which stands on this module
-
-    lm = trace.lm
     of_block = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
     keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
-    edits = [edit for edit in ready(lm.plain, lm.edits) if edit.block == block]
-    pass_ = _Pass(lm.config, keys, edits, (), None, entered=block)
+    pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
     forward.block_again(lm.model, block, stream, pass_.hooks(), attention)
     pass_.check()

@@ -1,7 +1,7 @@
 """Blocks that were run once more for a lean trace: the last that somebody asked for stay."""
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
@@ -9,36 +9,33 @@ from gptviz.engine import forward
 from gptviz.engine.sites import SITES, Key
 from gptviz.engine.sizes import nbytes_of
 
-if TYPE_CHECKING:
-    from gptviz.engine.trace import Trace
-
 MOST_BYTES = 2**27  # of all traces together: three blocks of 1,024 tokens of GPT-2
 
 Part = tuple[int, bool]  # a block, and whether it is what is inside its attention
 Opened = dict[Part, dict[Key, torch.Tensor]]
 
-_latest: list[tuple[weakref.ref["Trace"], Part, int]] = []  # whose, which, how many bytes; the oldest first
+_latest: list[tuple[weakref.ref[Any], Part, int]] = []  # whose, which, how many bytes; the oldest first
 
 
-def opened(trace: "Trace", kept: Opened, key: Key) -> torch.Tensor:
-    """A site of a block, from what was worked out of it before or by running the block once more.
+def opened(trace: Any, kept: Opened, key: Key) -> torch.Tensor:
+    """A site of a block of a Trace, from what was worked out of it before or by running the block once more.
 
-    `kept` is the trace's own: what is in it goes with the trace, or with newer ones.
+    `kept` is the trace's own: what is in it goes with the trace, or with newer ones. ValueError where nobody
+    holds the model any longer, or its weights have changed.
     """
-    from gptviz.engine.capture import again  # which stands on the trace
-
     name, block = key
     assert block is not None, "what is outside the blocks is held"
     part = block, SITES[name].in_attention
     with forward.alone():  # who asks for the same meanwhile waits, and finds it
         if part not in kept:
-            found = kept[part] = again(trace, *part)
+            found: dict[Key, torch.Tensor] = trace.lm.again(trace, *part)
+            kept[part] = found
             _make_room((weakref.ref(trace), part, nbytes_of(*found.values())))
             return found[key]
         return kept[part][key]
 
 
-def _make_room(new: tuple[weakref.ref["Trace"], Part, int]) -> None:
+def _make_room(new: tuple[weakref.ref[Any], Part, int]) -> None:
     _latest[:] = [one for one in _latest if one[0]() is not None] + [new]
     while sum(size for _, _, size in _latest) > MOST_BYTES:
         whose, part, _ = _latest.pop(0)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from gptviz.engine import forward
-from gptviz.engine.capture import capture
+from gptviz.engine.capture import again, capture
 from gptviz.engine.edit_values import TABLES, Named, Plus
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
@@ -94,6 +94,10 @@ class Reader(Loaded):
         every = tuple(edit.of(self.config) for edit in every)
         made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
         return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
+
+    def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
+        """What a trace of this model does not hold of a block, of its attention or else: for `Trace`."""
+        return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
         given: list[Any] = list(grad) if isinstance(grad, tuple) else [grad]
