@@ -37,6 +37,7 @@ BASELINES = ("zero", "mean", "sample")
 
 # numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
 BATCH_NUMBERS = 2**24
+HEAD_ROWS = 64  # of which the output head makes logits at once
 
 Target = OneToken | tuple[OneToken, Against]
 
@@ -96,11 +97,14 @@ def knock_out(
     ids = check(lm, int(trace.logits(at).argmax()) if target is None else target, baseline)
     [logit], [probability] = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
-    found: list[tuple[float, float]] = []
-    for logits in batches(lm, trace, at, baseline):
-        found += zip(*_measured(logits, *ids), strict=True)
+    finals: list[torch.Tensor] = []
+    for rows in batches(lm, trace, at, baseline):
+        finals += rows
         if progress is not None:
-            progress(len(found), len(parts))
+            progress(len(finals), len(parts))
+    found: list[tuple[float, float]] = []
+    for some in torch.stack(finals).split(HEAD_ROWS):  # the head is read once for all of them
+        found += zip(*_measured(logits_of(lm.model, some), *ids), strict=True)
     table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
     table[["logit", "probability"]] = found
     return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
@@ -147,7 +151,7 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
 
 
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
-    """Yield the logits with each part muted, (B, V): of a block as many together as fit into a batch."""
+    """Yield what the output head gets with each part muted, (B, D): as many of a block as fit a batch."""
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
     size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
@@ -155,5 +159,4 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
         edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
             edits = [replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True)) for edit in edits]
-        for finals in variants(lm, trace["resid_pre", b][:stop], b, edits, size, at):
-            yield logits_of(lm.model, finals)  # (B, D) -> (B, V)
+        yield from variants(lm, trace["resid_pre", b][:stop], b, edits, size, at)

@@ -14,12 +14,15 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import Before
+from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
 from gptviz.tokenizer import has_token
 
 MOST = 64  # tokens that are tried: the last ones
 INSTEAD = 12  # of the model's first choices for a place, the first that a text can hold
 BATCH_TOKENS = 2048
+PARTS = 3  # batches: the texts of the last one share most of what comes before their changes
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,14 @@ def counterpart(
     change makes the model say another word first. Raises ValueError as `lm.trace` does.
     """
     ids = list(ids)
-    trace = lm.trace(ids, keep=["final"])
-    at = range(len(ids))[position]
-    own = _logits(lm, [ids[: at + 1]])[0]  # (V,)
+    at = range(len(ids))[position] if ids else 0
+    trace = lm.trace(ids[: at + 1], keep=["final", "k", "v"])
+    own = trace.logits(at)  # (V,)
     first = int(own.argmax())
     for places in (range(max(0, at - MOST), at), [at]):
         changed = _changed(lm, trace["final"], ids, places, special_tokens)
         texts = {place: text for place, text in zip(places, changed, strict=True) if text is not None}
-        logits = _logits(lm, [text[: at + 1] for text in texts.values()])  # (n, V)
+        logits = _logits(lm, trace, texts, at)  # (n, V)
         now = logits.argmax(dim=-1)  # (n,)
         moved = own[first] - own[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
         moved[now == first] = -torch.inf
@@ -87,16 +90,20 @@ def _changed(
         )
 
 
-def _logits(lm: LanguageModel, texts: list[list[int]]) -> torch.Tensor:
-    """(n, T) ids -> (n, V), after the last token, in batches; with the model's own edits a pass each."""
+def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int) -> torch.Tensor:
+    """The logits at the position of each text, (n, V); a text is `own`'s up to the place that is its key.
+
+    In batches, from the first place on that is another; with the model's own edits a pass each.
+    """
     if lm.edits:
-        rows = [lm.trace(ids, keep=[]).logits(-1)[None] for ids in texts]
-    else:
-        size = max(1, BATCH_TOKENS // max(map(len, texts), default=1))
-        batches = (texts[i : i + size] for i in range(0, len(texts), size))
-        device = lm.model.tok_emb.weight.device
-        rows = [
-            forward.last_logits(lm.model, torch.tensor(batch, device=device)).float().cpu()
-            for batch in batches
-        ]
-    return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)
+        rows = [lm.trace(ids[: at + 1], keep=[]).logits(at)[None] for ids in texts.values()]
+        return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)
+    places, model, finals = list(texts), lm.model, []
+    size = max(1, min(BATCH_TOKENS // (at + 1), -(-len(places) // PARTS)))
+    for i in range(0, len(places), size):
+        some, first = places[i : i + size], places[i]
+        past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
+        ids = torch.tensor([texts[place][first : at + 1] for place in some])
+        stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : at + 1]  # (B, t, D)
+        finals.append(forward.hidden_from(model, 0, stream.detach(), (), at - first, past))
+    return forward.logits_of(model, torch.cat(finals)) if finals else torch.zeros(0, lm.config.vocab_size)

@@ -1,4 +1,4 @@
-"""Stands where something further down will be, and says when the reader comes near it."""
+"""Stands where something further down will be, and says when the reader comes to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,5 +10,5 @@ _component = component("near")
 
 
 def near(key: str, mode: Mode, come: Callable[[Any], Any]) -> None:
-    """Run `come` when it is nearly in sight and the page has come to rest, or at a click."""
+    """Run `come` when it is in sight and the page has come to rest, or at a click."""
     _component(key, {}, mode, {"near": (happened, come)})

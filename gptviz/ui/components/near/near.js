@@ -1,5 +1,5 @@
-// Says that the reader has come near, once the page above it is drawn; or that its button was pressed.
-const AHEAD = '300px', REST = 300;   // below the window; ms
+// Says that the reader has come to it, once the page above it is drawn; or that its button was pressed.
+const INSIDE = '-100px', REST = 300;   // of the window; ms
 
 const isRunning = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'running';
 
@@ -17,7 +17,7 @@ export default gv.component(
     const watch = new IntersectionObserver((seen) => {
       clearTimeout(state.timer);
       if (seen.at(-1).isIntersecting) state.timer = setTimeout(come, REST);
-    }, { rootMargin: AHEAD, scrollMargin: AHEAD });
+    }, { rootMargin: INSIDE, scrollMargin: INSIDE });
     watch.observe(root);
     state.end = () => {
       watch.disconnect();
