@@ -69,15 +69,22 @@ def section(
         return {**texts, "target": one([prompt.target for prompt in prompts]), **options}
 
     found: list[tuple[Prompt, pd.DataFrame, float]] = []
+    before: list[pd.DataFrame] = []  # the same of the unchanged model
     refused = left
     if prompts:
         says = "{} of {} texts".format
         each = [(function, prompt, pairs) for prompt in prompts]
         stop = partial(SET.set, None)
         every = several(scene.run, measured, each, says, "many_stop", stop, **options)
-        for prompt, work in zip(prompts, every, strict=True):
+        old = every
+        if scene.other is not None:
+            says = "unchanged: {} of {} texts".format
+            old = several(scene.other, measured, each, says, "many_stop_old", stop, **options)
+        for prompt, work, plain in zip(prompts, every, old, strict=True):
             try:
-                found.append((prompt, *work.value))
+                (now, logit), (was, _) = work.value, plain.value
+                found.append((prompt, now, logit))
+                before.append(was)
             except ValueError as problem:
                 refused.append((prompt.text, str(problem)))
     if refused:
@@ -87,18 +94,25 @@ def section(
     if not found:
         return
     kept, n = [prompt for prompt, _, _ in found], len(found)
-    table = averaged(
-        [one.drop(columns=["metric", "effect"]) if pairs else one for _, one, _ in found], columns
+    told = Both([one for _, one, _ in found], None if scene.other is None else before)
+    if told.was and len(told.was[0]) != len(told.now[0]):
+        told = Both(told.now)  # a change may have added a part, which the unchanged model has not
+    tables = told.map(
+        lambda ones: averaged(
+            [one.drop(columns=["metric", "effect"]) if pairs else one for one in ones], columns
+        )
     )
     (column, sign), (noun, unit) = drawn, words
-    mean, error = sign * table[column].to_numpy(float), table[f"{column}_se"].to_numpy(float)
+    both = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
+    mean, error = both.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     first, own = rows[0], np.array([logit for _, _, logit in found])
     spread = own.std(ddof=1) / n**0.5 if n > 1 else np.nan
     text = f"Over **{n} text{'s' * (n > 1)}** the largest of {len(mean)} is {noun.format(names[first])}: "
-    text += (
-        f"**{plus_minus(mean[first], error[first])}** {unit} (mean ± standard error, n = {n}). In the text "
-    )
+    text += f"**{plus_minus(mean[first], error[first])}** {unit} ("
+    if both.was is not None:
+        text += f"unchanged {plus_minus(both.was[0][first], both.was[1][first])}; "
+    text += f"mean ± standard error, n = {n}). In the text "
     text += f"above it is {significant(sign * here[column].iloc[first])}. The difference of logits itself is "
     text += f"{plus_minus(own.mean(), spread)}, above 0 in {(own > 0).sum()} of {n}. "
     sure = int((np.abs(mean) > SURE * error).sum())
@@ -109,23 +123,26 @@ def section(
             "With so few texts the standard error is a guess." if n > 1 else "One text has no standard error."
         )
     prose(text)
-    whose = "" if scene.other is None else " All of the changed model."
+    whose = " Outlined is the unchanged model, at its own first choice where a line names no token."
+    whose = "" if tables.was is None else whose
     st.caption(f"The {len(rows)} largest means, with their standard errors.{whose}")
     sheet.bars(
         scene,
         "many",
-        Both(mean[rows]),
+        both.map(lambda one: one[0][rows]),
         [names[i] for i in rows],
         unit,
         f"The largest means over {n} texts, with standard errors: {unit}",
-        says=Both([f"{names[i]}: {plus_minus(mean[i], error[i])} {unit}, n = {n}" for i in rows]),
+        says=both.map(
+            lambda m: [f"{names[i]}: {plus_minus(m[0][i], m[1][i])} {unit}, n = {n}" for i in rows]
+        ),
         lying=True,
         signed=True,
         errors=error[rows],
         height=ROW * len(rows) + 80,
     )
-    told = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
-    sheet.numbers_of("many", lambda: Both(table), told, what="many texts", missing="–")
+    said = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
+    sheet.numbers_of("many", lambda: tables, said, what="many texts", missing="–")
     texts = pd.DataFrame(kept).map(lambda one: show_id(scene.lm, one) if isinstance(one, int) else one)
     sheet.numbers_of("many-texts", lambda: Both(texts), what="the set of texts", missing="–")
     sheet.code_of(scene, [], function, **given(kept), key="in_code_many", what="many texts")

@@ -47,7 +47,11 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         table, column, sign = lm.patching(*zip(*PAIRS, strict=True), sites="z"), "change", 1
     mean, error = sign * table[column].to_numpy(float), table[f"{column}_se"].to_numpy(float)
     order, n = np.argsort(-np.abs(mean), kind="stable")[:12], table["n"].iloc[0]
-    (bars,) = charts(at)[-1]["data"]
+    bars, *unchanged = charts(at)[-1]["data"]
+    assert len(unchanged) == bool(edits)
+    for one in unchanged:  # at the first choice of the unchanged model, where a line names no token
+        was = mini.knock_out(TEXTS, targets)["effect"].to_numpy(float)
+        assert np.allclose(one["x"], -was[np.argsort(-np.abs(mean), kind="stable")[:12]], atol=2e-5)
     assert np.allclose(bars["x"], mean[order], atol=2e-5) and np.allclose(
         bars["error_x"]["array"], error[order], atol=2e-5
     )
