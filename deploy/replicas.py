@@ -2,8 +2,8 @@
 
     python deploy/replicas.py --replicas 2 --port 8501
 
-Whoever dies is started again, and all end with this program. Each process has its share of the cores'
-threads. What they share lies on the disk (GPTVIZ_CACHE_DIR: classes, measured heads), or in GPTVIZ_DATABASE.
+Whoever dies is started again, and all end with this program. Each process has its share of the
+cores. What they share lies on the disk (GPTVIZ_CACHE_DIR: classes, measured heads), or in GPTVIZ_DATABASE.
 Needs `haproxy` (Debian: apt install haproxy). Lines of all of them go to the standard output, one an event.
 """
 
@@ -54,11 +54,13 @@ class Kept:
 
 
 def replica(number: int, of: int, port: int) -> Kept:
-    threads = max(1, (os.cpu_count() or 1) // of)
+    threads = str(max(1, (os.cpu_count() or 1) // of))
     options = {"port": port, "address": "127.0.0.1", "headless": "true"}
     command = [sys.executable, "-m", "gptviz", "app"]
     command += [part for name, value in options.items() for part in (f"--server.{name}", str(value))]
-    return Kept(f"replica{number}", command, **{"OMP_NUM_THREADS": str(threads)} | os.environ)
+    return Kept(
+        f"replica{number}", command, **{"OMP_NUM_THREADS": threads, "GPTVIZ_WORKERS": threads} | os.environ
+    )
 
 
 def main() -> None:

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator
 
-# what may be set, and what it must be: megabytes, a count, a switch that "1" turns on, or anything else
-MEGABYTES, COUNT, SWITCH, ANY = "MB", "count", "switch", "any"
+# what may be set, and what it must be: megabytes, a count from 1 or a number from 0 on, a switch, or anything
+MEGABYTES, COUNT, NUMBER, SWITCH, ANY = "MB", "count", "number", "switch", "any"
 SETTINGS = {
     "GPTVIZ_ALLOW_PATHS": SWITCH,
     "GPTVIZ_CACHE_DIR": ANY,
@@ -14,7 +14,6 @@ SETTINGS = {
     "GPTVIZ_KERNELS": ANY,
     "GPTVIZ_LOG": SWITCH,
     "GPTVIZ_MEASURED_CACHE_MB": MEGABYTES,
-    "GPTVIZ_MEASUREMENTS_WAITING": COUNT,
     "GPTVIZ_METRICS": SWITCH,
     "GPTVIZ_MODEL_CACHE_MB": MEGABYTES,
     "GPTVIZ_READS_AT_ONCE": COUNT,
@@ -26,6 +25,8 @@ SETTINGS = {
     "GPTVIZ_TRAININGS_WAITING": COUNT,
     "GPTVIZ_TRAINING_DISK_MB": MEGABYTES,
     "GPTVIZ_UPLOADS_MB": MEGABYTES,
+    "GPTVIZ_WORKERS": NUMBER,
+    "GPTVIZ_WORKS_WAITING": COUNT,
 }
 
 
@@ -42,6 +43,8 @@ def wrong() -> Iterator[str]:
                 cache_bytes(name, 1024)
             elif kind == COUNT:
                 count(name, 8)
+            elif kind == NUMBER:
+                number(name, 2, 0, "a whole number, such as")
         except ValueError as error:
             yield f"{error}"
 

@@ -30,7 +30,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.stats import CounterStat, GaugeStat, HistogramStat, Stat
 from streamlit.util import calc_hash
 
-from gptviz.ui import log
+from gptviz.ui import log, works
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
@@ -91,7 +91,13 @@ class Numbers:
                 "From a click to the end of its run.",
             )
         yield CounterStat("gptviz_errors", log.errors, help="Lines of the log that were errors.")
-        held = {"models": model_cache().nbytes, "runs": runs().nbytes}
+        line = works.line().snapshot()
+        for state in ("waiting", "working"):
+            yield GaugeStat("gptviz_works", int(line[state]), {"state": state}, help="In the line, by state.")
+        yield GaugeStat("gptviz_workers", int(line["slots"]), help="Works that are done at a time.")
+        waits = int(line["longest_wait_seconds"])
+        yield GaugeStat("gptviz_work_wait_seconds", waits, None, "seconds", "Of whoever waits the longest.")
+        held = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": int(line["result_bytes"])}
         for name, size in held.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
         yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")
@@ -182,6 +188,8 @@ def not_ready() -> str | None:
         model_cache().get(key_of(choice), partial(plan_of, choice))
         if os.environ.get(DATABASE):
             classes().answers()
+        if not works.line().backend.stands():
+            return "The workers have ended: maps, searches and measurements wait. Start the server again."
     except (ValueError, OSError) as error:
         return f"{error}"
     return None

@@ -74,6 +74,9 @@ class Processes:
         if file is not None:
             file.unlink(missing_ok=True)  # who has it mapped keeps it until done
 
+    def stands(self) -> bool:
+        return bool(self._pool.active)
+
     def close(self) -> None:
         self._here.close()
         self._pool.stop()
@@ -122,6 +125,9 @@ class Thread:
 
     def forget(self, model: str) -> None:
         """Nothing: nobody but the works holds it."""
+
+    def stands(self) -> bool:
+        return True
 
     def close(self) -> None:
         self._executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends

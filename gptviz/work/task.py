@@ -61,5 +61,8 @@ class Backend(Protocol):
     def forget(self, model: str) -> None:
         """A model is gone."""
 
+    def stands(self) -> bool:
+        """Whether tasks can be done."""
+
     def close(self) -> None:
         """End everything."""

@@ -68,6 +68,7 @@ def test_a_server_is_ready_when_its_model_and_its_database_are(monkeypatch):
         answer = asyncio.run(watching._readyz(None))
         return answer.status_code, answer.body.decode()
 
+    monkeypatch.setattr(watching, "PATIENCE", 60.0)
     assert asked() == (200, "The server is ready.")
     classes.clear()
     monkeypatch.setenv(watching.DATABASE, f"postgresql+psycopg://{SECRET}@127.0.0.1:1/x")
