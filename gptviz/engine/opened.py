@@ -26,13 +26,14 @@ def opened(trace: Any, kept: Opened, key: Key) -> torch.Tensor:
     name, block = key
     assert block is not None, "what is outside the blocks is held"
     part = block, SITES[name].in_attention
-    with forward.alone():  # who asks for the same meanwhile waits, and finds it
-        if part not in kept:
-            found: dict[Key, torch.Tensor] = trace.lm.again(trace, *part)
-            kept[part] = found
-            _make_room((weakref.ref(trace), part, nbytes_of(*found.values())))
-            return found[key]
-        return kept[part][key]
+    found = kept.get(part)
+    if found is None:
+        with forward.alone():  # who asks for the same meanwhile waits, and finds it
+            found = kept.get(part)
+            if found is None:
+                found = kept[part] = trace.lm.again(trace, *part)
+                _make_room((weakref.ref(trace), part, nbytes_of(*found.values())))
+    return found[key]
 
 
 def _make_room(new: tuple[weakref.ref[Any], Part, int]) -> None:
