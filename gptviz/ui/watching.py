@@ -94,10 +94,10 @@ class Numbers:
         line = works.line().snapshot()
         for state in ("waiting", "working"):
             yield GaugeStat("gptviz_works", int(line[state]), {"state": state}, help="In the line, by state.")
-        yield GaugeStat("gptviz_workers", int(line["slots"]), help="Works that are done at a time.")
-        waits = int(line["longest_wait_seconds"])
+        yield GaugeStat("gptviz_workers", line["slots"], help="Works that are done at a time.")
+        waits = line["longest_wait_seconds"]
         yield GaugeStat("gptviz_work_wait_seconds", waits, None, "seconds", "Of whoever waits the longest.")
-        held = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": int(line["result_bytes"])}
+        held = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": line["result_bytes"]}
         for name, size in held.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
         yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")

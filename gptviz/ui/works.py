@@ -13,7 +13,7 @@ from gptviz.ui.models.cache import model_cache
 from gptviz.ui.root import WORKS, Root
 from gptviz.ui.settings import cache_bytes, count, number
 from gptviz.work import Line, Task, Work
-from gptviz.work.line import WAITING
+from gptviz.work.line import OF_ONE, WAITING
 from gptviz.work.local import FORKS, Processes, Thread
 from gptviz.work.task import Backend
 
@@ -22,13 +22,14 @@ R = TypeVar("R")
 WORKERS = "GPTVIZ_WORKERS"
 SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
 _ROOT = Root(WORKS)  # the models' files, which workers map
-MOST_WAITING = 300  # a class of thirty with ten each
+MOST_WAITING, MOST_OF_ONE = 300, 100  # a class of thirty with ten each; all labels of mini's heads on trial
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def line() -> Line:
     """The process's one line; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
-    made = Line(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), count(WAITING, MOST_WAITING))
+    most = count(WAITING, MOST_WAITING), count(OF_ONE, MOST_OF_ONE)
+    made = Line(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), *most)
     atexit.register(_ROOT.clear)
     atexit.register(made.close)
     model_cache().when_dropped(made.forget)

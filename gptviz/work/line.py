@@ -23,7 +23,7 @@ GONE = 100.0  # seconds without a look: a tab in the background still looks once
 TICK = 0.5
 TRIES = 2  # a worker that dies takes a work with it once; a work that kills two is given up
 MOST_IDLE = 100  # works that are remembered though they gave nothing
-WAITING = "GPTVIZ_WORKS_WAITING"  # the setting for `most_waiting`
+WAITING, OF_ONE = "GPTVIZ_WORKS_WAITING", "GPTVIZ_WORKS_OF_ONE"  # the settings of what may wait
 
 
 class Work(Generic[R]):
@@ -100,7 +100,8 @@ class Line:
     """A server's works: those that wait, those that are worked on, and the last results.
 
     At most `max_bytes` of results are kept, the ones that were not asked for the longest go first. At most
-    `most_waiting` wait: one more fails at once, with a sentence, and is forgotten.
+    `most_waiting` wait, and `most_of_one` of a visitor's: one more fails at once, with a sentence, and is
+    forgotten.
     """
 
     def __init__(
@@ -108,9 +109,11 @@ class Line:
         backend: Backend,
         max_bytes: int,
         most_waiting: int = 300,
+        most_of_one: int = 100,
         now: Callable[[], float] = time.monotonic,
     ):
-        self.backend, self.max_bytes, self.most_waiting, self.now = backend, max_bytes, most_waiting, now
+        self.backend, self.max_bytes, self.now = backend, max_bytes, now
+        self.most_waiting, self.most_of_one = most_waiting, most_of_one
         self._works: dict[Task, Work[Any]] = {}  # the least recently asked for first
         self._waiting: list[Work[Any]] = []
         self._working: list[Work[Any]] = []
@@ -151,11 +154,13 @@ class Line:
         with self._changed:
             if work.active or work.state == "done":
                 return
-            if len(self._waiting) >= self.most_waiting:
+            own = sum(other.who == who for other in self._waiting)
+            if len(self._waiting) >= self.most_waiting or own >= self.most_of_one:
                 work.state = "failed"
                 work.problem = RuntimeError(
-                    f"{len(self._waiting)} works of this server's visitors wait already, and no more may. "
-                    f"Try again in a few minutes; whoever runs it can raise {WAITING}"
+                    f"{len(self._waiting)} works of this server's visitors wait already, {own} of them "
+                    "yours, and no more may. Try again in a few minutes; whoever runs it can raise "
+                    f"{WAITING} and {OF_ONE}"
                 )
                 self._works.pop(work.task, None)  # whoever asks again gets another one
                 return
@@ -298,7 +303,7 @@ class Line:
         with self._changed:
             return self._changed.wait_for(lambda: not work.active, seconds)
 
-    def snapshot(self) -> dict[str, float]:
+    def snapshot(self) -> dict[str, int]:
         """How busy it is: for whoever watches the server."""
         with self._changed:
             oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
@@ -306,7 +311,7 @@ class Line:
                 "waiting": len(self._waiting),
                 "working": len(self._working),
                 "slots": self.backend.slots,
-                "longest_wait_seconds": oldest,
+                "longest_wait_seconds": round(oldest),
                 "result_bytes": sum(nbytes_of(work.result) for work in self._works.values()),
             }
 

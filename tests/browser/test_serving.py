@@ -107,6 +107,7 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
             'gptviz_requests_total{of="_stcore/upload_file",status="413"} 1',
             f"gptviz_uploads_bytes {SIZE}",
             'gptviz_cache_bytes{of="models"} 27654144',
+            "gptviz_workers 1",
         ):
             assert number in said
         runs = re.search(r'gptviz_run_seconds_count{page="tokens"} (\d+)', said)

@@ -4,6 +4,7 @@ import asyncio
 import io
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.error_util import _log_uncaught_app_exception
@@ -65,7 +66,8 @@ def test_every_line_is_one_event_without_a_visitors_text(lines, capsys):
 
 def test_a_server_is_ready_when_its_model_and_its_database_are(monkeypatch):
     def asked():
-        answer = asyncio.run(watching._readyz(None))
+        with ThreadPoolExecutor(1) as pool:  # here Playwright's loop may run, of an earlier test
+            answer = pool.submit(asyncio.run, watching._readyz(None)).result()
         return answer.status_code, answer.body.decode()
 
     monkeypatch.setattr(watching, "PATIENCE", 60.0)

@@ -226,6 +226,12 @@ def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand: ByHand) 
         refused.state == "failed" and "2 works" in str(refused.error) and lines.WAITING in str(refused.error)
     )
     assert line.find(refused.task) is None
+    line.most_waiting, line.most_of_one = 3, 2
+    assert ask(line, "three").state == "failed" and ask(line, "three", "bob").state == "waiting"
+    line.forget("mini")
+    line.most_waiting = 2
+    ask(line, "works")
+    waiting = [ask(line, name) for name in ("one", "two")]
     waiting[0].stop()
     assert ask(line, "three").state == "waiting"
     for number in range(2 * lines.MOST_IDLE):
@@ -244,7 +250,7 @@ def test_how_long_it_still_takes(line: Line, hand: ByHand, clock: Clock) -> None
     third = ask(line, "c", "cy")
     assert third.seconds_left == 12.0  # as the one before it took
     assert line.snapshot() | {"result_bytes": 0} == {
-        "waiting": 1, "working": 1, "slots": 1, "longest_wait_seconds": 0.0, "result_bytes": 0,
+        "waiting": 1, "working": 1, "slots": 1, "longest_wait_seconds": 0, "result_bytes": 0,
     }  # fmt: skip
 
 

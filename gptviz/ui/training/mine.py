@@ -18,8 +18,8 @@ MOST_WAITING = 8  # for each that trains: the last of them waits about as long a
 
 
 def at_once() -> int:
-    """How many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else half of the machine's cores."""
-    return count(AT_ONCE, max(1, (os.cpu_count() or 1) // 2))
+    """How many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one per core, behind all pages."""
+    return count(AT_ONCE, os.cpu_count() or 1)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
