@@ -32,7 +32,6 @@ from gptviz.ui.runs import per_run
 
 # what tables call a role where the screen has a plainer word
 CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
-WHOLE_MEGABYTES = 64  # attention weights of all blocks that are kept as they are: to 250 tokens of GPT-2
 
 
 def small(attn: torch.Tensor) -> np.ndarray:
@@ -46,11 +45,6 @@ SMALL = Reduction("small heads", "attn", small)
 def scores_of(tokens: Iterable[Token]) -> Reduction:
     """The numbers behind the heads' roles on this text."""
     return Reduction("head scores", "attn", HeadScores.of(tuple(tokens)))
-
-
-def fit_whole(config: GPTConfig, n_tokens: int) -> bool:
-    """Whether all blocks' weights are few enough to be kept: another block is then shown without a pass."""
-    return 4 * config.n_layers * config.n_heads * n_tokens**2 <= WHOLE_MEGABYTES * 2**20
 
 
 @dataclass(frozen=True)

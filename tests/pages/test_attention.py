@@ -11,7 +11,7 @@ import gptviz
 from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
-from gptviz.ui import heads, runs
+from gptviz.ui import runs
 from gptviz.ui.components.matrix import encode
 from tests.specs import given, prose
 
@@ -119,7 +119,6 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
     """With no room for all blocks' weights, everything that is drawn and said is the same."""
     runs.runs.clear()  # another test's pass may have kept other sites: its last bit is another
     whole = run_page("attention", text=TEXT, block=2, head=3, token=9)
-    monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
     monkeypatch.setattr(sites, "SMALL", 0)
     runs.runs.clear()
     at = run_page("attention", text=TEXT, block=2, head=3, token=9)

@@ -11,7 +11,7 @@ from gptviz.analysis.flow import contribution_graph, token_flow
 from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import rollout
-from gptviz.ui import heads
+from gptviz.engine import sites as engine_sites
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -119,7 +119,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
 @pytest.mark.parametrize("edits", ["", "attn.3.1=uniform"])
 def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkeypatch, edits):
     text = TEXT + " one two three"  # a text whose attention nobody has kept
-    monkeypatch.setattr(heads, "WHOLE_MEGABYTES", 0)
+    monkeypatch.setattr(engine_sites, "SMALL", 0)
     sources = charts(run_page("why", text=text, block=3, token=8, target=12, edits=edits, shown="changed"))[2]
     trace = mini.trace(text, edits=[Edit.parse(edits)] if edits else [])
     found = source_tokens(trace, mini.model, 12, None, 8)[3]

@@ -26,7 +26,6 @@ from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
-from gptviz.ui.heads import fit_whole
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads
 from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
@@ -61,17 +60,15 @@ VS_HEAD: Param[int | None] = Param("vs_head", int, None, at_most_last)
 VS_ALL = Param("vs_all", bool, False)  # of long texts all heads, which takes a while
 
 
-def keep_of(lm: LanguageModel, n_tokens: int, block: int | None) -> Keep:
-    """The ends of every block, and all attention where that is little, else of one block."""
+def keep_of(lm: LanguageModel, block: int | None) -> Keep:
+    """The ends of every block, and the attention of one."""
     ends = ("resid_pre", ("resid_post", lm.config.n_layers - 1))
-    if fit_whole(lm.config, n_tokens):
-        return ("attn", *ends)
     return ends if block is None else (("attn", block), *ends)
 
 
 scene = page(
     "Compare",
-    lambda lm, tokens: (keep_of(lm, len(tokens), BLOCK.within(lm.config.n_layers)), ()),
+    lambda lm, tokens: (keep_of(lm, BLOCK.within(lm.config.n_layers)), ()),
     params=(VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL),
 )
 lm = scene.lm
@@ -194,7 +191,7 @@ chosen = pairs.nearest(scene.position)
 at = pairs.pairs[chosen]
 left, right = replace(scene, position=at[0]), replace(right, position=at[1])
 sides = left, right
-right.get(keep_of(their_lm, len(their_run), None))  # here, so that one pass gives all that is compared
+right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
 made = [", ".join(map(says, side.run.edits)) for side in sides]
 names = {
     MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
@@ -267,15 +264,6 @@ ours, other = lm.config, their_lm.config
 one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
 
 
-def all_heads() -> NDArray[np.float64]:
-    """`heads_apart` of long texts, a block at a time: of all blocks the weights are 576 MiB for GPT-2."""
-    rows = []
-    for b in range(ours.n_layers):
-        one, theirs = (side.lm.trace(side.run.ids, keep=[("attn", b)])["attn", b] for side in sides)
-        rows.append(compare.block_apart(one, theirs, pairs))
-    return np.stack(rows)
-
-
 apart: NDArray[np.float64] | None = None
 passes = 2 * ours.n_layers
 with halves[1]:
@@ -290,13 +278,10 @@ with halves[1]:
         st.markdown(
             "Both have read one place together, so there are no patterns to compare: add a word to the text."
         )
-    elif all(fit_whole(side.lm.config, len(side.run)) for side in sides):
-        apart = sheet.between(scene.run, their_run, compare.heads_apart, pairs).numpy()
     elif is_asked_for(lm, len(scene.run), passes) and not VS_ALL.value:
         st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
     else:
-        with st.spinner("Comparing block by block"):
-            apart = runs.runs().derived(("compare.all_heads", their_run, pairs), scene.run, all_heads)
+        apart = sheet.between(scene.run, their_run, compare.heads_apart, pairs).numpy()
 most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
 head_at = opened_head(ours, lambda: most)
 if apart is not None:

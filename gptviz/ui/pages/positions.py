@@ -47,8 +47,8 @@ FIRST = 5  # tokens of each prediction that are listed
 
 
 def keep(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page's pass gives: what is measured of the heads, and of a short text all at once."""
-    return ("attn", "final") if heads.fit_whole(lm.config, len(tokens)) else (), (heads.scores_of(tokens),)
+    """What the page's pass makes: what is measured of the heads."""
+    return (), (heads.scores_of(tokens),)
 
 
 scene = page("Positions", keep=keep, params=(SCHEME, DISTANCE, AT, WHAT, SEED))

@@ -66,13 +66,11 @@ def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[
     reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
     if changes.made(changes.found(lm, len(tokens))):
         reduce += (heads.rows_to_compare(lm.config, len(tokens)),)
-    return head_sites(lm.config, len(tokens), block), reduce
+    return head_sites(block), reduce
 
 
-def head_sites(config: GPTConfig, n_tokens: int, block: int | None) -> Keep:
-    """The sites to keep for a block; of all blocks where that is little, so that each is there at a click."""
-    if heads.fit_whole(config, n_tokens):
-        return ("attn", "q", "k", "v", "z")
+def head_sites(block: int | None) -> Keep:
+    """The sites that are wanted at once for a block."""
     return ("z",) if block is None else (*((site, block) for site in ("attn", "q", "k", "v")), "z")
 
 

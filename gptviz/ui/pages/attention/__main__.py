@@ -84,7 +84,7 @@ with left:  # all that chooses stands above the grid of heads, however many head
         about = "Lines between the tokens that look and those that are looked at, beside the matrix."
         ARCS.widget(st.toggle, "Arcs", help=about)
 one = None if average else head
-keep = head_sites(config, len(labels), block)
+keep = head_sites(block)
 scene.get(keep, scene.reduce)
 if scene.other is not None:
     runs.get(scene.other, keep, scene.reduce)

@@ -18,7 +18,7 @@ from gptviz.digits import weight
 from gptviz.figures.maps import Map, maps
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
-from gptviz.ui import heads, runs, sheet
+from gptviz.ui import runs, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
@@ -44,9 +44,7 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
     With `to` what every head gives to that position, from every token.
     """
     lm, wanted = runs.model(run), looked.read_at(len(run) - 1) if to is None else looked.towards(to)
-    if not heads.fit_whole(lm.config, len(run)):
-        return np.stack(sheet.reduced(run, wanted))
-    trace = runs.get(run, ("attn",))  # all of it, so that another head or token is there at a click
+    trace = runs.get(run, ())
     return np.stack([wanted.of(trace["attn", block]) for block in range(lm.config.n_layers)])
 
 

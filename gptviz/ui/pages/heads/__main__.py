@@ -81,7 +81,7 @@ def percent_of(share: float | None) -> str:
 
 
 # a tensor that had a name here would be held by the session, whose widgets call functions of this script
-sites = head_sites(lm.config, len(scene.tokens), block)
+sites = head_sites(block)
 looks = scene.get(sites, scene.reduce)["attn", block][head, scene.position].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 

@@ -30,12 +30,12 @@ from gptviz.figures.maps import Map
 from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
-from gptviz.ui import heads, many, sheet
+from gptviz.ui import many, sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
-from gptviz.ui.shell import changes, state, target
+from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
@@ -54,9 +54,8 @@ PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.S
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """All that is read of a pass; where a change may have moved attention that as well, if it is little."""
-    edited = changes.made(changes.found(lm, len(tokens))) and heads.fit_whole(lm.config, len(tokens))
-    return (*sites(lm.config), "q", "k", "v", *(["attn"] if edited else [])), ()
+    """All that is read of a pass at once."""
+    return (*sites(lm.config), "q", "k", "v"), ()
 
 
 scene = page("Why this token?", needs, params=PARAMS, strip=False)
