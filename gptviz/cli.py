@@ -172,7 +172,10 @@ def run_doctor(args: argparse.Namespace) -> int:
     from gptviz.ui.doctor import doctor  # which needs the whole app
 
     logging.disable()  # Streamlit misses a browser
-    said, wrong = doctor()
+    try:
+        said, wrong = doctor()
+    finally:
+        logging.disable(logging.NOTSET)
     print("\n".join([*said, *(f"WRONG      {one.removesuffix('.')}." for one in wrong)]))
     return int(bool(wrong))
 

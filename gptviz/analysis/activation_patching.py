@@ -213,14 +213,15 @@ def of_pair(
 
 
 def estimates(
-    lm: LanguageModel, own: Sequence[int], source: Trace, ends: Ends, at: int, sites: Iterable[str]
+    lm: LanguageModel, text: Sequence[int], source: Trace, ends: Ends, at: int, sites: Iterable[str]
 ) -> NDArray[np.float64]:
     """What each of `patches_of(lm.config, at + 1, sites)` would change, to first order: from one gradient.
 
-    Of each number of `own`'s pass, what the gradient says of moving it to what `source` has there. A
+    Of each number of the text's pass, what the gradient says of moving it to what `source` has there. A
     pattern is taken as it is, not as its queries and keys make it.
     """
-    mine = lm.trace(own, keep=sites, grad=(ends.token, ends.against, at))
+    source.of(lm.model)
+    mine = lm.trace(text, keep=sites, grad=(ends.token, ends.against, at))
     rows = []
     for site in sites:
         for b in range(lm.config.n_layers):

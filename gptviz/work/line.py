@@ -135,7 +135,7 @@ class Line:
             new = work is None
             if work is None:
                 work = Work(task, model, self)
-            if known is not None:
+            if known is not None and not work.active:
                 work.result, work.state = known, "done"
             self._works[task] = work  # asked for just now
             idle = [key for key, other in self._works.items() if other.state in ("failed", "stopped")]
@@ -202,7 +202,12 @@ class Line:
             alone = not self._waiting and not self._working
             work.state, work.began, work.tries = "working", self.now(), work.tries + 1
             self._working.append(work)
-            work.running = running = self.backend.start(work.task, work.model, alone)
+            try:
+                work.running = running = self.backend.start(work.task, work.model, alone)
+            except Exception as problem:  # who waits for it is told, and the line goes on
+                work.problem, work.state = problem, "failed"
+                self._leave_slot(work)
+                continue
             running.future.add_done_callback(partial(self._ended, work, running))
 
     def _ended(self, work: Work[Any], running: Running, _: object) -> None:

@@ -34,6 +34,8 @@ CHROMIUM_ARGS = [
 
 # On a deep link Streamlit's own client looks for its server below the page's path first.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
+# what Streamlit says of a page whose server has just died; it runs anew when there is one again
+UNSENT = "Cannot send rerun backMessage when disconnected"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -152,7 +154,8 @@ class Watch:
         page.on("request", self._request)
 
     def _console(self, message: Any) -> None:
-        if message.type == "error" and not message.location.get("url", "").endswith(PROBES):
+        unsent = message.text.startswith(UNSENT)
+        if message.type == "error" and not unsent and not message.location.get("url", "").endswith(PROBES):
             self.faults.append(f"console: {message.text} ({message.location.get('url')})")
 
     def _request(self, request: Any) -> None:

@@ -15,6 +15,7 @@ from torch import nn
 import gptviz.analysis
 from gptviz import LanguageModel
 from gptviz.analysis import circuit, knock_out, logit_lens, patching
+from gptviz.analysis.activation_patching import Ends
 from gptviz.analysis.patches import patches_of
 from gptviz.analysis.readings import word_reading
 from gptviz.engine import forward
@@ -76,6 +77,9 @@ def asked(function, lm, trace, **instead):
         "unit": 2,
         "quantity": "variance",
         "sampling": AS_IT_IS,
+        "text": IDS,
+        "ends": Ends(7, 8, 2.0, 1.0),
+        "sites": ["z"],
     }
     needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
     values |= instead

@@ -32,11 +32,14 @@ class ByHand:
     def __init__(self, slots: int = 1):
         self.slots, self.begun, self.cancelled, self.alone = slots, [], [], []
         self.told: dict[Task, Any] = {}
+        self.full = False
 
     def ready(self, model: str, lm: LanguageModel) -> str:
         return model
 
     def start(self, task: Task, model: str, alone: bool) -> Any:
+        if self.full:
+            raise OSError("No space left on device")
         self.begun.append(next(iter(task.args), None))
         self.alone.append(alone)
         running = _Running(self, task)
@@ -215,6 +218,9 @@ def test_a_dead_worker_is_another_try_and_then_a_sentence(line: Line, hand: ByHa
     assert (other.state, other.error) == ("failed", "the text is empty")
     with pytest.raises(ValueError, match="empty"):
         _ = other.value
+    hand.full = True
+    third = ask(line, "c")
+    assert (third.state, third.error) == ("failed", "No space left on device") and not line._working
 
 
 def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand: ByHand) -> None:

@@ -41,7 +41,7 @@ def notice(scene: Scene) -> None:
     if packed is None:
         return
     found = _checked(scene.run, scene.position, packed)
-    with st.container(key="claim", horizontal=True, vertical_alignment="center"):
+    with st.container(key="claims", horizontal=True, vertical_alignment="center"):
         if isinstance(found, str):
             st.warning(f"What this link claims is not confirmed: {escaped(found)}.")
         else:

@@ -409,10 +409,10 @@ sheet.code_of(
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
-    asked: list[tuple[Run, Any, tuple[int, ...]]] = [
+    asked: list[tuple[Run, Any, tuple[Any, ...]]] = [
         (run, cells, ()) for run in Both(scene.run, scene.other).all
     ]
-    asked += [(scene.run, followed_cells, (ranked,))] if ranked is not None else []
+    asked += [(scene.run, followed_cells, ((ranked,),))] if ranked is not None else []
     says = "Reading the columns: {} of {} parts".format
     with bar:
         for run, numbers, more in asked:
