@@ -11,14 +11,10 @@ itself.
 import asyncio
 import gzip
 import os
-import re
 from asyncio import Lock
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
-from pathlib import Path
 
-import streamlit
 from anyio.to_thread import run_sync
 from cachetools import LRUCache
 from starlette.datastructures import Headers, MutableHeaders
@@ -30,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from gptviz.ui import log, watching, works
-from gptviz.ui.components.code import PATH, files, served
+from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
 from gptviz.ui.root import TRAININGS, UPLOADS, WORKS, sweep
 
@@ -38,10 +34,6 @@ KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
 SMALL = 1000  # bytes from which it pays
 TYPES = ("text/javascript", "application/javascript", "text/css", "application/json", "image/svg+xml")
-
-# what the first picture of Overview is drawn with
-COMPONENTS = ("machine", "chips", "prompt", "theme_watch")
-PARTS = ("BidiComponent", "Html", "PageLink", "Checkbox", "Selectbox", "rehype-raw")
 
 METRICS, METRICS_SETTING = "/_stcore/metrics", "GPTVIZ_METRICS"
 SENT_TO = "/_stcore/upload_file/"  # then the session, and the file's name for it
@@ -99,41 +91,6 @@ class CompressedStatic:
         if "etag" in headers:  # these are other bytes than the file's
             headers["etag"] = f"W/{headers['etag'].removeprefix('W/')}"
         return Headers(raw=headers.raw), body
-
-
-class Ahead:
-    """ASGI middleware: a page's address says which scripts it will want once Streamlit's first ones have run.
-
-    A browser fetches them meanwhile, and not one after the other when the first picture waits for them.
-    """
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def said(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(raw=message["headers"])
-                if headers.get("content-type", "").startswith("text/html"):
-                    headers.append("link", _links())
-            await send(message)
-
-        await self._app(scope, receive, said)
-
-
-@cache
-def _links() -> str:
-    """The header: our components' modules, and what every page has of Streamlit, with all that it imports."""
-    js = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    wanted = [file.name for name in PARTS for file in js.glob(f"{name}.*.js")]
-    for file in wanted:  # grows meanwhile
-        imports = re.findall(r'from"\./([^"]+\.js)"', (js / file).read_text("utf-8"))
-        wanted += [name for name in imports if name not in wanted]
-    index = (js.parents[1] / "index.html").read_text("utf-8")
-    ours = dict.fromkeys(file for name in COMPONENTS for file in files(name))
-    paths = [f"{PATH}/{file}" for file in ours]
-    paths += [f"static/js/{name}" for name in wanted if name not in index]
-    return ", ".join(f"<./{path}>; rel=modulepreload" for path in paths)
 
 
 class Doors:
@@ -216,5 +173,5 @@ async def _component_code(request: Request) -> Response:
     return Response(text, media_type="text/javascript", headers=for_ever)
 
 
-MIDDLEWARE = [Middleware(one) for one in (watching.Watched, Doors, Ahead, CompressedStatic)]
+MIDDLEWARE = [Middleware(one) for one in (watching.Watched, Doors, CompressedStatic)]
 ROUTES = [Route(f"/{{base:path}}{PATH}/{{file}}", _component_code), *watching.ROUTES]
