@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 # Where the server is, seen from the browser, only Streamlit's own script knows: a proxy may have put all of
 # it below a path. A module that is given as a text has no address to start from.
 _IMPORT = """const own = document.querySelector('script[src*="/static/js/"]').src;
-const [{ default: run }] = await Promise.all(%s.map((file) => import(new URL(`../../%s/${file}`, own).href)));
+const { default: run } = await import(new URL('../../%s/%s', own).href);
 export default run;
 """
 
@@ -28,13 +28,7 @@ _served: dict[str, str] = {}  # file name -> its text
 
 def javascript(name: str) -> str:
     """The short module that Streamlit is given for the component of components/`name`."""
-    return _IMPORT % (json.dumps(files(name)), PATH)
-
-
-def files(name: str) -> list[str]:
-    """The names of the modules of a component: its own, and what that imports."""
-    preact = _serve("preact", scope()[0])
-    return [_serve(name, f"import {{ gv }} from './{_kernel()}';\n{own(name, '.js')}"), _kernel(), preact]
+    return _IMPORT % (PATH, _serve(name, f"import {{ gv }} from './{_kernel()}';\n{own(name, '.js')}"))
 
 
 def served(file: str) -> str | None:
