@@ -24,7 +24,7 @@ function levels(L, H, T, changed) {
       wires: ['pre', 'norm1', 'attn', 'mid', 'norm2', 'mlp', 'post'].map((name) => ({ name, values: of(d, changed), of: d, number: number(3, changed), limit: 1 })) } },
     attention: { ...base, at: 'block.0.attention', level: { rows, weights: of(H * triangle, changed),
       heads: many(H, (h) => ({ at: `block.0.head.${h}`, looks: '·x', key: 0, weight: 1, wrote: number(h, changed) })) } },
-    head: { ...base, at: 'block.0.head.0', level: { rows, q: of(d, changed), k: of(W * d, changed), v: of(W * d, changed), z: of(d, changed), scores: of(W), scaled: of(W), row: of(W, changed),
+    head: { ...base, at: 'block.0.head.0', level: { rows, q: of(d, changed), k: of(W * d, changed), v: of(W * d, changed), z: of(d, changed), scores: of(W, changed), scaled: of(W, changed), row: of(W, changed),
       weights: of(triangle, changed), outside: T > 24 ? 0.2 : 0 } },
     cell: { ...base, at: 'block.0.head.0.cell.0.0', level: { lines: [line({ values: of(d, changed), of: d, limit: 1, paint: 'query' }), line({}), line({ number: null })] } },
     feed_forward: { ...base, at: 'block.0.feed_forward', level: { bars: bars.slice(0, 8), lines: [line({ values: of(4 * 96, changed), of: 4 * 96, limit: number(1, changed), paint: 'signed', into: 'block.0.unit.' })] } },
@@ -73,6 +73,20 @@ test('beside the changed weights of each head, and beside its rows, stand the un
     const rows = images(head, 'head').filter(({ label }) => label.startsWith('unchanged, key of'));
     assert.equal(rows.length, changed ? 22 : 0);
     for (const { values } of rows) assert.deepEqual([...values], [...head.level.k.was.slice(0, 8)]);
+  }
+});
+
+test('scores stand divided and not beside those of the unchanged model, where they are others', () => {
+  const scores = { of: Float32Array.of(8, -2, 3), was: Float32Array.of(8, -4.5, 16) }, half = (values) => values.map((one) => one / 2);
+  const { head } = levels(1, 1, 3, true), written = { score: ['8.00', '−2.00', '3.00', '−4.50', '16.00'], divided: ['4.00', '−1.00', '1.50', '−2.25', '8.00'] };
+  Object.assign(head.level, { scores, scaled: { of: half(scores.of), was: half(scores.was) } });
+  for (const [width, em] of SCREENS) {
+    const { shapes, doors } = layout({ ...head, kind: 'head' }, { width, em }), texts = shapes.filter(({ s }) => s === 'text');
+    const ghosts = texts.filter(({ color, text }) => color === 'ghost' && text !== 'unchanged').map(({ text }) => text);
+    const columns = width < 48 * em ? ['score'] : ['score', 'divided'];
+    assert.deepEqual(ghosts.sort(), columns.flatMap((name) => written[name].slice(3)).sort());
+    for (const name of columns) for (const number of written[name].slice(0, 3)) assert.ok(texts.some(({ text, color }) => text === number && color !== 'ghost'), number);
+    assert.ok(doors[1].says.includes('score −2.00 (unchanged −4.50), divided −1.00 (unchanged −2.25)') && doors[0].says.includes('score 8.00, divided 4.00'), doors[1].says);
   }
 });
 

@@ -269,13 +269,15 @@ function head({ level, at, tokens, position }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, size = level.q.of.length, narrow = width < 48 * em;
   const matrix = (narrow ? Math.min(width, 22 * em) : Math.min(0.33 * width, 24 * em)) - 4, table = narrow ? width : width - matrix - 2 * em;
   const top = 4.6 * em, step = Math.max(1.05 * em, Math.min(1.5 * em, (tall - top - 3 * em) / count)), line = (i) => top + i * step;
-  const parts = narrow ? { token: 0.2, keys: 0.2, score: 0.16, weight: 0.24, values: 0.2 }
+  const both = Boolean(level.scores.was);      // the unchanged model's scores are others: they stand to the left of each
+  const parts = narrow ? (both ? { token: 0.17, keys: 0.14, score: 0.27, weight: 0.24, values: 0.18 } : { token: 0.2, keys: 0.2, score: 0.16, weight: 0.24, values: 0.2 })
+    : both ? { token: 0.12, keys: 0.13, score: 0.17, divided: 0.14, weight: 0.16, values: 0.13, weighted: 0.15 }
     : { token: 0.13, keys: 0.18, score: 0.1, divided: 0.1, weight: 0.18, values: 0.15, weighted: 0.16 };
   const x = {}, w = {};
   Object.entries(parts).reduce((left, [name, share]) => { Object.assign(x, { [name]: left }); w[name] = share * table - 0.5 * em; return left + share * table; }, 0);
   const last = narrow ? 'values' : 'weighted';
   const limit = (values) => values.of.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
-  const part = (values, i) => {
+  const part = (values, i, size) => {
     const [of, was] = ['of', 'was'].map((name) => values[name]?.subarray(i * size, (i + 1) * size));
     return was?.some((value, k) => Math.abs(value - of[k]) > 1e-6 + 1e-5 * Math.abs(of[k])) ? { of, was } : { of };
   };
@@ -283,17 +285,29 @@ function head({ level, at, tokens, position }, width, em, tall) {
   d.text(0, 1 * em, `query of ${tokens[position]}`, { color: 'query', weight: 650, room: x.keys + w.keys, size: 0.85 });
   strip(d, x.keys, 1.4 * em, w.keys, 1.1 * em, { values: level.q, limit: limit(level.q), paint: 'query', label: 'query' });
   const titles = { keys: ['keys', 'key'], score: ['q · k', 'ink'], divided: [`÷ √${size}`, 'ink'], weight: ['weight', 'ink'], values: ['values', 'value'], weighted: ['× weight', 'output'] };
-  for (const name in parts) if (titles[name]) d.text(x[name], top - 0.6 * em, titles[name][0], { color: titles[name][1], size: 0.8, weight: 650, room: w[name] });
+  for (const name in parts) if (titles[name]) {
+    const two = both && ['score', 'divided'].includes(name);
+    d.text(two ? x[name] + w[name] : x[name], top - 0.6 * em, titles[name][0], { anchor: two ? 'end' : 'start', color: titles[name][1], size: 0.8, weight: 650, room: w[name] });
+    if (two) d.text(x[name], top - 1.6 * em, 'unchanged', { color: 'ghost', size: 0.74, room: w[name] });
+  }
   for (let i = 0; i < count; i++) {
     const y = line(i), masked = rows[i] > position, weight = level.row.of[i], old = level.row.was?.[i], color = masked ? 'quiet' : 'ink';
     const order = Object.keys(parts);      // while it is played, column after column
-    const said = (name, text) => { d.step = order.indexOf(name); d.text(x[name] + w[name], y + 0.78 * step, text, { anchor: 'end', size: 0.8, color, room: w[name] + 0.4 * em }); };
+    const said = (name, text, old) => {
+      d.step = order.indexOf(name);
+      d.text(x[name] + w[name], y + 0.78 * step, text, { anchor: 'end', size: 0.8, color, room: w[name] + 0.4 * em });
+      if (old) d.text(x[name] + 0.5 * w[name], y + 0.78 * step, old, { anchor: 'end', size: 0.74, color: 'ghost', room: 0.5 * w[name] });
+    };
+    const [score, scaled] = [level.scores, level.scaled].map((values) => {
+      const { of, was } = part(values, i, 1);
+      return [gv.number(of[0]), was && gv.number(was[0])];
+    });
     const row = (name, values, most, paint, label) => { d.step = order.indexOf(name); strip(d, x[name], y + 0.12 * step, w[name], 0.76 * step, { values, limit: most, paint, label: `${label} position ${rows[i]}` }); };
     d.step = 0;
     d.text(x.keys - 0.4 * em, y + 0.78 * step, tokens[rows[i]], { anchor: 'end', room: w.token, size: 0.82, color, weight: rows[i] === position ? 700 : 400 });
-    row('keys', part(level.k, i), limit(level.k), 'key', 'key of');
-    said('score', gv.number(level.scores.of[i]));
-    if (!narrow) said('divided', gv.number(level.scaled.of[i]));
+    row('keys', part(level.k, i, size), limit(level.k), 'key', 'key of');
+    said('score', ...score);
+    if (!narrow) said('divided', ...scaled);
     if (masked) d.text(x.weight, y + 0.78 * step, 'masked', { size: 0.78, color: 'quiet' });
     else {
       const room = w.weight - 2.9 * em;
@@ -302,14 +316,15 @@ function head({ level, at, tokens, position }, width, em, tall) {
       d.rect(x.weight, y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
       if (old !== undefined) d.rect(x.weight, y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
       said('weight', gv.weight(weight));
-      row('values', part(level.v, i), limit(level.v), 'value', 'value of');
-      const value = part(level.v, i), times = (values, weight) => values.map((one) => one * weight);
+      row('values', part(level.v, i, size), limit(level.v), 'value', 'value of');
+      const value = part(level.v, i, size), times = (values, weight) => values.map((one) => one * weight);
       const before = value.was || old !== undefined ? { was: times(value.was ?? value.of, old ?? weight) } : {};
       if (!narrow) row('weighted', { of: times(value.of, weight), ...before }, most, 'output', 'weighted value of');
     }
     d.door(0, y, table, step, { at: `${at}.cell.${position}.${rows[i]}`, kind: 'cell', value: weight,
       says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) stands later: masked.`
-        : `“${tokens[rows[i]]}” (position ${rows[i]}): score ${gv.number(level.scores.of[i])}, divided ${gv.number(level.scaled.of[i])}, weight ${gv.weight(weight)}${old === undefined ? '' : ` (unchanged ${gv.weight(old)})`}.` });
+        : `“${tokens[rows[i]]}” (position ${rows[i]}): ${[['score', ...score], ['divided', ...scaled], ['weight', gv.weight(weight), old === undefined ? old : gv.weight(old)]]
+          .map(([name, is, old]) => `${name} ${is}${old === undefined ? '' : ` (unchanged ${old})`}`).join(', ')}.` });
   }
   d.step = Object.keys(parts).length;
   let y = line(count) + 0.5 * em;
