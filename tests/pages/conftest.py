@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from gptviz import convert
@@ -18,6 +20,10 @@ from gptviz.ui.shell.navigation import page_file
 from gptviz.work import Line, Work
 
 RunPage = Callable[..., AppTest]
+
+# An AppTest looks for components in all installed packages, which takes four times as long as a page;
+# once is enough.
+vars(manifest_scanner)["scan_component_manifests"] = cache(manifest_scanner.scan_component_manifests)
 
 
 class Everywhere(set[str]):
