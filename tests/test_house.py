@@ -40,7 +40,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash", "as_html"},
+    {"model", "digits", "disk_cache", "leash", "as_html", "root"},
     {"whole"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use
@@ -58,7 +58,7 @@ UI_FLOORS = [
     {"notebook"},
     {"lens_cells"},
     {"models", "components"},
-    {"words", "tables", "settings", "root", "worker", "log"},
+    {"words", "tables", "settings", "worker", "log"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (

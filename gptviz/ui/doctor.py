@@ -25,6 +25,7 @@ from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES
 from gptviz.ui.runs import SETTING as TRACES_SETTING
 from gptviz.ui.settings import cache_bytes, wrong
 from gptviz.ui.shell.navigation import page_file
+from gptviz.work.cluster import RAY, reach
 
 SECONDS, BUSY, THROUGH = 15, 0.5, 2.5
 TOKENS, TIMES = 20, 5
@@ -97,6 +98,11 @@ def faults() -> Iterator[str]:
             open_database()
         except ValueError as error:
             yield f"{error}"
+    if os.environ.get(RAY):
+        try:
+            reach(os.environ[RAY])
+        except ValueError as error:
+            yield f"{RAY}: {error}"
     if disk() < FREE:
         where = tempfile.gettempdir()
         yield f"{where} has {gigabytes(disk())} free; uploads and trainings want {gigabytes(FREE)}"

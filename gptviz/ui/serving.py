@@ -25,10 +25,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
+from gptviz.root import TRAININGS, UPLOADS, WORKS, sweep
 from gptviz.ui import log, watching, works
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
-from gptviz.ui.root import TRAININGS, UPLOADS, WORKS, sweep
 
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz import Run
+from gptviz.root import WORKS, Root
 from gptviz.ui import runs
 from gptviz.ui.models.cache import model_cache
-from gptviz.ui.root import WORKS, Root
 from gptviz.ui.settings import cache_bytes, count, number
 from gptviz.work import Line, Task, Work
+from gptviz.work.cluster import RAY, Cluster
 from gptviz.work.line import OF_ONE, WAITING
 from gptviz.work.local import FORKS, Processes, Thread
 from gptviz.work.task import Backend
@@ -37,7 +38,12 @@ def line() -> Line:
 
 
 def _backend() -> Backend:
-    """GPTVIZ_WORKERS processes, one for each core if it is not set; with 0 a thread of this process."""
+    """The Ray cluster of GPTVIZ_RAY; else GPTVIZ_WORKERS processes, one for each core if it is not set; with
+    0 a thread of this process.
+    """
+    address = os.environ.get(RAY)
+    if address:
+        return Cluster(address, lambda: _ROOT.path)
     workers = number(
         WORKERS, (os.cpu_count() or 1) if FORKS else 0, 0, "a whole number of processes, such as"
     )

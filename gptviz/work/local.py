@@ -9,6 +9,7 @@ import os
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -29,28 +30,16 @@ LONGEST_REST = 1.0  # seconds
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()  # everywhere but on Windows
 
 
-class Processes:
-    """`slots` processes. Models go to them as files in `folder()`, which they map: once for all of them.
+class Files(ABC):
+    """Work that is done elsewhere: models go there as files in `folder()`.
 
     A model on a GPU stays where it is: its tasks are done by a `Thread` of this process.
     """
 
-    gone = (ProcessExpired,)
-
-    def __init__(self, slots: int, folder: Callable[[], Path]):
-        self.slots, self._folder = slots, folder
+    def __init__(self, folder: Callable[[], Path]):
+        self._folder, self._here = folder, Thread()
         self._files: dict[str, Path] = {}
         self._saving = threading.Lock()
-        self._here = Thread()
-        os.environ.setdefault("GOMP_SPINCOUNT", SPIN)  # of the processes; here it was read long ago
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([inside.__name__])
-        self._progress = context.RawArray("q", 4 * slots)
-        self._free = list(range(2 * slots))
-        self._pool = ProcessPool(
-            2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
-        )
-        self._pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
 
     def ready(self, model: str, lm: LanguageModel) -> "Path | LanguageModel":
         if lm.model.tok_emb.weight.is_cuda:
@@ -66,7 +55,11 @@ class Processes:
     def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Running:
         if isinstance(model, LanguageModel):
             return self._here.start(task, model, alone)
-        return _InProcess(self, task, model, (os.cpu_count() or 1) if alone else 1)
+        return self.begin(task, model, alone)
+
+    @abstractmethod
+    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+        """The same as `start`, for a model in a file."""
 
     def forget(self, model: str) -> None:
         with self._saving:
@@ -74,11 +67,36 @@ class Processes:
         if file is not None:
             file.unlink(missing_ok=True)  # who has it mapped keeps it until done
 
+    def close(self) -> None:
+        self._here.close()
+
+
+class Processes(Files):
+    """`slots` processes, which map a model's file: once for all of them."""
+
+    gone: tuple[type[BaseException], ...] = (ProcessExpired,)
+
+    def __init__(self, slots: int, folder: Callable[[], Path]):
+        super().__init__(folder)
+        self.slots = slots
+        os.environ.setdefault("GOMP_SPINCOUNT", SPIN)  # of the processes; here it was read long ago
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([inside.__name__])
+        self._progress = context.RawArray("q", 4 * slots)
+        self._free = list(range(2 * slots))
+        self._pool = ProcessPool(
+            2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
+        )
+        self._pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
+
+    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+        return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
+
     def stands(self) -> bool:
         return bool(self._pool.active)
 
     def close(self) -> None:
-        self._here.close()
+        super().close()
         self._pool.stop()
         self._pool.join()
 

@@ -47,6 +47,7 @@ def test_wrong_settings_are_a_sentence_each(monkeypatch, capsys, tmp_path):
         "LOG": "yes",
         "METRIX": "1",
         "DEVICE": "abacus",
+        "RAY": "127.0.0.1:1",
         "CACHE_DIR": str(tmp_path / "file"),
         "DATABASE": "postgresql+psycopg://nobody@127.0.0.1:1/x",
     }

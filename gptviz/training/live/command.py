@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gptviz.leash import end_with_the_server
 from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
@@ -38,6 +38,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")
+    live.add_argument("--ray", metavar="ADDRESS", help="train on a Ray cluster: auto, or its host:port")
     live.add_argument("--nice", type=int, default=0, help="how far to stand back for other programs, 0 to 19")
     live.add_argument("--leash", action="store_true", help="end, and remove --work, when standard input ends")
     live.set_defaults(run=run_live)
@@ -65,12 +66,22 @@ def run_live(args: argparse.Namespace) -> None:
 
     try:
         planned(args)
-        run = train(args.work, args.stop_at, snapshots=not args.no_snapshots)
+        options = args.work, args.stop_at, not args.no_snapshots
+        run = train(*options) if args.ray is None else _train_far(args.ray, *options)
     except ValueError as error:
         sys.exit(str(error))
     status, curve = run.status, run.curve
     last = curve.iloc[-1].to_dict() if len(curve) else {}
     print(json.dumps({"state": status.state, "step": status.step} | last))
+
+
+def _train_far(address: str, *options: Any) -> "LiveRun":
+    from gptviz.work.cluster import join
+
+    join(address)  # before Ray is imported
+    from gptviz.training.live.far import train_far
+
+    return train_far(address, *options)
 
 
 def planned(args: argparse.Namespace) -> "LiveRun":

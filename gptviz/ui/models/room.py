@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError
-from gptviz.ui.root import UPLOADS, Root
+from gptviz.root import UPLOADS, Root
 from gptviz.ui.settings import cache_bytes
 
 SETTING, DEFAULT_MEGABYTES = "GPTVIZ_UPLOADS_MB", 4096

@@ -16,11 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from gptviz.catalog import gigabytes
+from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
-from gptviz.ui.root import TRAININGS, Root
 from gptviz.ui.worker import Worker, start
+from gptviz.work.cluster import RAY
 
 MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
 WAITING = "GPTVIZ_TRAININGS_WAITING"  # the setting for `most_waiting`
@@ -32,8 +33,13 @@ Heads = tuple[tuple[int, int], ...]
 
 
 def launch(folder: Path, threads: int) -> Worker:
-    """A worker for the run that was begun in a folder, from where it is; `threads` as its plan says."""
-    return start(["gptviz.training", "live", "--work", str(folder)], folder / LOG, threads)
+    """A worker for the run that was begun in a folder, from where it is; `threads` as its plan says.
+
+    With a Ray cluster (GPTVIZ_RAY) it trains there, and the worker keeps the folder here as it is there.
+    """
+    address = os.environ.get(RAY)
+    far = ["--ray", address] if address else []
+    return start(["gptviz.training", "live", "--work", str(folder), *far], folder / LOG, threads)
 
 
 class Training:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from gptviz.root import TRAININGS, UPLOADS, Root, sweep
 from gptviz.training.live import begin, train
-from gptviz.ui.root import TRAININGS, UPLOADS, Root, sweep
 from gptviz.ui.training.queue import MOST_OF_ONE, Queue
 from tests.training.live.conftest import tiny
 from tests.waiting import until

@@ -1,0 +1,96 @@
+"""`train_far`: train a watched run on a machine of a Ray cluster, and keep its folder here as it is there."""
+
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import ray
+from ray.exceptions import RayError
+
+from gptviz.root import TRAININGS, Root
+from gptviz.training.live.run import STATUS, WISH, LiveRun
+from gptviz.training.live.work import train
+from gptviz.whole import write_whole
+from gptviz.work.cluster import join
+
+SECONDS = 0.4  # between two looks at how far it is
+SHARE = 0.5  # of a processor: however many train, half of the cluster is left for what is quicker
+
+Seen = dict[str, tuple[int, int]]  # a file's time and size when it was last sent
+Files = dict[str, bytes | None]  # their path in the folder; None for one that has gone
+
+
+@ray.remote(num_cpus=SHARE)
+class Trainer:
+    """A copy of a run's folder, and who trains in it."""
+
+    def __init__(self, files: Files, stop_at: int | None, snapshots: bool):
+        self._root = Root(TRAININGS)
+        self._folder = self._root.path / "run"
+        receive(self._folder, files)
+        self._seen: Seen = {}
+        news(self._folder, self._seen)  # all that came
+        self._work = threading.Thread(target=self._train, args=(stop_at, snapshots))
+        self._work.start()
+
+    def _train(self, stop_at: int | None, snapshots: bool) -> None:
+        with suppress(Exception):  # the run's status says it
+            train(self._folder, stop_at, snapshots)
+
+    def news(self, wish: str | None) -> tuple[bool, Files]:
+        """Whether it is over, and what has changed in the folder since the last time."""
+        LiveRun(self._folder).ask(wish)
+        over = not self._work.is_alive()
+        found = news(self._folder, self._seen)
+        if over:
+            self._root.clear()
+        return over, found
+
+
+def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots: bool = True) -> LiveRun:
+    """The same as `train`, on a machine of the Ray cluster at this address ("auto", or host:port).
+
+    Raises ValueError, a sentence, where no cluster answers, and where the machine is lost meanwhile: the run
+    is then as it last was, and goes on elsewhere with the next `train` or `train_far`.
+    """
+    run, over = LiveRun(folder), False
+    join(address)
+    try:
+        trainer = Trainer.remote(  # type: ignore[attr-defined]
+            news(folder, {}), stop_at, snapshots
+        )
+        while not over:
+            time.sleep(SECONDS)
+            over, files = ray.get(trainer.news.remote(run.wish))
+            receive(folder, files)
+    except RayError as problem:
+        raise ValueError(f"the machine that trained it is gone ({type(problem).__name__})") from None
+    return run
+
+
+def news(folder: Path, seen: Seen) -> Files:
+    """The files that are not as they were `seen`."""
+    changed: Files = {name: None for name in seen if not (folder / name).exists()}
+    for name in changed:
+        del seen[name]
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        with suppress(FileNotFoundError):  # it has just gone
+            if not path.is_file() or path.suffix == ".partial" or name == WISH:
+                continue
+            now = path.stat().st_mtime_ns, path.stat().st_size
+            if seen.get(name) != now:
+                seen[name], changed[name] = now, path.read_bytes()
+    return changed
+
+
+def receive(folder: Path, files: Files) -> None:
+    """Put files into a folder; the status last, for whoever reads it looks for the others."""
+    for name in sorted(files, key=lambda name: name == STATUS):
+        content = files[name]
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            write_whole(folder / name, partial(Path.write_bytes, data=content))

@@ -1,0 +1,122 @@
+"""A Ray cluster of two nodes: the same numbers, a node that dies, one that is gone, a training on it."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gptviz import LanguageModel
+from gptviz.analysis.ablation import knock_out
+from gptviz.engine.progress import Progress
+from gptviz.training.live import begin, train
+from gptviz.ui.training.queue import Queue
+from gptviz.work import Line, Task
+from gptviz.work.cluster import RAY, Cluster, reach
+from tests.training.live.conftest import tiny
+from tests.waiting import until
+
+ray_cluster = pytest.importorskip("ray.cluster_utils")
+WAIT = 120.0
+TEXT = "The old mill stood by the"
+
+
+def wrong(lm: LanguageModel, progress: Progress) -> None:
+    raise ValueError("no such token")
+
+
+def slow(lm: LanguageModel, folder: str, number: int, progress: Progress) -> int:
+    """A second of steps; says who does it."""
+    Path(folder, f"{os.getpid()}-{number}-{time.monotonic()}").touch()
+    for step in range(20):
+        time.sleep(0.05)
+        progress(step, 20)
+    return number
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    made = ray_cluster.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def line(nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+    made = Line(Cluster(nodes.address, tmp_path_factory.getbasetemp), 10**7)
+    yield made
+    made.close()
+
+
+def test_a_cluster_gives_the_same_numbers_with_and_without_edits(line: Line, mini: LanguageModel) -> None:
+    ids = tuple(mini.encode(TEXT))
+    for edits in ((), mini.edited("z.4.3=zero").edits):
+        task = Task(knock_out, "mini", (ids, None), (("baseline", "mean"),), edits)
+        work = line.get(task, mini, "ann")
+        assert work.join(WAIT)
+        expected = knock_out(mini.edited(*edits), ids, None, "mean")
+        pd.testing.assert_frame_equal(work.value, expected, atol=1e-5)
+    assert line.backend.slots == 2 and line.backend.stands()
+
+
+def test_what_a_task_raises_is_said_as_it_is(line: Line, mini: LanguageModel) -> None:
+    work = line.get(Task(wrong, "mini"), mini, "ann")
+    assert work.join(WAIT) and work.error == "no such token"
+
+
+def test_progress_is_told_and_a_stop_ends_it(line: Line, mini: LanguageModel, tmp_path: Path) -> None:
+    work = line.get(Task(slow, "mini", (str(tmp_path), 0)), mini, "ann")
+    while work.progress == (0, 1):
+        assert not work.join(0.05) or work.state == "done"
+    assert work.progress[1] == 20
+    work.stop()
+    other = line.get(Task(slow, "mini", (str(tmp_path), 1)), mini, "ann")
+    assert other.join(WAIT) and other.value == 1
+
+
+def test_a_training_on_a_cluster_is_the_one_here(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RAY, nodes.address)
+    queue, config = Queue(1, 10**9), tiny(steps=5000, every=100)
+    far = queue.start("ann", config)
+    until(lambda: far.state == "training" and far.run.status.step)
+    far.pause()
+    until(lambda: far.state == "paused" and not far.worker.running)
+    assert 0 < far.run.status.step < 5000
+    near = train(begin(tmp_path / "near", config).folder, stop_at=far.run.status.step)
+    assert far.run.measures == near.measures and far.run.kept.steps() == near.kept.steps()
+    assert (far.run.attention(0) == near.attention(0)).all()
+    queue.close()
+
+
+def test_a_node_that_dies_loses_nobody_his_result(
+    line: Line, nodes: Any, mini: LanguageModel, tmp_path: Path
+) -> None:
+    works = [
+        line.get(Task(slow, "mini", (str(tmp_path), number)), mini, f"visitor {number}")
+        for number in range(8)
+    ]
+    assert works[2].join(WAIT)
+    nodes.remove_node(nodes.list_all_nodes()[1], allow_graceful=False)
+    assert all(work.join(WAIT) for work in works)
+    assert [work.value for work in works] == list(range(8))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "here", "127.0.0.1:99999"])
+def test_an_address_where_nobody_answers_is_a_sentence(
+    address: str, mini: LanguageModel, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=address):
+        reach(address)
+    alone = Line(Cluster(address, lambda: tmp_path), 10**7)
+    work = alone.get(Task(wrong, "mini"), mini, "ann")
+    assert work.join(WAIT) and work.state == "failed" and address in str(work.error)
+    assert not alone.backend.stands()
+    alone.close()
