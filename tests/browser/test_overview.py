@@ -121,7 +121,7 @@ def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open
     page.get_by_test_id("play-play").wait_for()
 
 
-def test_on_a_phone_and_without_movement(open_page, settled):
+def test_on_a_phone_without_movement_and_with_it(open_page, settled):
     page = open_page(at=HEAD, viewport=(390, 844), color_scheme="dark", edits="z.4.3=zero")
     page.emulate_media(reduced_motion="reduce")
     arrived(page, HEAD, settled)
@@ -129,3 +129,12 @@ def test_on_a_phone_and_without_movement(open_page, settled):
     page.locator("[data-testid=place-crumb][data-at='block.4']").click()
     arrived(page, "block.4", settled)
     assert "unchanged" in page.get_by_test_id("place-says").inner_text()
+    # with movement it begins in the click itself, inwards and outwards: no answer can have come
+    page.emulate_media(reduced_motion="no-preference")
+    moving = "door.getRootNode().querySelector('.layer.now').getAnimations().length"
+    for kind, at in (("door", "block.4.attention"), ("crumb", "")):
+        moves = page.locator(f"[data-testid=place-{kind}][data-at='{at}']").last.evaluate(
+            f"(door) => {{ door.click(); return {moving}; }}"
+        )
+        arrived(page, at, settled)
+        assert moves == 1

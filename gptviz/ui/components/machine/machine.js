@@ -88,13 +88,14 @@ function partOf(layout, path) {
   return doors.sort((a, b) => ats.indexOf(b.at) - ats.indexOf(a.at))[0] ?? null;
 }
 
-// Ask for another place; what was clicked begins to grow at once.
+// Ask for another place; the way there begins at once: what was clicked grows, or what is left grows small.
 function fall(view, at, part) {
-  const { state, send, data: { known } } = view;
+  const { state, send, data: { known, path } } = view, { layout } = state.now;
   if (at === view.data.at) return;
   if (known && !known.includes(at)) return tell(view, `Not in this file: t.show("overview", at="${at}") draws it.`);
   state.asked = { at, part, since: performance.now() };
-  if (part && !still()) move(state.stage.querySelector('.layer.now'), 'none', zoomed(state.now.layout, part), 0.15, FALL);
+  const out = path.some(([outer]) => outer === at), half = { x: layout.width / 4, y: layout.height / 4, w: layout.width / 2, h: layout.height / 2 };
+  if ((part || out) && !still()) move(state.stage.querySelector('.layer.now'), 'none', part ? zoomed(layout, part) : shrunk(layout, half), 0.15, FALL);
   clearTimeout(state.lost);
   state.lost = setTimeout(() => { state.asked = null; state.stage.querySelector('.layer.now').getAnimations().forEach((one) => one.cancel()); }, LOST);
   send('at', at);
@@ -128,14 +129,14 @@ function arrive(view) {
   if (still()) return gone();
   const part = asked?.at === place.data.at && asked.part;
   const down = part || partOf(before.layout, place.data.path), up = partOf(place.layout, before.data.path);
-  const left = part ? Math.max(FALL / 3, FALL - (performance.now() - asked.since)) : FALL;
+  const left = asked?.at === place.data.at ? Math.max(FALL / 3, FALL - (performance.now() - asked.since)) : FALL;
   if (place.data.path.length > before.data.path.length && down) {
     if (part) old.animate({ opacity: 0 }, { duration: left, fill: 'forwards' });      // it grows since it was clicked
     else move(old, 'none', zoomed(before.layout, down), 0, left);
     move(node, 'none', shrunk(place.layout, down), 0, left, true);
   } else if (place.data.path.length < before.data.path.length && up) {
     move(node, 'none', zoomed(place.layout, up), 0.15, left, true);
-    move(old, 'none', shrunk(before.layout, up), 0, left);
+    old.animate({ transform: shrunk(before.layout, up), opacity: 0 }, { duration: left, fill: 'forwards' });      // from where it is on its way
   } else node.animate([{ opacity: 0 }, { opacity: 1 }], { duration: left });
   clearTimeout(state.gone);
   state.gone = setTimeout(gone, left + 30);
