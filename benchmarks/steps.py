@@ -23,7 +23,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Delta_pb2 import Delta
 
 import gptviz
-from benchmarks.reruns import Session, connected, cpu_clock, text_of
+from benchmarks.reruns import Session, connected, cpu, text_of
 from tests.browser.conftest import start_server, stop_server
 
 
@@ -54,11 +54,11 @@ async def stepped(port: int, pid: int, text: str, steps: int) -> tuple[list[floa
     by_clock = []
     await session.run()
     for _ in range(steps):
-        cpu, began = time.clock_gettime_ns(cpu_clock(pid)), time.perf_counter()
+        before, began = cpu(pid), time.perf_counter()
         await session.step()
         by_clock.append((time.perf_counter() - began) * 1000)
         await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it
-        of_server.append((time.clock_gettime_ns(cpu_clock(pid)) - cpu) / 1e6)
+        of_server.append(cpu(pid) - before)
         assert session.wrote
     await session.socket.close()
     return of_server, by_clock

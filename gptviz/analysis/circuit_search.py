@@ -173,8 +173,9 @@ def three_values(
     passes: Passes, heads: Collection[Head], progress: Progress | None = None
 ) -> tuple[float, float, float]:
     """Return F of the whole model, of a circuit, and of nobody."""
-    own, empty = passes.of([heads, ()], progress).tolist()
-    return passes.whole, own, empty
+    is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
+    *own, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
+    return passes.whole, *(own or [passes.whole]), empty
 
 
 def in_order(passes: Passes, heads: Sequence[Head], progress: Progress | None = None) -> pd.DataFrame:
@@ -239,18 +240,23 @@ def brings(
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """
-    passes, everyone = Passes(lm, text, target, baseline, feed_forwards, position), all_heads(lm)
-    is_model = feed_forwards and not {*everyone} - {*heads}
-    own = passes.whole if is_model else float(passes.of([heads])[0])
-    found = np.zeros((lm.config.n_layers, lm.config.n_heads))
+    return each_brings(Passes(lm, text, target, baseline, feed_forwards, position), heads, progress)[0]
+
+
+def each_brings(
+    passes: Passes, heads: Collection[Head], progress: Progress | None = None
+) -> tuple[Values, tuple[float, float, float]]:
+    """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
+    values, everyone = three_values(passes, heads), all_heads(passes.lm)
+    own, found = values[1], np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
     done = 0
-    for changed, values in passes.with_each(heads, everyone):
-        for head, value in zip(changed, values, strict=True):
+    for changed, with_it in passes.with_each(heads, everyone):
+        for head, value in zip(changed, with_it, strict=True):
             found[head] = own - value if head in heads else value - own
         done += len(changed)
         if progress is not None:
             progress(done, len(everyone))
-    return found
+    return found, values
 
 
 # ---- as text ----

@@ -76,8 +76,8 @@ def _changed(
     scores = kernels.linear(final[[max(0, place - 1) for place in places]].to(head), head)  # (P, V)
     for place, row in zip(places, scores, strict=True):
         if not place:
-            table = lm.model.tok_emb.weight.detach()
-            row = torch.nn.functional.cosine_similarity(table, table[ids[0]][None])  # (V,)
+            table = lm.model.tok_emb.weight.detach()  # (V, D)
+            row = kernels.linear(table[ids[0]], table) / table.norm(dim=-1)  # (V,): the order of the cosines
         yield next(
             (
                 changed

@@ -95,9 +95,7 @@ def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> C
     """
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
     rows = _rows(t, lm.model, start, stop)
-    return Cells(
-        *_by_row([reading_of(one, final.repeat(len(one) // len(final), 1), k) for one in rows], stop - start)
-    )
+    return Cells(*_by_row([reading_of(one, final, k) for one in rows], stop - start))
 
 
 @reads(*KEEP)
@@ -138,17 +136,17 @@ def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
     """Of `logit_lens`: (R, V) -> (R,), each row against the last."""
-    return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1).expand_as(logits), k)
+    return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1), k)
 
 
 def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells:
-    """(N, V) float32 logits against the final log-probabilities (N, V): (N,). ValueError for k < 1."""
+    """(N, V) float32 logits, each P against the final log-probabilities (P, V): (N,). k is at least 1."""
     if k < 1:
         raise ValueError(f"k is {k}; ask for at least 1 token")
     log_p = torch.log_softmax(logits, dim=-1)  # (N, V)
     p = log_p.exp()
     entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
-    kl = torch.linalg.vecdot(final.exp(), final - log_p)
+    kl = torch.linalg.vecdot(final.exp(), final - log_p.unflatten(0, (-1, len(final)))).flatten()
     ids = torch.from_numpy(top_ids(logits, k))
     return Cells(
         ids=ids.to(torch.int32).numpy(),

@@ -189,7 +189,7 @@ def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
         raw = token_bytes(encoding, id)
     except ValueError:
         return False
-    return raw != nameless(id).encode() or not encoding.is_special_token(id)
+    return not encoding.is_special_token(id) or raw != nameless(id).encode()
 
 
 def named_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:

@@ -11,7 +11,6 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz import Run
 from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import (
     ROUNDING,
@@ -19,6 +18,7 @@ from gptviz.analysis.circuit_search import (
     Circuit,
     allowed,
     brings,
+    each_brings,
     in_order,
     of_passes,
     parse,
@@ -36,6 +36,7 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import changes, state, target
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
@@ -116,6 +117,7 @@ def also_search(way: str) -> None:
 
 said = st.container()
 everyone = tuple(all_heads(lm))
+of = len(everyone)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     for way, label in SEARCHES.items():
         st.button(
@@ -142,8 +144,15 @@ if CIRCUIT.value is not None:
     except ValueError as error:
         st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
 
-whole, value, empty = known("values", three_values, heads)
-enough, size, of = allowed(whole, empty), len(heads), len(everyone)
+tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
+brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
+if is_wanted(SHEET, lm, tokens, of):
+    change, values = known("brings", each_brings, heads, stop=lambda: SHEET.set("off"))
+    brought = Both(change)
+else:
+    values = known("values", three_values, heads)
+whole, value, empty = values
+enough, size = allowed(whole, empty), len(heads)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
 counted = f"{size} head{'s' * (size != 1)}"
 is_model = size == of and forwards
@@ -211,28 +220,18 @@ with said:
 # ---- who is in, and what each brings ----
 
 left, right = st.columns([5, 4], gap="medium")
-tokens, shape, brought = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads), None
-
-
-def brought_to(run: Run, stop: Callable[[], Any], key: str = "") -> NDArray[np.float64]:
-    """What each head brings to this circuit of a run's model."""
-    given = (run.ids, pair, heads, others, forwards, scene.position)
-    says = "{} passes, at most {}".format
-    return worked(run, brings, *given, says=says, key=f"circuit_stop_brings{key}", stop=stop)
-
-
 with left:
-    if is_wanted(SHEET, lm, tokens, of):
-        brought = Both(brought_to(scene.run, lambda: SHEET.set("off")))
-        if scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
-            old = brought_to(scene.other, lambda: BESIDE.set("off"), "_beside")
-            brought = Both(brought.now, old)
-        elif scene.other is not None:
-            label = "Colour it for the unchanged model, too"
-            st.button(label, key="circuit_sheet_beside", on_click=BESIDE.set, args=("on",))
-    else:
+    if brought is None:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
         st.button(label, key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
+    elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
+        given = (scene.other.ids, pair, heads, others, forwards, scene.position)
+        says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
+        old = worked(scene.other, brings, *given, says=says, key="circuit_stop_brings_beside", stop=stop)
+        brought = Both(brought.now, old)
+    elif scene.other is not None:
+        label = "Colour it for the unchanged model, too"
+        st.button(label, key="circuit_sheet_beside", on_click=BESIDE.set, args=("on",))
     cells = brought or Both(np.full(shape, np.nan))
     text = f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it minus F "
     text += "without it, the others as they are. A click puts a head in or takes it out."
@@ -314,6 +313,8 @@ with right:
 
 # ---- the link that holds the circuit and its score ----
 
+if not sheet.in_sight(scene, "golf"):
+    end_page()
 if not is_model:
     label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)
@@ -386,7 +387,7 @@ if searches:
     sheet.numbers_of("circuit-search", lambda: Both(every), text, what="the curves")
 sheet.code_of(
     scene,
-    [Passes.of, edits_of, MultiHeadAttention.forward],
+    [each_brings, Passes.of, edits_of, MultiHeadAttention.forward],
     brings,
     pair,
     heads,

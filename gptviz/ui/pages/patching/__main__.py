@@ -1,6 +1,7 @@
 """Patching: one value of another text's pass put into this one's, for every place in turn."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -198,8 +199,9 @@ st.caption(f"{text}. Colours end at −1 and 1.")
 def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.DataFrame | None:
     """`patching` of these sites for the selected position; None where it waits for a click."""
     different = differing(pair.own.ids[: at + 1], pair.other.ids[: at + 1])
-    places = config.n_heads if sites[0] in HEAD_SITES else at + 1 - different[0] if different else 0
-    passes = len(sites) * config.n_layers * places  # that change anything, about
+    after = at + 1 - different[0] if different else 0
+    places = sum(config.n_heads if site in HEAD_SITES else after for site in sites)
+    passes = config.n_layers * places  # that change anything, about
     slow = is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)  # half starts half way up
     if slow and not GO.value:
         st.markdown(f"Each place takes a pass of the model: {passes:,} of them for this text.")
@@ -213,7 +215,7 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         says="{} of {} places patched".format,
         key=f"{key}_stop",
         stop=(lambda: GO.set(False)) if slow else None,
-        estimate=True,
+        estimate=len(sites) > 1,  # not of the map, which comes first
     )
     return table.drop(columns=["metric", "effect"]) if in_logits else table
 
@@ -268,11 +270,10 @@ def does(both: Both[float]) -> str:
 
 # ---- every block and position ----
 
-tables, blocks = [], [f"block {block}" for block in range(config.n_layers)]
+blocks = [f"block {block}" for block in range(config.n_layers)]
 with picture:
     found = measured(ends, (site,), f"patching_{site}")
 if found is not None:
-    tables.append(found)
     n = at + 1
     effects = grids(found, 1).map(lambda e: e[0])
     both = zip(scene.labels[:n], (show_id(lm, i) for i in other.ids[:n]), strict=True)
@@ -348,11 +349,11 @@ prose(
     "not, it looks at the same places in both texts, and finds something else there.",
     *("head", "query", "key", "value"),
 )
-seen = sheet.in_sight(scene, "patching_heads")
-found = measured(ends, HEAD_SITES, "patching_heads") if seen else None
-if found is not None:
-    tables.append(found)
-    by_part = grids(found, len(HEAD_SITES))
+if not sheet.in_sight(scene, "patching_heads"):
+    end_page()
+every = measured(ends, (site, *HEAD_SITES), "patching_heads")
+if every is not None:
+    by_part = grids(every.map(lambda t: t[t["site"] != site]), len(HEAD_SITES))
     outputs = by_part.now[HEAD_SITES.index("z")]
     order = np.argsort(-np.abs(outputs).ravel(), kind="stable")[: 1 + NEXT]
     (block, head), *after = [divmod(int(i), config.n_heads) for i in order]
@@ -393,16 +394,14 @@ if found is not None:
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
 
-if seen and tables:
     called = {site: name.lower() for site, name in SITES.items()} | {
         part: name for part, (name, _) in PARTS.items()
     }
-    guessed.draw(scene, pd.concat([table.now for table in tables], ignore_index=True), called, way)
+    guessed.draw(scene, every.now, called, way)
 
-# ---- many pairs ----
+    # ---- many pairs ----
 
-if found is not None:
-    outputs_here = found.now[found.now["site"] == "z"]
+    outputs_here = every.now[every.now["site"] == "z"]
     heads = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
     nouns, options = ("what the output of {} moves", "logits"), {"sites": ("z",), "direction": way}
     many.section(
@@ -412,18 +411,13 @@ if found is not None:
 # ---- in numbers, in code ----
 
 
-def all_patches() -> Both[pd.DataFrame]:
+def all_patches(rows: Both[pd.DataFrame]) -> Both[pd.DataFrame]:
     """A row a patch; the last one is all that are made."""
-    was = [table.was for table in tables if table.was is not None]
-    rows = Both(
-        pd.concat([table.now for table in tables], ignore_index=True),
-        pd.concat(was, ignore_index=True) if len(was) == len(tables) else None,
-    )
     last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
     return Both(pd.concat([joined(rows), *last], ignore_index=True))
 
 
-if tables:
+if (found := every or found) is not None:
     text = (
         "logit is the difference of the two logits in the patched pass, change that minus the one without, "
     )
@@ -431,7 +425,7 @@ if tables:
     text += (
         "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves."
     )
-    sheet.numbers_of("patching", all_patches, text, what="every patch", missing="–")
+    sheet.numbers_of("patching", partial(all_patches, found), text, what="every patch", missing="–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
 texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]
