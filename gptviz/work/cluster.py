@@ -79,6 +79,8 @@ class Cluster(Files):
         self._running: dict[int, _OnCluster] = {}
         self._link: Connection | None = None
         self._lock = threading.RLock()
+        with self._lock, suppress(ValueError):  # who asks for something is told
+            self._connect()  # its workers load torch, in some seconds: before somebody asks
 
     def begin(self, task: Task, file: Path, alone: bool) -> Running:
         with self._lock:
@@ -101,19 +103,23 @@ class Cluster(Files):
 
     def _say(self, *words: Any) -> None:
         """To the driver, which is started if there is none; ValueError, a sentence, where that cannot be."""
-        if self._link is None:
-            reach(self._address)
-            self._link, theirs = Pipe()
-            driver = subprocess.Popen(
-                [sys.executable, "-m", "gptviz.work.driver", str(theirs.fileno()), self._address],
-                env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-            theirs.close()
-            threading.Thread(target=self._listen, args=(self._link, driver), daemon=True).start()
+        link = self._link or self._connect()
         with suppress(OSError):  # it has just ended, of which its listener tells all who wait
-            self._link.send(words)
+            link.send(words)
+
+    def _connect(self) -> Connection:
+        reach(self._address)
+        link, theirs = Pipe()
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "gptviz.work.driver", str(theirs.fileno()), self._address],
+            env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        threading.Thread(target=self._listen, args=(link, driver), daemon=True).start()
+        self._link = link
+        return link
 
     def _listen(self, link: Connection, driver: "subprocess.Popen[bytes]") -> None:
         """Hear what the driver says, until it ends."""

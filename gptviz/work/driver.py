@@ -57,6 +57,11 @@ def _model(stored: Any) -> LanguageModel:
     return ray.get(stored)
 
 
+@ray.remote
+def stand() -> None:
+    """Begin a worker of the cluster: it imports torch, in some seconds, before somebody asks."""
+
+
 class Driver:
     """What a server says by `link`, done; what becomes of it, said there."""
 
@@ -105,6 +110,8 @@ class Driver:
             with suppress(RayError):  # the actor's machine is gone: it comes again on another
                 now = int(ray.cluster_resources().get("CPU", 0))
                 if now != slots:
+                    for _ in range(now - slots):
+                        stand.remote()
                     slots = now
                     self.say("slots", 0, slots)
                 if self._at_work:

@@ -1,6 +1,7 @@
 """A Ray cluster of two nodes: the same numbers, a node that dies, one that is gone, a training on it."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +97,14 @@ def test_a_training_on_a_cluster_is_the_one_here(
     queue.close()
 
 
-def test_a_node_that_dies_loses_nobody_his_result(
+def drivers() -> list[int]:
+    """The processes of ours that speak to Ray."""
+    children = Path("/proc/self/task").glob("*/children")
+    pids = [int(pid) for file in children for pid in file.read_text().split()]
+    return [pid for pid in pids if b"gptviz.work.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_a_node_and_a_driver_that_die_lose_nobody_his_result(
     line: Line, nodes: Any, mini: LanguageModel, tmp_path: Path
 ) -> None:
     works = [
@@ -105,6 +113,9 @@ def test_a_node_that_dies_loses_nobody_his_result(
     ]
     assert works[2].join(WAIT)
     nodes.remove_node(nodes.list_all_nodes()[1], allow_graceful=False)
+    assert works[3].join(WAIT)
+    (driver,) = drivers()
+    os.kill(driver, signal.SIGKILL)
     assert all(work.join(WAIT) for work in works)
     assert [work.value for work in works] == list(range(8))
 

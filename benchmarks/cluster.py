@@ -1,0 +1,123 @@
+"""Maps on a Ray cluster: what a second machine brings, what a killed one costs, and how far it would go.
+
+    python benchmarks/cluster.py
+
+Measured: thirty visitors ask for a Knock-out map each, of texts of their own, on a cluster of one node with
+one processor and of two, in turn; then with two, of which one is killed in the middle. Simulated: learners
+who act every 15 s, one act in three a map, with as many processors as are named; a map takes what the
+measured ones took, and visitors are served in the order in which they come.
+"""
+
+import argparse
+import heapq
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ray.cluster_utils import Cluster as Nodes
+
+from gptviz import LanguageModel, load
+from gptviz.analysis.ablation import knock_out
+from gptviz.work import Line, Task
+from gptviz.work.cluster import Cluster
+
+VISITORS, TOKENS = 30, 20
+ACT, MAPS = 15.0, 1 / 3  # seconds between two acts of a learner, and which part of them are maps
+LEARNERS, PROCESSORS, HOURS = (10, 100, 1000), (2, 8, 32, 128), 1.0
+MOST = 600.0
+
+
+@contextmanager
+def cluster(nodes: int) -> Iterator[tuple[Nodes, Line]]:
+    """A cluster of so many nodes of one processor each, beside a head that has none, and a line before it."""
+    made = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    for _ in range(nodes):
+        made.add_node(num_cpus=1)
+    with tempfile.TemporaryDirectory() as folder:
+        line = Line(Cluster(made.address, lambda: Path(folder)), 10**8)
+        try:
+            yield made, line
+        finally:
+            line.close()
+            made.shutdown()
+
+
+def ask(line: Line, lm: LanguageModel, rng: random.Random, visitors: int) -> list:
+    """A map for each visitor, of a text that nobody has had."""
+    texts = [tuple(rng.randrange(256, 4000) for _ in range(TOKENS)) for _ in range(visitors)]
+    return [line.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)]
+
+
+def timed(line: Line, lm: LanguageModel, rng: random.Random) -> float:
+    """Seconds until all thirty have their maps."""
+    began = time.perf_counter()
+    works = ask(line, lm, rng, VISITORS)
+    assert all(work.join(MOST) and work.state == "done" for work in works)
+    return time.perf_counter() - began
+
+
+def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
+    """Wait until every node has done a map: its worker has then loaded torch, and the model."""
+    while line.backend.slots < nodes:
+        ask(line, lm, rng, 1)[0].join(MOST)
+    for _ in range(3):
+        assert all(work.join(MOST) for work in ask(line, lm, rng, 2 * nodes))
+
+
+def simulated(learners: int, processors: int, seconds: float, rng: random.Random) -> tuple[float, float]:
+    """Median and 95 of 100 of the seconds that learners wait for a map, when `processors` make them."""
+    asked, now = [], 0.0
+    while now < 3600 * HOURS:
+        now += rng.expovariate(learners * MAPS / ACT)
+        asked.append(now)
+    free, waits = [0.0] * processors, []
+    for when in asked:
+        done = max(when, heapq.heappop(free)) + seconds
+        heapq.heappush(free, done)
+        waits.append(done - when)
+    waits.sort()
+    return statistics.median(waits), waits[int(0.95 * len(waits))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    lm, rng = load("mini"), random.Random(0)
+    took: dict[int, list[float]] = {}
+    for nodes in (1, 2):
+        with cluster(nodes) as (made, line):
+            warm(line, lm, rng, nodes)
+            took[nodes] = [timed(line, lm, rng) for _ in range(args.rounds)]
+            said = ", ".join(f"{seconds:.1f}" for seconds in took[nodes])
+            print(f"measured: {VISITORS} maps on {nodes} node(s): {said} s", flush=True)
+            if nodes == 2:
+                works = ask(line, lm, rng, VISITORS)
+                works[4].join(MOST)
+                made.remove_node(made.list_all_nodes()[2], allow_graceful=False)
+                ended = [work.join(MOST) and work.state for work in works]
+                print(f"measured: a node killed after five maps: {ended.count('done')} of {VISITORS} done")
+    one, two = (min(took[nodes]) for nodes in (1, 2))
+    print(f"measured: the second node brings {one / two - 1:.2f} of the first")
+    each = one / VISITORS
+    print(f"\nsimulated: {each:.3f} s a map; {HOURS:g} h; half and 95 of 100 wait, in seconds")
+    print("learners " + "".join(f"{f'{p} processors':>20}" for p in PROCESSORS))
+    for learners in LEARNERS:
+        cells = []
+        for processors in PROCESSORS:
+            if learners * MAPS / ACT * each >= processors:
+                cells.append("too many")
+            else:
+                half, most = simulated(learners, processors, each, rng)
+                cells.append(f"{half:.2f}, {most:.2f}")
+        print(f"{learners:>8} " + "".join(f"{cell:>20}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()
