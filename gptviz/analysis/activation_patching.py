@@ -99,6 +99,7 @@ def patching(
     position: int = -1,
     progress: Progress | None = None,
     estimate: bool = False,
+    last: bool = False,
 ) -> pd.DataFrame:
     """Patch every place in turn: what becomes of the difference of two logits at a position.
 
@@ -121,7 +122,9 @@ def patching(
     Of two lists of texts, pair by pair, with one target for all or a list of one for each, the numbers are
     means; logit_se, change_se, effect_se (and estimate_se) are their standard errors, n is how many pairs
     there are. effect is then the mean change divided by the mean of clean - corrupt, so that a pair whose
-    ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of heads.
+    ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of heads: a
+    position in the middle of one text is no place of another. Where the logits are read is a place of all:
+    with `last` sites of positions are patched there only, and the column position has it as it was asked for.
 
     A model with edits of its own has them in both texts' passes and under every patch; the passes are then
     run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
@@ -132,14 +135,15 @@ def patching(
     if is_many(clean):
         if not is_many(corrupt) or len(clean) != len(corrupt):
             raise ValueError("clean is a list of texts: give corrupt as one, with a text for each of them")
-        check_one_length([ids_of(lm, one) for one in clean], sites)
+        if not last:
+            check_one_length([ids_of(lm, one) for one in clean], sites)
 
         def of_one(pair: Any, aim: Any, told: Progress | None) -> tuple[pd.DataFrame, Ends]:
-            return of_pair(lm, pair[0], pair[1], aim, sites, direction, position, told, estimate)
+            return of_pair(lm, pair[0], pair[1], aim, sites, direction, position, told, estimate, last)
 
         return averaged_patches(over(list(zip(clean, corrupt, strict=True)), target, of_one, progress))
     assert not isinstance(target, list)
-    return of_pair(lm, clean, corrupt, target, sites, direction, position, progress, estimate)[0]
+    return of_pair(lm, clean, corrupt, target, sites, direction, position, progress, estimate, last)[0]
 
 
 def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> None:
@@ -148,7 +152,7 @@ def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> No
     if far is not None and set(sites) & set(POSITION_SITES):
         raise ValueError(
             f"text 0 has {len(texts[0])} tokens and text {far} has {len(texts[far])}: position by position "
-            "only texts of one length are averaged; give such, or ask for sites of heads: "
+            "only texts of one length are averaged; give such, or ask for last=True, or for sites of heads: "
             f"{', '.join(HEAD_SITES)}"
         )
 
@@ -177,6 +181,7 @@ def of_pair(
     position: int = -1,
     progress: Progress | None = None,
     estimate: bool = False,
+    last: bool = False,
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
     texts = [ids_of(lm, text) for text in (clean, corrupt)]
@@ -193,7 +198,8 @@ def of_pair(
         )
     own, source = traces if direction == "noising" else traces[::-1]
     before = ends.clean if direction == "noising" else ends.corrupt
-    patches = patches_of(lm.config, at + 1, sites)
+    first = at if last else 0
+    patches = patches_of(lm.config, at + 1, sites, first)
     rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
     logits, done = dict.fromkeys(patches, before), 0
     for some, finals in rows:
@@ -208,17 +214,25 @@ def of_pair(
     table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
     if estimate:
         ids = texts[0] if direction == "noising" else texts[1]
-        table["estimate"] = estimates(lm, ids, source, ends, at, sites)
+        table["estimate"] = estimates(lm, ids, source, ends, at, sites, first)
+    if last:
+        table["position"] = table["position"].mask(table["position"].notna(), position)
     return table, ends
 
 
 def estimates(
-    lm: LanguageModel, text: Sequence[int], source: Trace, ends: Ends, at: int, sites: Iterable[str]
+    lm: LanguageModel,
+    text: Sequence[int],
+    source: Trace,
+    ends: Ends,
+    at: int,
+    sites: Iterable[str],
+    first: int = 0,
 ) -> NDArray[np.float64]:
-    """What each of `patches_of(lm.config, at + 1, sites)` would change, to first order: from one gradient.
+    """What each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
 
-    Of each number of the text's pass, what the gradient says of moving it to what `source` has there. A
-    pattern is taken as it is, not as its queries and keys make it.
+    From one gradient: of each number of the text's pass, what it says of moving that to what `source` has
+    there. A pattern is taken as it is, not as its queries and keys make it.
     """
     source.of(lm.model)
     mine = lm.trace(text, keep=sites, grad=(ends.token, ends.against, at))
@@ -226,7 +240,7 @@ def estimates(
     for site in sites:
         for b in range(lm.config.n_layers):
             moved = (source[site, b] - mine[site, b]).double() * mine.grad[site, b]
-            rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[: at + 1])
+            rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[first : at + 1])
     found: NDArray[np.float64] = torch.cat(rows).numpy()
     return found
 

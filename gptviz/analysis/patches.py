@@ -50,13 +50,13 @@ def value_of(ids: Sequence[int]) -> str:
     return "ids" + "+".join(map(str, ids))
 
 
-def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES) -> list[Patch]:
-    """All patches of these sites for a text of so many tokens, in the order of the rows."""
+def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0) -> list[Patch]:
+    """All patches of these sites for a text of so many tokens, from position `first` on, as the rows are."""
     return [
         Patch(site, b, **{"head" if site in HEAD_SITES else "position": place})
         for site in sites
         for b in range(config.n_layers)
-        for place in range(config.n_heads if site in HEAD_SITES else n_tokens)
+        for place in (range(config.n_heads) if site in HEAD_SITES else range(first, n_tokens))
     ]
 
 

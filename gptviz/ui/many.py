@@ -45,16 +45,18 @@ def section(
     names: Sequence[str],
     words: tuple[str, str],
     passes: int,
+    choice: Callable[[], Any] = lambda: None,
 ) -> None:
     """The section of a page: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` are the same rows of this page's prompt, `names` what they are called. `words` are what a
-    row is ("the share of {}") and its unit.
+    row is ("the share of {}") and its unit. `choice` draws what is chosen about the set.
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
     prompts, left = _choose(scene.lm, pairs)
+    choice()
     asked = (st.session_state.get(_LINES) if SET.value == FILE else SET.value, function, *options.values())
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
     if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != asked:
@@ -159,8 +161,9 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     prose(f"{text}{line}, or sentences with two names.")
     if pairs:
         st.caption(
-            "Both texts of a pair must have as many tokens. Pairs need not be of one length: patched is the "
-            "output of a head, at all positions. By position only pairs of one length could be averaged."
+            "Both texts of a pair must have as many tokens. Pairs need not be of one length: a head is "
+            "patched at all positions, and what has a position at the last token, where the answer is read. "
+            "Any other position of one text is no place of another, longer one: there is no mean of it."
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen, who = SET.value == NAMES, "Who was given a thing? The indirect object of Wang et al., 2022"

@@ -238,6 +238,24 @@ def test_without_a_target_it_is_what_both_texts_say_first(mini):
     assert len(table) == 48 == len(patches_of(mini.config, 4, ["z"]))
 
 
+def test_at_the_last_position_texts_of_any_length_are_averaged(mini):
+    texts = [
+        ("The man took off", "The girl took off"),
+        ("Here the king loved his", "Here the king loved her"),
+    ]
+    sites = ("attn_out", "z", "resid_pre")
+    both = [patching(mini, *pair, sites=sites, estimate=True) for pair in texts]
+    lasts = [(table["position"].isna() | (table["position"] == table["position"].max())) for table in both]
+    alone = [table[last].reset_index(drop=True) for table, last in zip(both, lasts, strict=True)]
+    table = patching(mini, *map(list, zip(*texts, strict=True)), sites=sites, estimate=True, last=True)
+    assert len(table) == 6 + 48 + 6 and table["n"].eq(2).all()
+    assert set(table["position"].dropna()) == {-1} and (table["block"] == alone[0]["block"]).all()
+    for name in ("logit", "change", "estimate"):
+        assert np.allclose(table[name], (alone[0][name] + alone[1][name]) / 2, atol=1e-5), name
+    with pytest.raises(ValueError, match="or ask for last=True, or for sites of heads"):
+        patching(mini, *map(list, zip(*texts, strict=True)), sites=sites)
+
+
 def test_bfloat16():
     lm = gptviz.load("mini", dtype="bfloat16")
     table = patching(lm, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "z"])

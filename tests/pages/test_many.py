@@ -15,7 +15,7 @@ from tests.pages.conftest import run_page as opened
 from tests.specs import charts, prose
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
-PAIRS = [("The man took off", "The girl took off"), ("The king loved his", "The king loved her")]
+PAIRS = [("The man took off", "The girl took off"), ("Here the king loved his", "Here the king loved her")]
 LINES = {
     "knock_out": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
     "why": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
@@ -33,18 +33,23 @@ def of_set(page, lines, **query):
     return at
 
 
-@pytest.mark.parametrize(("page", "edits"), [*zip(LINES, [""] * 3, strict=True), ("knock_out", "z.4.3=x0.5")])
+@pytest.mark.parametrize(
+    ("page", "edits"),
+    [*zip(LINES, [""] * 3, strict=True), ("knock_out", "z.4.3=x0.5"), ("patching", "mlp_out")],
+)
 def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
+    site, edits = (edits or "z", "") if page == "patching" else ("", edits)
     monkeypatch.setattr(slow, "UNASKED", 10**15)
     lm = mini.edited(edits) if edits else mini
     targets = [None, None, tuple(mini.encode(" her him"))]
-    at = of_set(page, LINES[page], **QUERY[page], **({"edits": edits} if edits else {}))
+    asked = {"edits": edits, "patch_many": site}
+    at = of_set(page, LINES[page], **QUERY[page], **{name: value for name, value in asked.items() if value})
     if page == "knock_out":
         table, column, sign = lm.knock_out(TEXTS, targets), "effect", -1
     elif page == "why":
         table, column, sign = lm.attribution(TEXTS, targets), "contribution", 1
     else:
-        table, column, sign = lm.patching(*zip(*PAIRS, strict=True), sites="z"), "change", 1
+        table, column, sign = lm.patching(*zip(*PAIRS, strict=True), sites=site, last=True), "change", 1
     mean, error = sign * table[column].to_numpy(float), table[f"{column}_se"].to_numpy(float)
     order, n = np.argsort(-np.abs(mean), kind="stable")[:12], table["n"].iloc[0]
     bars, *unchanged = charts(at)[-1]["data"]

@@ -50,6 +50,7 @@ from gptviz.ui.tables import joined
 from gptviz.ui.words import as_code, prose, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)
+OF_MANY = Param("patch_many", str, "z", if_there)  # what is patched in a set of texts
 GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
 WAYS = {DENOISING: "Denoising: enough?", "noising": "Noising: needed?"}
@@ -89,7 +90,7 @@ class Pair:
         return (self.other, self.own) if WAY.value == DENOISING else (self.own, self.other)
 
 
-scene = page("Patching", params=(OTHER, WAY, SITE, MADE, GO, *target.PARAMS, many.SET))
+scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET))
 lm, config, at = scene.lm, scene.lm.config, scene.position
 WAY.within(WAYS)
 SITE.within(SITES)
@@ -401,12 +402,23 @@ if every is not None:
 
     # ---- many pairs ----
 
-    outputs_here = every.now[every.now["site"] == "z"]
-    heads = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
-    nouns, options = ("what the output of {} moves", "logits"), {"sites": ("z",), "direction": way}
-    many.section(
-        scene, patching, options, ["logit", "change"], ("change", 1), outputs_here, heads, nouns, len(heads)
-    )
+    offered = {part: f"A head’s {name}" for part, (name, _) in PARTS.items()} | SITES
+    OF_MANY.within(offered)
+    part = OF_MANY.value
+    if part in HEAD_SITES:
+        rows = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
+        noun = f"the {PARTS[part][0]} of {{}}"
+    else:
+        rows, noun = blocks, f"{PLACES[part]} {{}} at the last token"
+    here = every.now if part in (site, *HEAD_SITES) else patched(pair, ends.now, (part,), "patching_many")
+    if here is not None:
+        own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
+        options = {"sites": (part,), "direction": way, "last": True}
+        nouns = f"what a patch of {noun} moves", "logits"
+        told = "What is patched: all positions of a head, or the last position of a block"
+        draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
+        measures = ["logit", "change"], ("change", 1)
+        many.section(scene, patching, options, *measures, own, rows, nouns, len(rows), draw)
 
 # ---- in numbers, in code ----
 
