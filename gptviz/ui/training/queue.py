@@ -1,5 +1,8 @@
 """The training runs of all visitors: so many at a time, the others in the order in which they came.
 
+Who asks for what another has asked for shares that run: it is trained once. Who pauses or stops it goes on
+with a copy of his own.
+
 A run trains in a process of its own, `python -m gptviz.training live`, on a leash: it ends when this server
 does, however that ends. A thread waits for each of them, and starts the next.
 """
@@ -12,12 +15,13 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gptviz.catalog import gigabytes
 from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
+from gptviz.training.live.mirror import news, receive
 from gptviz.training.live.run import ENDED
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.ui.worker import Worker, start
@@ -42,32 +46,52 @@ def launch(folder: Path, threads: int) -> Worker:
     return start(["gptviz.training", "live", "--work", str(folder), *far], folder / LOG, threads)
 
 
+@dataclass(eq=False)
+class Job:
+    """What is trained in a folder, for one visitor or for several."""
+
+    run: LiveRun
+    worker: Worker | None = None  # the last one
+    trouble: str | None = None  # a sentence, where it could not even start
+
+
 class Training:
     """A visitor's run: what lies in its folder, and where it stands in the queue."""
 
-    def __init__(self, queue: "Queue", owner: str, number: str, label: str, run: LiveRun):
-        self.owner, self.number, self.label, self.run = owner, number, label, run
-        self.worker: Worker | None = None  # the last one
+    def __init__(self, queue: "Queue", owner: str, number: str, label: str, job: Job):
+        self.owner, self.number, self.label, self.job = owner, number, label, job
         self.opened: dict[int, str] = {}  # step -> the upload that it was opened as
-        self.trouble: str | None = None  # a sentence, where it could not even start
         self.parent: str | None = None  # the number of the run that it was forked from
         self._queue = queue
+
+    @property
+    def run(self) -> LiveRun:
+        return self.job.run
+
+    @property
+    def worker(self) -> Worker | None:
+        return self.job.worker
 
     @property
     def config(self) -> LiveConfig:
         return self.run.config
 
     @property
+    def shared(self) -> int:
+        """How many other runs are this same one."""
+        return self._queue.sharing(self.job) - 1
+
+    @property
     def place(self) -> int | None:
         """Whose turn it is: 1 for the next to start; None when it does not wait."""
-        return self._queue.place_of(self)
+        return self._queue.place_of(self.job)
 
     @property
     def state(self) -> str:
         """waiting, starting, training, paused, stopped, done, failed or killed."""
         if self.place is not None:
             return "waiting"
-        if self.trouble is not None:
+        if self.job.trouble is not None:
             return "failed"
         said = self.run.status.state
         if self.worker is not None and self.worker.running:
@@ -84,7 +108,7 @@ class Training:
         """A sentence on why it is over, where it did not come to its end."""
         status = self.run.status
         if self.state != "killed":
-            return self.trouble or status.said
+            return self.job.trouble or status.said
         how = "" if self.worker is None else f" ({self.worker.how_it_ended})"
         return (
             f"The training was ended from outside{how} after step {status.step:,} of {status.steps:,}. "
@@ -105,7 +129,7 @@ class Training:
     def resume(self) -> None:
         """Queue it again. It goes on where it was, and sees what it would have seen without the pause."""
         if self.state in ("paused", "stopped", "killed"):
-            self._queue.enter(self)
+            self._queue.enter(self.job)
 
 
 class Queue:
@@ -131,8 +155,8 @@ class Queue:
         self._launch = launch
         self._root = Root(TRAININGS)
         self._all: dict[str, Training] = {}
-        self._waiting: list[Training] = []
-        self._running: dict[str, Worker] = {}
+        self._waiting: list[Job] = []
+        self._running: dict[Job, Worker] = {}
         self._lock = threading.RLock()
         self.close = weakref.finalize(self, _end, self._root, self._waiting, self._running, self._lock)
 
@@ -148,7 +172,12 @@ class Queue:
         return found if found is not None and found.owner == owner else None
 
     def start(self, owner: str, config: LiveConfig, text: str | None = None) -> Training:
-        """A new run at the end of the queue. Raises ValueError, a sentence."""
+        """A new run at the end of the queue, or another's share of one. Raises ValueError, a sentence."""
+        with self._lock:
+            for other in list(self._all.values()):
+                run, fresh = other.run, other.state in (*ACTIVE, "done") and other.run.origin is None
+                if fresh and run.config == config and run.text == (text if config.task == "own" else None):
+                    return self._add(owner, other.job)
         return self._add(owner, lambda folder: begin(folder, config, text))
 
     def fork(self, training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
@@ -157,32 +186,38 @@ class Queue:
         forked.parent = training.number
         return forked
 
-    def _add(self, owner: str, make: Callable[[Path], LiveRun]) -> Training:
+    def _add(self, owner: str, make: "Callable[[Path], LiveRun] | Job") -> Training:
         with self._lock:
             self._check_room(owner)
             number = uuid.uuid4().hex[:12]
             label = f"run {1 + max((int(t.label.split()[1]) for t in self.of(owner)), default=0)}"
-            folder = None
-            try:
-                with _on_disk():
-                    folder = self._root.path / number
-                    training = self._all[number] = Training(self, owner, number, label, make(folder))
-                self.enter(training)
-                if training.trouble is not None:
-                    raise ValueError(training.trouble)
-            except BaseException:
-                self._all.pop(number, None)
-                if folder is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                raise
-        return training
+            job = make if isinstance(make, Job) else self._begun(make)
+            self._all[number] = Training(self, owner, number, label, job)
+        return self._all[number]
+
+    def _begun(self, make: Callable[[Path], LiveRun]) -> Job:
+        """A new job at the end of the queue."""
+        folder = None
+        try:
+            with _on_disk():
+                folder = self._root.path / uuid.uuid4().hex[:12]
+                job = Job(make(folder))
+            self.enter(job)
+            if job.trouble is not None:
+                raise ValueError(job.trouble)
+        except BaseException:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return job
 
     def _check_room(self, owner: str) -> None:
         if len(self.of(owner)) >= MOST_OF_ONE:
             raise ValueError(
                 f"you have {MOST_OF_ONE} runs, which is all one visitor may have; remove one first"
             )
-        kept = sum(max(t.run.nbytes, MAX_BYTES if t.active else 0) for t in self._all.values())
+        active = {t.job: t.active for t in self._all.values()}
+        kept = sum(max(job.run.nbytes, MAX_BYTES if active[job] else 0) for job in active)
         if kept + MAX_BYTES > self.max_bytes:
             raise ValueError(
                 f"this server keeps at most {gigabytes(self.max_bytes)} of training runs and has no room "
@@ -190,17 +225,18 @@ class Queue:
             )
 
     def remove(self, training: Training) -> None:
-        """End it, and delete its folder."""
+        """End it, and delete its folder, unless another shares it."""
+        job = training.job
         with self._lock:
-            if self._all.pop(training.number, None) is None:
+            if self._all.pop(training.number, None) is None or self.sharing(job):
                 return
-            if training in self._waiting:
-                self._waiting.remove(training)
-            worker = self._running.get(training.number)
+            if job in self._waiting:
+                self._waiting.remove(job)
+            worker = self._running.get(job)
         if worker is not None:
             worker.kill()  # and who waits for it deletes the folder
         else:
-            shutil.rmtree(training.run.folder, ignore_errors=True)
+            shutil.rmtree(job.run.folder, ignore_errors=True)
 
     def clear(self, owner: str) -> None:
         """Remove all runs of a visitor who has left."""
@@ -213,15 +249,19 @@ class Queue:
 
     # ---- whose turn it is ----
 
-    def place_of(self, training: Training) -> int | None:
-        with self._lock:
-            return self._waiting.index(training) + 1 if training in self._waiting else None
+    def sharing(self, job: Job) -> int:
+        """How many runs of visitors this job is."""
+        return sum(training.job is job for training in list(self._all.values()))
 
-    def enter(self, training: Training) -> None:
+    def place_of(self, job: Job) -> int | None:
+        with self._lock:
+            return self._waiting.index(job) + 1 if job in self._waiting else None
+
+    def enter(self, job: Job) -> None:
         """To the end of the queue, unless it is in it or trains; its last worker may still be leaving."""
         with self._lock:
-            trains = training.number in self._running and training.run.status.state not in ENDED
-            if training in self._waiting or trains:
+            trains = job in self._running and job.run.status.state not in ENDED
+            if job in self._waiting or trains:
                 return
             if len(self._waiting) >= self.most_waiting:
                 raise ValueError(
@@ -229,45 +269,48 @@ class Queue:
                     f"that may: try again in a few minutes. Whoever runs it can raise {WAITING}"
                 )
             with _on_disk():
-                training.run.ask(None)
-            training.trouble = None
-            self._waiting.append(training)
+                job.run.ask(None)
+            job.trouble = None
+            self._waiting.append(job)
             self._start_next()
 
     def halt(self, training: Training, wish: str) -> None:
         with self._lock, _on_disk():
-            if training.number in self._running:
+            state, shared = training.state, training.shared
+            if shared and training.active:
+                folder = self._root.path / uuid.uuid4().hex[:12]
+                receive(folder, news(training.run.folder, {}))
+                training.job = Job(LiveRun(folder))
+            elif training.job in self._running:
                 training.run.ask(wish)
                 return
-            state = training.state
-            if state == "waiting":
-                self._waiting.remove(training)
-            if state == "waiting" or (state == "paused" and wish == "stop"):
+            elif state == "waiting":
+                self._waiting.remove(training.job)
+            if shared or state == "waiting" or (state == "paused" and wish == "stop"):
                 ended = {"pause": "paused", "stop": "stopped"}[wish]
                 training.run.write_status(replace(training.run.status, state=ended))
 
     def _start_next(self) -> None:
-        ready = [training for training in self._waiting if training.number not in self._running]
-        for training in ready[: max(0, self.at_once - len(self._running))]:
-            self._waiting.remove(training)
+        ready = [job for job in self._waiting if job not in self._running]
+        for job in ready[: max(0, self.at_once - len(self._running))]:
+            self._waiting.remove(job)
             try:
                 with _on_disk():
-                    training.run.write_status(replace(training.run.status, state="new", said=None))
-                    training.run.use_threads(1 if self._running or self._waiting else self.alone)
-                    worker = self._launch(training.run.folder, training.run.config.threads)
+                    job.run.write_status(replace(job.run.status, state="new", said=None))
+                    job.run.use_threads(1 if self._running or self._waiting else self.alone)
+                    job.worker = self._running[job] = self._launch(job.run.folder, job.run.config.threads)
             except ValueError as error:
-                training.trouble = str(error)
+                job.trouble = str(error)
                 continue
-            training.worker = self._running[training.number] = worker
-            threading.Thread(target=self._wait, args=(training, worker), daemon=True).start()
+            threading.Thread(target=self._wait, args=(job, job.worker), daemon=True).start()
 
-    def _wait(self, training: Training, worker: Worker) -> None:
+    def _wait(self, job: Job, worker: Worker) -> None:
         """Until the worker is gone, one way or another; then it is the next one's turn."""
         worker.wait()
-        folder = training.run.folder
+        folder = job.run.folder
         with self._lock:
-            self._running.pop(training.number, None)
-            removed = training.number not in self._all
+            self._running.pop(job, None)
+            removed = not self.sharing(job)
             self._start_next()
         if removed:
             shutil.rmtree(folder, ignore_errors=True)
@@ -291,7 +334,7 @@ def _on_disk() -> Iterator[None]:
         ) from None
 
 
-def _end(root: Root, waiting: list[Training], running: dict[str, Worker], lock: "threading.RLock") -> None:
+def _end(root: Root, waiting: list[Job], running: dict[Job, Worker], lock: "threading.RLock") -> None:
     with lock:
         waiting.clear()
         ending = list(running.values())

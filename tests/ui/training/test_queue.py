@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -47,7 +48,7 @@ def played():
 
 def test_ten_visitors_train_in_the_order_in_which_they_came(played):
     queue, workers = played
-    runs = [queue.start(f"visitor {i}", tiny()) for i in range(10)]
+    runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(10)]
     assert [run.place for run in runs] == [None, *range(1, 10)]
     assert [run.state for run in runs] == ["starting", *["waiting"] * 9]
     for done, run in enumerate(runs):
@@ -63,17 +64,17 @@ def test_ten_visitors_train_in_the_order_in_which_they_came(played):
 def test_who_trains_alone_has_more_threads_and_keeps_them():
     workers = []
     queue = Queue(1, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1], alone=2)
-    first, second, third = (queue.start("one", tiny()) for _ in range(3))
+    first, second, third = (queue.start("one", tiny(seed=i)) for i in range(3))
     for done in range(3):
         until(lambda done=done: len(workers) == done + 1)
         workers[done].end()
     until(lambda: not third.worker.running)
     assert [worker.threads for worker in workers] == [2, 1, 2]  # the second began while the third waited
-    assert first.config == second.config and third.config.threads == 2
+    assert (first.config.threads, second.config.threads, third.config.threads) == (2, 1, 2)
 
     train(third.run.folder)
     forked = queue.fork(third, 2)
-    queue.start("two", tiny())
+    queue.start("two", tiny(seed=3))
     until(lambda: len(workers) == 4)
     assert forked.config.threads == workers[3].threads == 2
     for worker in workers[3:]:
@@ -84,7 +85,7 @@ def test_who_trains_alone_has_more_threads_and_keeps_them():
 def test_several_at_a_time_where_the_setting_says_so():
     workers = []
     queue = Queue(3, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1])
-    runs = [queue.start("one", tiny()) for _ in range(5)]
+    runs = [queue.start("one", tiny(seed=i)) for i in range(5)]
     assert [run.place for run in runs] == [None, None, None, 1, 2] and len(workers) == 3
     workers[1].end()
     until(lambda: len(workers) == 4)
@@ -94,7 +95,7 @@ def test_several_at_a_time_where_the_setting_says_so():
 
 def test_who_waits_can_pause_stop_and_leave(played):
     queue, workers = played
-    first, second, third, fourth = (queue.start("one", tiny()) for _ in range(4))
+    first, second, third, fourth = (queue.start("one", tiny(seed=i)) for i in range(4))
     second.pause()
     third.stop()
     queue.remove(fourth)
@@ -121,7 +122,7 @@ def test_who_goes_on_before_the_worker_has_left_waits_for_it(played):
 
 def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     queue, workers = played
-    run, next_one = queue.start("one", tiny()), queue.start("two", tiny())
+    run, next_one = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
     train(run.run.folder, stop_at=3)
     run.run.write_status(type(run.run.status)("training", 3, 6, 1.0, 1.0))
     leftover = run.run.folder / "snapshots" / "000004.pt.partial"
@@ -142,10 +143,35 @@ def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     assert run.run.measures == straight.measures
 
 
+def test_what_several_ask_for_is_trained_once_and_who_pauses_has_a_copy(played):
+    queue, workers = played
+    ann, bob, cat = (queue.start(name, tiny()) for name in ("ann", "bob", "cat"))
+    other = queue.start("dan", tiny(steps=7))
+    assert ann.run is bob.run is cat.run and [run.shared for run in (ann, other)] == [2, 0]
+    train(ann.run.folder, stop_at=3)
+    ann.run.write_status(replace(ann.run.status, state="training"))  # as if it went on
+    bob.pause()
+    assert (bob.state, bob.shared, ann.state, ann.run.wish) == ("paused", 0, "training", None)
+    assert bob.run.folder != ann.run.folder and bob.run.measures == ann.run.measures
+    queue.remove(ann)
+    assert cat.state == "training" and cat.run.folder.exists()
+    train(cat.run.folder)
+    workers[0].end()
+    until(lambda: cat.state == "done" and len(workers) == 2)  # the other one's is the second
+    late = queue.start("eve", tiny())
+    assert late.state == "done" and late.run is cat.run and len(workers) == 2
+    bob.resume()
+    workers[1].end()
+    until(lambda: bob.state == "starting")
+    train(bob.run.folder)
+    assert bob.run.measures == cat.run.measures
+    workers[2].end()
+
+
 def test_a_visitor_who_leaves_takes_everything_along(played):
     queue, workers = played
-    mine, theirs = queue.start("me", tiny()), queue.start("them", tiny())
-    queue.start("me", tiny())
+    mine, theirs = queue.start("me", tiny()), queue.start("them", tiny(seed=1))
+    queue.start("me", tiny(seed=2))
     queue.clear("me")
     until(lambda: theirs.state == "starting" and not mine.run.folder.exists())
     assert queue.of("me") == () and queue.of("them") == (theirs,)
@@ -155,8 +181,8 @@ def test_a_visitor_who_leaves_takes_everything_along(played):
 
 def test_there_is_only_so_much_room(played):
     queue, _ = played
-    for _ in range(MOST_OF_ONE):
-        last = queue.start("me", tiny())
+    for seed in range(MOST_OF_ONE):
+        last = queue.start("me", tiny(seed=seed))
     with pytest.raises(ValueError, match="you have 8 runs"):
         queue.start("me", tiny())
     queue.remove(last)
@@ -195,12 +221,14 @@ def full(*_):
 
 def test_a_server_takes_no_more_than_so_many_that_wait():
     queue = Queue(1, 10**9, Played, most_waiting=2)
-    runs = [queue.start(f"visitor {i}", tiny()) for i in range(3)]  # each of them new: one without a cookie
+    runs = [
+        queue.start(f"visitor {i}", tiny(seed=i)) for i in range(3)
+    ]  # each of them new: one without a cookie
     with pytest.raises(ValueError, match=r"2 trainings .* wait already.* GPTVIZ_TRAININGS_WAITING"):
-        queue.start("visitor 3", tiny())
+        queue.start("visitor 3", tiny(seed=3))
     assert queue.of("visitor 3") == () and len(list(queue._root.path.iterdir())) == 3 + 1  # and the lock
     runs[1].pause()
-    queue.start("visitor 3", tiny())
+    queue.start("visitor 3", tiny(seed=3))
     with pytest.raises(ValueError, match="wait already"):
         runs[1].resume()
     assert runs[1].state == "paused"
@@ -225,7 +253,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
 
 def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypatch, played):
     queue, workers = played
-    trains, waits = queue.start("one", tiny()), queue.start("two", tiny())
+    trains, waits = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
     monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
     with pytest.raises(ValueError, match="No space left on device"):
         trains.pause()

@@ -212,7 +212,10 @@ def watching(mine: tuple[Training, ...]) -> None:
     training, other = chosen(mine)
     choice.said()
     seen, beside = seen_of(training), None if other is None else seen_of(other)
-    st.caption(story.progress(seen.status, training.state, training.place, at_once()))
+    where = story.progress(seen.status, training.state, training.place, at_once())
+    st.caption(
+        f"{where} It is trained once for {1 + training.shared} who asked." if training.shared else where
+    )
     if training.said:
         st.error(f"{training.said}.")
     if seen.measures:
