@@ -19,6 +19,7 @@ from gptviz.analysis.moved import kl_bits
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
+from gptviz.engine.progress import Progress
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
 
@@ -91,12 +92,18 @@ class Surgery:
         return kl_bits(self.cached, self.after)
 
 
-def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) -> Surgery:
+def surgery(
+    lm: LanguageModel,
+    text: str | Sequence[int],
+    operation: Operation,
+    progress: Progress | None = None,
+) -> Surgery:
     """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
-    The model's edits are made in every pass. Raises ValueError for a text of one token, for which nothing is
-    cached, for positions that are not, and for edits that a cache cannot have: those that depend on the whole
-    text, and those that say at which positions attention looks where one is taken out or another's.
+    The model's edits are made in every pass. `progress` is called once, before them. Raises ValueError for a
+    text of one token, for which nothing is cached, for positions that are not, and for edits that a cache
+    cannot have: those that depend on the whole text, and those that say at which positions attention looks
+    where one is taken out or another's.
     """
     ids = ids_of(lm, text)
     if len(ids) < 2:
@@ -105,6 +112,8 @@ def surgery(lm: LanguageModel, text: str | Sequence[int], operation: Operation) 
     if operation.token is not None:
         ids_of(lm, [operation.token])  # which the model must have
     _check_edits(lm, operation)
+    if progress is not None:
+        progress(0, 1)
     before = remembered(lm, ids)
     unfrozen = None
     if operation.kind == "freeze":

@@ -3,14 +3,17 @@
 Reference: Graves, Sequence Transduction with Recurrent Neural Networks, 2012.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from gptviz.engine.generate import Growing, end_of_text
+from gptviz.engine.generate import Growing, end_of_text, steps
 from gptviz.engine.given import ids_of, whole
+from gptviz.engine.progress import Progress
 from gptviz.engine.reader import Reader
+from gptviz.engine.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,66 @@ Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
 
 
 def beam_search(
-    lm: Reader, text: str | Sequence[int], beams: int, max_new_tokens: int, dropped: int | None = None
+    lm: Reader,
+    text: str | Sequence[int],
+    beams: int,
+    max_new_tokens: int,
+    dropped: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Round]:
     """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
 
-    The model sees the last `context_length` tokens.
+    The model sees the last `context_length` tokens. `progress(done, of)` is called after every round.
     """
     ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
-    return search(Growing(lm, len(ids) + longest).read, ids, beams, longest, end_of_text(lm), dropped)
+    grown = Growing(lm, len(ids) + longest)
+
+    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        if progress is not None:
+            progress(len(texts[0]) - len(ids), longest)
+        return grown.read(texts)
+
+    return search(read, ids, beams, longest, end_of_text(lm), dropped)
+
+
+def beside(
+    lm: Reader,
+    text: Sequence[int],
+    beams: int,
+    max_new_tokens: int,
+    sampling: Sampling,
+    progress: Progress | None = None,
+) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
+    """`beam_search`, and what it, greedy search and, where something is drawn, sampling come to.
+
+    Of each the ids, and ln of what the model gives all of them together.
+    """
+    rounds = beam_search(lm, text, beams, max_new_tokens, progress=progress)
+    ways = {f"{beams} beam{'s' * (beams > 1)}": rounds[-1].kept[0]}
+    ways["greedy"] = beam_search(lm, text, 1, max_new_tokens, 0)[-1].kept[0]
+    found = {name: (beam.ids, beam.log_probability) for name, beam in ways.items()}
+    if not sampling.greedy:
+        drawn = list(steps(lm, text, max_new_tokens, sampling))
+        ln = sum(math.log(step.model_probability) for step in drawn)
+        found[f"sampling, seed {sampling.seed}"] = tuple(step.id for step in drawn), ln
+    return rounds, found
+
+
+def given(
+    lm: Reader, text: Sequence[int], rounds: Sequence[Round], progress: Progress | None = None
+) -> dict[tuple[int, ...], float]:
+    """Return ln of what this model gives each beam of another's rounds, kept or dropped, by its ids."""
+    read = Growing(lm, len(text) + len(rounds)).read
+    found: dict[tuple[int, ...], float] = {(): 0.0}
+    for n, one in enumerate(rounds):
+        if progress is not None:
+            progress(n, len(rounds))
+        new = [beam.ids for beam in (*one.kept, *one.dropped) if len(beam.ids) == n + 1]  # the others ended
+        before = list(dict.fromkeys(ids[:-1] for ids in new))
+        rows = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)
+        for ids in new:
+            found[ids] = found[ids[:-1]] + float(rows[before.index(ids[:-1]), ids[-1]])
+    return found
 
 
 def search(

@@ -72,11 +72,11 @@ def hidden_from(
     A hook may return more texts than it was given: the stream into the block is then that of each of them.
     The rows come after the tokens of `past`. Where only a row is asked for, the last block works on no other.
     """
-    tokens = stream.shape[:2].numel()
+    work = _of_blocks(model, stream.shape[:2].numel())
     with (
         running(model),
         _hooked(model, hooks),
-        threads(_threads_that_pay(model, tokens)),
+        threads(_threads_that_pay(work)),
         nullcontext() if past is None else at_work(model, past),
     ):
         if row is None:
@@ -104,8 +104,8 @@ def block_again(
 ) -> None:
     """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on."""
     module: Any = model.trf_blocks[block]
-    share = stream.shape[:2].numel() // len(model.trf_blocks)
-    with running(model), _hooked(model, hooks), threads(_threads_that_pay(model, share)):
+    work = _of_blocks(model, stream.shape[:2].numel()) // len(model.trf_blocks)
+    with running(model), _hooked(model, hooks), threads(_threads_that_pay(work)):
         module.att(module.norm1(stream)) if attention else module(stream)
 
 
@@ -131,7 +131,8 @@ def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torc
     With `graph` there are gradients.
     """
     head = model.out_head.weight
-    with running(model, graph):
+    work = head.numel() * final.shape[:-1].numel()
+    with running(model, graph), threads(_threads_that_pay(work)):
         return checked(kernels.linear(final.to(head), head).float().cpu())
 
 
@@ -181,15 +182,16 @@ def threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def threads_for_passes_only() -> None:
+def threads_for_passes_only(number: int | None = None) -> None:
     """From now on torch works with one thread, in every thread that begins after this, except `alone`.
 
-    For a server that gives each of its runs a thread: torch would start its helpers anew in each, for a
-    sort of one row of logits, and they wait for more work longer than they worked.
+    There it has `number` threads, or as many as it had. For a server that gives each of its runs a thread:
+    torch would start its helpers anew in each, for a sort of one row of logits, and they wait for more work
+    longer than they worked.
     """
     global _pass_threads
-    if _pass_threads is None:
-        _pass_threads = torch.get_num_threads()
+    if number is not None or _pass_threads is None:
+        _pass_threads = number or torch.get_num_threads()
     torch.set_num_threads(1)
 
 
@@ -206,16 +208,20 @@ def _pass(
     visits: one_token.Visits | None = None,
 ) -> torch.Tensor:
     """The only lines of gptviz that run all blocks."""
-    with threads(_threads_that_pay(model, in_idx.numel())):
+    with threads(_threads_that_pay(_of_blocks(model, in_idx.numel()))):
         if past is None:
             return model.final_hidden(in_idx)
         return final_hidden(model, in_idx, past, position, visits)
 
 
-def _threads_that_pay(model: GPTModel, n_tokens: int) -> int:
+def _of_blocks(model: GPTModel, n_tokens: int) -> int:
+    """About how many multiply-adds so many tokens take in all blocks."""
+    return 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2 * n_tokens
+
+
+def _threads_that_pay(multiply_adds: int) -> int:
     """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
-    weights = 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2  # of the blocks, about
-    short = _pass_threads is not None and weights * n_tokens < LONG_PASS
+    short = _pass_threads is not None and multiply_adds < LONG_PASS
     return 1 if short else torch.get_num_threads()
 
 

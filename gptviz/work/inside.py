@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from gptviz import LanguageModel
+from gptviz.engine import forward
 from gptviz.work.task import Task
 
 NICE = 5  # below the server, whose pages somebody waits for; a third of its share where cores are short
@@ -38,7 +39,7 @@ def begin(progress: Any) -> None:
 
 def do(task: Task, file: str, place: int, threads: int) -> Any:
     """`task`, with the model of this file; what it says of its progress goes to this place."""
-    torch.set_num_threads(threads)
+    forward.threads_for_passes_only(threads)
 
     def progress(done: int, of: int) -> None:
         _progress[2 * place], _progress[2 * place + 1] = done, of

@@ -12,11 +12,12 @@ from gptviz.analysis.head_roles import roles
 from gptviz.analysis.repetition import greedy_repeats, share_along
 from gptviz.analysis.surgery import Operation, surgery
 from gptviz.digits import fixed
+from gptviz.engine import beams, generate
 from gptviz.engine.beams import beam_search
 from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.pages.generate import beams, written
+from gptviz.ui.pages.generate import written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand, prose
 from tests.pages.test_next_token import given
@@ -278,7 +279,7 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     """The model as if the second token that it writes were its own end of text."""
     text = "Whoever ends early says so: the cat sat on the"
     end = [step.id for step in mini.generate(text, 2, temperature=0)][1]
-    for part in (beams, written):
+    for part in (beams, generate, written):
         monkeypatch.setattr(part, "end_of_text", lambda lm: end)
     at = asking("beams", text=text, beams=2, beam_tokens=5, seed=2, temperature=1.0)
     ids = [step.id for step in mini.generate(text, 5, seed=2)]

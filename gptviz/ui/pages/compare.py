@@ -265,7 +265,6 @@ one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, othe
 
 
 apart: NDArray[np.float64] | None = None
-passes = 2 * ours.n_layers
 with halves[1]:
     if not one_shape:
         shapes = [f"{c.n_layers} × {c.n_heads} heads, {c.emb_dim} numbers per token" for c in (ours, other)]
@@ -278,8 +277,8 @@ with halves[1]:
         st.markdown(
             "Both have read one place together, so there are no patterns to compare: add a word to the text."
         )
-    elif is_asked_for(lm, len(scene.run), passes) and not VS_ALL.value:
-        st.button(f"Compare all heads: {passes} passes", key="compare_all", on_click=VS_ALL.set, args=(True,))
+    elif is_asked_for(lm, len(scene.run), 2) and not VS_ALL.value:  # every block once more, on both sides
+        st.button("Compare all heads", key="compare_all", on_click=VS_ALL.set, args=(True,))
     else:
         apart = sheet.between(scene.run, their_run, compare.heads_apart, pairs).numpy()
 most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)

@@ -1,31 +1,19 @@
 """Beam search beside greedy and sampling: the tree, and what each comes to."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 import streamlit as st
-import torch
 
-from gptviz import Run
+from gptviz import LanguageModel
 from gptviz.both import Both
 from gptviz.digits import fixed
-from gptviz.engine.beams import Round, search
-from gptviz.engine.generate import end_of_text
-from gptviz.engine.sampling import Sampling
+from gptviz.engine.beams import beside, given
 from gptviz.figures.beams import beam_tree
-from gptviz.ui import runs, sheet
-from gptviz.ui.pages.generate.written import (
-    Written,
-    log_probability,
-    next_logits,
-    perplexity,
-    steps_of,
-    text_of,
-)
-from gptviz.ui.runs import per_run
+from gptviz.ui import sheet
+from gptviz.ui.pages.generate.written import Written, perplexity, text_of
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import worked
 from gptviz.ui.words import prose, show_id
 
 BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
@@ -35,44 +23,11 @@ COLUMN = 72  # pixels of a token's column, so that its word stands clear of the 
 FIT_A_PHONE = 3  # columns
 
 
-@per_run
-def beam_rounds(run: Run, beams: int, tokens: int) -> list[Round]:
-    """Return the rounds of a beam search after the text of `run`."""
-    lm = runs.model(run)
-    context = lm.config.context_length
-
-    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        return torch.stack([next_logits(Run(run.model, tuple(ids[-context:]), run.edits)) for ids in texts])
-
-    return search(read, run.ids, beams, tokens, end_of_text(lm))
-
-
-@per_run
-def unchanged(run: Run, beams: int, tokens: int) -> dict[tuple[int, ...], float]:
-    """Return ln of what the unchanged model gives each beam of `beam_rounds`, kept or dropped, by its ids."""
-    context = runs.model(run).config.context_length
-    found: dict[tuple[int, ...], float] = {(): 0.0}
-    rows: dict[tuple[int, ...], torch.Tensor] = {}  # (V,) each: ln p of all tokens after so much of a beam
-    for one in beam_rounds(run, beams, tokens):
-        for beam in (*one.kept, *one.dropped):
-            before, last = beam.ids[:-1], beam.ids[-1]
-            if before not in rows:
-                after = Run(run.model, (*run.ids, *before)[-context:])
-                rows[before] = next_logits(after).double().log_softmax(0)
-            found[beam.ids] = found[before] + float(rows[before][last])
-    return found
-
-
-def ways(base: Run, beams: int, tokens: int, sampling: Sampling) -> pd.DataFrame:
-    """Return what beams, greedy search and, where something is drawn, sampling come to after this text."""
-    best = beam_rounds(base, beams, tokens)[-1].kept[0]
-    found = [(f"{beams} beam{'s' * (beams > 1)}", best.ids, best.log_probability)]
-    drawn = [] if sampling.greedy else [(f"sampling, seed {sampling.seed}", sampling)]
-    for name, how in (("greedy", Sampling(0.0)), *drawn):
-        steps = steps_of(base, how, (), tokens, "").steps
-        found.append((name, tuple(step.id for step in steps), log_probability(steps)))
-    lm = runs.model(base)
-    rows = [(name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, ids, ln in found]
+def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> pd.DataFrame:
+    """Return what beams, greedy search and, where something is drawn, sampling come to."""
+    rows = [
+        (name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, (ids, ln) in found.items()
+    ]
     return pd.DataFrame(rows, columns=["", "text", "tokens", "ln p", "perplexity"])
 
 
@@ -82,11 +37,14 @@ def draw(scene: Scene, written: Written) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         beams = int(BEAMS.number(st.number_input, "Beams", 1, MOST_BEAMS, width=130))
         tokens = int(TOKENS.number(st.number_input, "Tokens", 1, MOST_TOKENS, width=130))
-    with st.spinner("Searching …"):
-        asked = beams, tokens
-        rounds, old = beam_rounds(base, *asked), unchanged(base, *asked) if base.edits else None
-        plain = ways(base.plain, *asked, written.sampling) if base.edits else None
-        found = Both(ways(base, *asked, written.sampling), plain)
+    asked, says = (base.ids, beams, tokens, written.sampling), "{} of {} tokens searched".format
+    searched = Both(base, base.plain if base.edits else None).map(
+        lambda run: worked(run, beside, *asked, says=says)
+    )
+    rounds, old = searched.now[0], None
+    if base.edits:
+        old = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
+    found = searched.map(lambda one: ways(lm, one[1]))
     even = found.now["tokens"].nunique() == 1
     said = [
         fixed(way["ln p"], 2) + f" ({way['tokens']} token{'s' * (way['tokens'] != 1)})" * (not even)

@@ -11,13 +11,13 @@ from gptviz.both import Both
 from gptviz.digits import significant, weight
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
-from gptviz.ui import runs, sheet
+from gptviz.ui import sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
-from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import worked
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, prose, show_id
 
@@ -36,12 +36,6 @@ PARAMS = (KIND, AT, OTHER, PUT)
 ROWS = 6  # first choices of before, and of after
 
 
-@per_run
-def surgery_of(run: Run, operation: Operation) -> Surgery:
-    """Return `surgery`. Raises ValueError, a sentence, for a change of the model that a cache cannot have."""
-    return surgery(runs.model(run), run.ids, operation)
-
-
 def draw(scene: Scene, written: Written) -> None:
     """An operation on what is cached of the text that the model read for the chosen step."""
     lm, run = scene.lm, written.run
@@ -51,7 +45,9 @@ def draw(scene: Scene, written: Written) -> None:
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
     operation = choose(scene, run, received)
     try:
-        found = Both(surgery_of(run, operation), surgery_of(run.plain, operation) if run.edits else None)
+        found = Both(run, run.plain if run.edits else None).map(
+            lambda one: worked(one, surgery, one.ids, operation, says="{} of {} operations".format)
+        )
     except ValueError as error:
         st.info(f"This cannot be done with this change: {error}.")
         return
