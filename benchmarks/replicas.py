@@ -280,6 +280,10 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
 # ---- the soak ----
 
 
+# of a line (`gptviz.work.local`): those that work, and the one that they are forked from
+WORKERS, FORKS = "its workers", "their forks' origin"
+
+
 async def acts(learner: Learner, rng: random.Random, files: dict[str, bytes], done: Counter[str]) -> None:
     """One thing that a visitor may do."""
     chance = rng.random()
@@ -352,13 +356,15 @@ async def soak(args: argparse.Namespace, home: Path) -> None:
 # ---- chaos ----
 
 
-def children(pid: int) -> list[int]:
-    """The processes that a replica has started: trainings, workers."""
-    return [
+def children(pids: list[int], module: str = "") -> list[int]:
+    """The processes that these have started, those that run this module of Python."""
+    found = [
         int(one)
+        for pid in pids
         for task in Path(f"/proc/{pid}/task").iterdir()
         for one in (task / "children").read_text().split()
     ]
+    return [pid for pid in found if module in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 async def chaos(args: argparse.Namespace, home: Path) -> None:
@@ -405,7 +411,7 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
         await learner.turn_to("training")
         await learner.press("Train it")
         await asyncio.sleep(8)
-        for worker in (one for pid in deployment.replicas() for one in children(pid)):
+        for worker in children(deployment.replicas(), "gptviz.training"):
             os.kill(worker, signal.SIGKILL)
         await asyncio.sleep(2)
         learner.said = []
@@ -417,11 +423,15 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
         nonlocal phase
         print(line(["killed", "tries to come back", "longest wait, s", "texts lost", "exceptions"]))
         print("|---" * 5 + "|", flush=True)
-        for what in ("nothing", "a training", "replica1", "replica2", "router"):
+        for what in ("nothing", WORKERS, FORKS, "a training", "replica1", "replica2", "router"):
             phase, said = what, ""
             answered.clear()
             if what == "a training":
                 said = await train()
+            elif what in (WORKERS, FORKS):
+                forks = children(deployment.replicas(), "forkserver")
+                for pid in forks if what == FORKS else children(forks):
+                    os.kill(pid, signal.SIGKILL)
             elif what != "nothing":
                 os.kill(deployment.pids()[what], signal.SIGKILL)
             await asyncio.sleep(args.seconds)
