@@ -3,6 +3,7 @@
     python benchmarks/sessions.py [--sessions 30 100] [--rounds 3] [--pages attention overview]
     python benchmarks/sessions.py --long 8 --model gpt2-untrained     # 8 visitors with 1,000 tokens each
     python benchmarks/sessions.py --soak 10                           # ten minutes of 20 visitors
+    python benchmarks/sessions.py --beside patching                   # a light page beside thirty maps
 
 Starts the app on a free port of 127.0.0.1 and drives it over Streamlit's own websocket, as a browser
 would: a visitor opens a page, and then all press Run at the same instant, once with the same new text
@@ -259,12 +260,31 @@ async def soak(url: str, server: Server, minutes: float, pages: list[str], model
         print("error:", fault)
 
 
+async def beside(url: str, page: str, number: int, rounds: int) -> None:
+    """Attention alone, and while the maps of `number` visitors are in line: milliseconds of its runs."""
+    rng = random.Random(page)
+    light, *_ = await arrive(url, "attention", 1, {"text": some_text(rng)})
+    crowd = await arrive(url, page, number, {"text": some_text(rng)})
+    await asyncio.sleep(30)  # the maps with which they came are done
+    for _ in range(rounds):
+        alone = [await light.press_run(some_text(rng)) for _ in range(10)]
+        await asyncio.gather(*(visitor.press_run(some_text(rng)) for visitor in crowd))
+        busy = [await light.press_run(some_text(rng)) for _ in range(10)]
+        half = [1000 * statistics.median(times) for times in (alone, busy)]
+        print(
+            f"attention: {half[0]:.0f} ms alone, {half[1]:.0f} ms beside {number} maps ({page})", flush=True
+        )
+        await asyncio.sleep(30)
+
+
 async def measure(url: str, server: Server, args: argparse.Namespace) -> None:
     (first,) = await arrive(url, "overview", 1, {"text": "Once", "model": args.model})
     await first.leave()
     start = server.megabytes()
     if args.soak:
         await soak(url, server, args.soak, args.pages, args.model)
+    elif args.beside:
+        return await beside(url, args.beside, args.sessions[0], args.rounds)
     else:
         print(HEAD + "\n" + "|---" * HEAD.count(" |") + "|")
         crowds = [(args.long, 1000)] if args.long else [(number, 20) for number in args.sessions]
@@ -295,6 +315,7 @@ def main() -> None:
     parser.add_argument("--model", default="mini")
     parser.add_argument("--long", type=int, default=0, metavar="N", help="N visitors with 1,000 tokens each")
     parser.add_argument("--soak", type=float, default=0, metavar="MINUTES")
+    parser.add_argument("--beside", metavar="PAGE", help="the page of the maps")
     parser.add_argument("--cache-mb", type=int, default=cached_runs.DEFAULT_MEGABYTES)
     parser.add_argument("--stay", action="store_true", help="do not wait until the sessions are forgotten")
     args = parser.parse_args()
