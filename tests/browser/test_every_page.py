@@ -41,13 +41,12 @@ MOVES = """() => {
 def turned(page, settled):
     """Dark and on a phone, then on a projector: nothing sticks out, nothing moves, nobody is shut out."""
     page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})  # at once: a chart is drawn anew for either
     page.wait_for_function(PAPER, arg=palette("dark").paper)
     page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
     app = page.locator("[data-testid=stApp]")
     red, green, blue = bytes.fromhex(palette("dark").paper[1:])
     assert app.evaluate("(n) => getComputedStyle(n).backgroundColor") == f"rgb({red}, {green}, {blue})"
-
-    page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.get_by_test_id("stMain").evaluate("(n) => n.scrollWidth - n.clientWidth") <= 0
