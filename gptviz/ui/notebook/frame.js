@@ -80,6 +80,9 @@ async function draw() {
     part.place = part.box.appendChild(document.createElement('div'));
     if (part.note) part.box.appendChild(document.createElement('p')).textContent = part.note;
     Object.assign(part.box.dataset, { testid: 'picture-part', number, draw: part.draw ?? 'figure' });
+    if (part.text) part.place.appendChild(document.createElement(part.heading ? 'h2' : 'p')).textContent = part.text;
+    if (part.html) part.place.innerHTML = part.html;
+    if (part.text || part.html) part.box.dataset.drawn = number;
     if (!part.draw) return;
     drawComponent(part);
     part.box.dataset.drawn = number;

@@ -3,7 +3,6 @@
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,48 +12,29 @@ from gptviz.analysis import machine
 from gptviz.analysis import patching as patch
 from gptviz.analysis.ablation import knock_out as mute
 from gptviz.analysis.against import MEAN, Against
-from gptviz.analysis.anatomy import anatomy as tensors_of
 from gptviz.analysis.attention import mean_writes, weights
 from gptviz.analysis.circuit_passes import all_heads
 from gptviz.analysis.circuit_search import circuit as search
-from gptviz.analysis.embeddings import (
-    addition,
-    embedding_rows,
-    largest_dimension,
-    rows_scale,
-    shared_scale,
-    window_around,
-)
-from gptviz.analysis.feed_forward import activation_curve, units
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole, most_telling, roles
 from gptviz.analysis.lens import cells, row_names
 from gptviz.analysis.logit_attribution import logit_shares
-from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import candidates
-from gptviz.analysis.norms import inside, norm_grids
-from gptviz.analysis.norms import largest_dimension as farthest
 from gptviz.analysis.places import resolve
 from gptviz.analysis.shares import Waterfall, label_of
-from gptviz.analysis.stream import step_names, stream
 from gptviz.analysis.tokens import place_of
-from gptviz.both import Both, alike
-from gptviz.digits import fixed, percent, significant
+from gptviz.both import Both
+from gptviz.digits import percent, significant
 from gptviz.engine.given import whole
 from gptviz.engine.index import index_of
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
-from gptviz.figures import anatomy as anatomy_figures
-from gptviz.figures import positions as position_figures
 from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.curves import curves
-from gptviz.figures.embeddings import embedding_sum
-from gptviz.figures.expansion import expansion
-from gptviz.figures.feed_forward import gelu_dots
 from gptviz.figures.head_grid import pool
 from gptviz.figures.head_grid import thumbnails as small_heads
 from gptviz.figures.head_words import words_of
@@ -62,15 +42,10 @@ from gptviz.figures.heads import Cell, role_sheet
 from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
-from gptviz.figures.next_token import probability_text, surprise_color
-from gptviz.figures.norms import norm_histograms
+from gptviz.figures.next_token import probability_text
 from gptviz.figures.shares import falling, share_grid
-from gptviz.figures.stream import ladder
-from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import PALETTES, Mode
-from gptviz.figures.token_axis import token_ticks
 from gptviz.guides import FOLDER, read
-from gptviz.lessons.positions import SCHEMES, position_rows, products
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken
 from gptviz.tokenizer.steps import show_work
@@ -82,13 +57,13 @@ from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import encode, matrix, pattern
 from gptviz.ui.components.merges import merges, merges_data
-from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.components.writing import writing
 from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.notebook.frame import Picture
 from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
+from gptviz.ui.notebook.whole import of_page
 from gptviz.ui.tables import joined
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
@@ -161,9 +136,8 @@ def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> N
 def tokens(s: Sheet) -> None:
     """Every token with its id and its bytes, and how the chosen one was built; a click chooses another."""
     s.title = "The tokens of a text, with their ids and bytes"
-    raw = b"".join(token.raw for token in s.t.tokens).decode("utf-8", "replace")
     special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.t.tokens)
-    pieces = show_work(s.t.tokenizer, raw, special, limit=len(s.t))
+    pieces = show_work(s.t.tokenizer, s.text, special, limit=len(s.t))
     if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
         raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
     token_cards(pieces, s.t.tokens, s.position, s.mode, ignored)
@@ -178,41 +152,13 @@ def tokens(s: Sheet) -> None:
 
 
 def embeddings(s: Sheet) -> None:
-    """A token's row plus its position's row, and their sum; and the same rows of every token."""
-    rows, at = s.of(embedding_rows), s.position
-    parts, limit = rows.now, rows_scale(s.lm, s.t).limit
-    dimension, size = largest_dimension(parts, at), parts.shape[2]
-    window = window_around(dimension, size)
-    digits = [addition(parts, at, d).written() for d in window]
-    s.title = f"Token embedding + position embedding, of {s.labels[at]} (position {at})"
-    alt = f"{s.labels[at]} at position {at}: token + position = sum"
-    fig = embedding_sum(parts[:, at], s.labels[at], at, dimension, window, digits, limit, s.mode)
-    s.figure(fig, "embedding_sum", alt)
-    panels = [
-        Map(name, rows.map(lambda r, i=i: r[i].T), "signed", name, (-limit, limit))  # type: ignore[misc]
-        for i, name in enumerate(("token embedding", "+ position embedding", "= what block 0 is given"))
-    ]
-    names, alt = (
-        [f"dimension {d}" for d in range(size)],
-        "Token embedding, position embedding and sum of every token",
-    )
-    s.maps("embedding_rows", panels, names, alt, (None, at), joint=True)
+    """A token's row plus its position's row, and their sum; its neighbours, and the rows of every token."""
+    of_page(s, "embeddings")
 
 
 def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "variance") -> None:
     """What one norm does to a token; and the variance, or the mean, before and after every norm."""
-    steps, grids = s.of(inside, norm, s.position), s.of(norm_grids, quantity)
-    s.title = f"{s.labels[s.position]} (position {s.position}) in {norm}, and every norm on every token"
-    alt = f"How the values of {s.labels[s.position]} are spread before {norm}, normalised, and after it"
-    s.figure(norm_histograms(steps, farthest(steps.now), s.mode), "layernorm_histograms", alt)
-    scale, names = "log" if quantity == "variance" else "signed", list(s.t.norms()["norm"].unique())
-    panels = [
-        Map(f"{quantity} {when}", grids.map(lambda g, i=i: g[i]), scale)  # type: ignore[misc, arg-type]
-        for i, when in enumerate(("before", "after"))
-    ]
-    at = names.index(norm), s.position
-    alt = f"The {quantity} of every token's values before and after each of the {len(names)} norms"
-    s.maps("layernorm_grids", panels, names, alt, at, joint=True)
+    of_page(s, "layernorm", ln_norm=norm, ln_quantity=quantity)
 
 
 def attention(
@@ -235,21 +181,8 @@ def attention(
 
 
 def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
-    """A block's units for one token, before and after GELU; the unit that writes most is ringed."""
-    block = index_of("block", block, s.t.config.n_layers)
-    both = s.of(units, block, s.position)
-    found = both.now
-    chosen = found.largest(1)[0] if unit is None else index_of("unit", unit, len(found.before))
-    ghost = None if both.was is None else (float(both.was.before[chosen]), float(both.was.after[chosen]))
-    ends = [*found.before[[found.before.argmin(), found.before.argmax()]], *(ghost or ())[:1], -1.0, 1.0]
-    curve = activation_curve(s.lm.model, block, float(min(ends)), float(max(ends)))
-    s.title = f"The units of block {block} at {s.labels[s.position]} (position {s.position})"
-    dots = found.before, found.after, found.writes
-    s.figure(gelu_dots(*dots, chosen, (curve.x, curve.y), s.mode, ghost), "gelu_dots", s.title)
-    strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
-    old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
-    what = f"{len(found.given)} numbers become {len(found.before):,} units, and back; unit {chosen} is framed"
-    s.figure(expansion(strips.now, chosen, s.mode, old), "expansion", what, what)
+    """A block's units for one token, before and after GELU; without a unit, the one that writes most."""
+    of_page(s, "feed_forward", block=index_of("block", block, s.t.config.n_layers), ff_unit=unit)
 
 
 def next_token(
@@ -299,22 +232,7 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
 
 def loss(s: Sheet) -> None:
     """What each token of the text cost."""
-    found, vocabulary = s.of(losses), s.t.config.vocab_size
-    nats = found.map(lambda one: one["nats"].to_numpy()[1:])
-    guess = float(np.log(vocabulary))
-    s.title = "What each token cost: its loss, in nats"
-    if len(s.t) > 1:
-        mean = nats.map(lambda v: float(v.mean()))
-        levels = [(guess, f"a uniform guess: {fixed(guess, 2)}"), (mean.now, f"the mean: {mean:.2}")]
-        shown = [escape(label, quote=False) for label in s.labels[1:]]
-        colors = [surprise_color(float(cost), guess, s.mode) for cost in nats.now]
-        axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
-        more: dict[str, Any] = {"colors": colors, "rests": levels, "axis": axis | token_ticks(shown)}
-        fig = bars(nats, s.labels[1:], s.mode, "loss, in nats", height=330, **more)
-        s.figure(fig, "loss_bars", "The loss of every position that has a target, and the mean")
-    marks, legend = surprise_rows(found.now, s.labels, vocabulary, s.mode, "nats", found.was)
-    raws = [token.raw for token in s.t.tokens]
-    surprise_chips(marks, s.position + 1, legend, s.mode, ignored, raws=raws)
+    of_page(s, "loss")
 
 
 # ---- explain ----
@@ -322,16 +240,8 @@ def loss(s: Sheet) -> None:
 
 def residual_stream(s: Sheet, block: int | None = None) -> None:
     """A token's stream, write by write, and every token's beside it."""
-    found, layers = s.of(stream), s.t.config.n_layers
-    opened = found.now.most_changed(s.position) if block is None else index_of("block", block, layers)
-    s.title = f"The residual stream of {s.labels[s.position]} (position {s.position})"
-    s.figure(ladder(found, s.position, s.labels[s.position], opened, s.mode), "stream_ladder", s.title)
-    panels = [
-        Map("stream", found.map(lambda one: one.sizes[1:]), "size", "after it the stream has size"),
-        Map("write", found.map(lambda one: one.writes), "size", "size of the write:"),
-    ]
-    alt = "Every token's stream after each write, and the size of the write beside it"
-    s.maps("stream_maps", panels, step_names(layers)[1:], alt, (2 * opened + 1, s.position))
+    opened = None if block is None else index_of("block", block, s.t.config.n_layers)
+    of_page(s, "residual_stream", block=opened)
 
 
 def logit_lens(s: Sheet, measure: str = "probability") -> None:
@@ -479,27 +389,12 @@ def data_windows(s: Sheet, max_length: int = 4, stride: int = 4) -> None:
 
 def positions(s: Sheet, scheme: str = "learned") -> None:
     """The rows of a scheme ("learned", "sinusoidal", "rope") of positions, and their products by distance."""
-    rows, by_distance = position_rows(s.lm, scheme), products(s.lm, scheme)
-    few = rows[:128, :256].numpy()
-    s.title = f"{SCHEMES[scheme]} positions"
-    limit = shared_scale(few, share=0.98).limit
-    fig = position_figures.position_rows(few, list(range(few.shape[1])), limit, s.position, s.mode)
-    s.figure(fig, "position_rows", f"{SCHEMES[scheme]}: {len(few)} positions, a row each")
-    lines = {name: Both(by_distance[name].to_numpy()) for name in ("mean", "least", "most")}
-    names = [f"{i} apart" for i in by_distance["distance"]]
-    axis = {"title": {"text": "how many tokens apart"}}
-    fig = curves(lines, names, s.mode, "dot product of the two rows", rest=0, axis=axis, many=True)
-    s.figure(fig, "position_distance", "The dot product of two rows by how far apart they stand")
+    of_page(s, "positions", pos_scheme=scheme)
 
 
 def anatomy(s: Sheet) -> None:
     """Every tensor of the model to one scale, and one block's."""
-    found = tensors_of(s.t.config)
-    s.title = f"Every tensor of {s.t.name} to one scale: {found.parameters:,} parameters"
-    s.figure(anatomy_figures.model_map(found, s.mode), "anatomy_model", s.title)
-    s.figure(
-        anatomy_figures.block_map(found, s.mode), "anatomy_block", "Block 0's tensors, each with its shape"
-    )
+    of_page(s, "anatomy")
 
 
 # ---- what several share ----
@@ -585,6 +480,7 @@ def show(
     position: int = -1,
     mode: Mode = "light",
     shown: str = DIFFERENCE,
+    whole: bool = False,
     **options: Any,
 ) -> Picture:
     """The picture of a page, of this trace: "attention", "layernorm"; without a name tokens and all heads.
@@ -592,6 +488,9 @@ def show(
     What follows the name is the picture's own: `t.show("attention", 3, 1)`, `t.show("why", " mat")`. It is
     of the token at `position`, in the "light" or "dark" `mode`. Of a changed run it shows before and after
     as the page does; `shown` is what its maps have: "difference", "changed" or "unchanged".
+
+    `whole` has every picture of the page, in its order and with its sentences, where it has not anyway: what
+    follows are then the page's choices as an address has them: `t.show("tokens", whole=True)`.
 
     Raises ValueError for a page that has no picture of a trace, and for what the picture cannot be asked.
     """
@@ -603,6 +502,8 @@ def show(
     if shown not in SHOWN:
         raise ValueError(f"shown is {shown!r}; it must be one of {', '.join(SHOWN)}")
     draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)
+    if whole:
+        return sheet.drawn(of_page, name, **options)
     try:
         inspect.signature(draw).bind(sheet, *args, **options)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """What a notebook's picture is drawn on: a trace and, where something is changed, the unchanged model's."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -10,8 +10,6 @@ from gptviz.both import Both
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.figures import Figure
-from gptviz.figures.maps import Map
-from gptviz.figures.maps import maps as draw_maps
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
@@ -69,6 +67,10 @@ class Sheet:
         return Saved(stem(name), self.title, self.lines)
 
     @cached_property
+    def text(self) -> str:
+        return b"".join(token.raw for token in self.t.tokens).decode("utf-8", "replace")
+
+    @cached_property
     def lines(self) -> tuple[str, ...]:
         """What stands below the title: the text, the model, its changes."""
         text = show_token(b"".join(token.raw for token in self.t.tokens)).replace("·", " ")
@@ -86,20 +88,6 @@ class Sheet:
         words = {"key": f"{name}_{len(self.parts)}", "alt": alt, "title": title}
         drawn = json.loads(fig.to_json())
         self.parts.append({"figure": drawn, "saved": self.saved(name).data(), **words})
-
-    def maps(
-        self,
-        name: str,
-        panels: Sequence[Map],
-        rows: Sequence[str],
-        alt: str,
-        at: tuple[int | None, int | None] | None,
-        moved: Iterable[Both[Any]] | None = None,
-        joint: bool = False,
-    ) -> None:
-        """Maps of rows and tokens, side by side: see `figures.maps`."""
-        shown = self.shown_of(*(moved or (panel.cells for panel in panels)))
-        self.figure(draw_maps(panels, rows, self.labels, at, self.mode, shown, joint), name, alt)
 
     def drawn(self, draw: Callable[..., None], *args: Any, **options: Any) -> Picture:
         """The picture that `draw(sheet, ...)` makes on this."""

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from gptviz import LanguageModel, Run
+from gptviz import LanguageModel, Run, Trace
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown
 from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
@@ -50,6 +51,10 @@ ICON = HERE.parents[1] / "assets" / "icon.svg"
 
 STYLE, PRESENT_STYLE = ((HERE / f"{name}.css").read_text("utf-8") for name in ("shell", "present"))
 
+
+GIVEN = (
+    "gptviz_given"  # in the session: a trace, whose model, tokens and changes the page is of, in a notebook
+)
 
 # What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
 Needs = Callable[[LanguageModel, Sequence[Token]], tuple[Keep, tuple[Reduction, ...]]]
@@ -175,6 +180,9 @@ def _present_switch() -> None:
 
 
 def _model() -> InUse:
+    given: Trace | None = st.session_state.get(GIVEN)
+    if given is not None:
+        return InUse(given.lm.plain, f"given|{id(given)}", Choice(), Choice(), None)
     try:
         return models.in_use(state.current().model)
     except ValueError as error:  # not even the bundled one: a setting of the server is wrong
@@ -195,7 +203,9 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         prompt_box.box()
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, prompt = made.lm, state.current()
-    reading = prompt_box.read(lm, prompt.text, prompt.special)
+    reading, given = prompt_box.read(lm, prompt.text, prompt.special), st.session_state.get(GIVEN)
+    if given is not None:
+        reading = prompt_box.PromptRead([token.id for token in given.tokens], None)
     tokens = tuple(lm.tokens(reading.ids))
     raws = tuple(token.raw for token in tokens)
     token, switched = follow(made.key, lm.name, prompt.text, prompt.special, raws, prompt.token)
@@ -216,7 +226,8 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         end_page()
     sites, reduce = keep(lm, tokens) if callable(keep) else (keep, ())
     listed = changes.found(lm, len(tokens))
-    run = Run(made.key, tuple(reading.ids), changes.made(listed))
+    edits = changes.made(listed) if given is None else given.edits
+    run = Run(made.key, tuple(reading.ids), edits)
     if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
         with changed:
             read_sample(run, "changes_sample_stop", partial(state.EDITS_OFF.set, True))

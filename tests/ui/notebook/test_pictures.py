@@ -14,6 +14,7 @@ import gptviz
 from gptviz import Edit
 from gptviz.both import Both
 from gptviz.ui.notebook import PICTURES, pictures
+from gptviz.ui.notebook.whole import PAGES as PAGES_BY_SCRIPT
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import random_lm
 
@@ -110,6 +111,40 @@ def test_of_a_changed_run_it_shows_before_and_after(lm):
     assert roles[1][0]["moved"] == 0
 
 
+def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_traces_numbers(lm):
+    t, before = lm.trace(TEXT, edits=["z.2=zero"]), (torch.get_num_threads(), sys.modules["__main__"])
+    norms = t.show("layernorm", quantity="mean", position=2)
+    parts = {part["key"]: part for part in norms.parts if "figure" in part}
+    keys = [f"layernorm_{one}" for one in ("histograms", "grids", "depth", "weights", "shift")]
+    assert [*parts] == keys and norms.title == "LayerNorm: How are the numbers kept in range?"
+    for run in (t, lm.trace(TEXT)):
+        found = run.norms().query("position == 2")
+        for name in ("mean", "mean_after"):
+            lines = [line.get("y") for line in parts["layernorm_depth"]["figure"]["data"]]
+            assert any(as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines), name
+    texts = [part["text"] for part in norms.parts if "text" in part]
+    assert texts[0].startswith("The 256 numbers of ·sat have a variance of")
+    assert "Every norm, every token" in texts and not any(re.search(r"[<>*`]", text) for text in texts)
+    assert sum("html" in part for part in norms.parts) == 2
+    assert (torch.get_num_threads(), sys.modules["__main__"]) == before
+    with pytest.raises(ValueError, match="no whole page 'circuit' of a trace; there are tokens"):
+        t.show("circuit", whole=True)
+
+
+def as_numbers(values):
+    """A line of a figure, which is sent as bytes where it is long."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.asarray(values, dtype=float)
+
+
+@pytest.mark.parametrize("name", PAGES_BY_SCRIPT)
+def test_every_page_that_is_drawn_whole_has_no_less_than_its_first_picture(name):
+    for lm in (random_lm(n_layers=1, n_heads=1), random_lm().edited("z.1.2=zero", "attn.0=uniform")):
+        found = lm.trace([5, 6, 7, 9]).show(name, whole=True).parts
+        assert sum("figure" in part or "draw" in part for part in found) > 1
+
+
 def test_what_is_written_is_what_the_model_generates(lm):
     t = lm.trace(TEXT)
     text, drawn = t.show("generate", 5, temperature=0.7, seed=3).parts
@@ -142,7 +177,10 @@ def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
         (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
         (lambda t: t.show("attn", 0, 8), "no head 8"),
         (lambda t: t.show("attn", position=99), "no position 99"),
-        (lambda t: t.show("layernorm", "block 9 · norm1"), "no norm is called"),
+        (
+            lambda t: t.show("layernorm", "block 9 · norm1"),
+            "ln_norm=.* is no choice that there is on layernorm",
+        ),
         (lambda t: t.show("layernorm", blocks=3), r"takes \(norm.*quantity.*unexpected keyword argument"),
         (lambda t: t.show("why", " no such token"), "token"),
         (lambda t: t.show("logit_lens", "rank"), "it must be one of probability, entropy, kl"),

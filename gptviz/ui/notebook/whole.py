@@ -1,0 +1,110 @@
+"""All pictures of a page, in its order and with its words: its own script is run, and what it draws is kept.
+
+Streamlit runs it as in its own tests, without a server: widgets have what the page begins with.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import torch
+
+from gptviz.ui.notebook.sheet import Sheet
+
+# pages whose pictures need no work of minutes, which the app's own workers would do
+PAGES = (
+    "tokens", "embeddings", "layernorm", "feed_forward", "next_token", "data_windows", "positions", "anatomy",
+    "loss", "residual_stream", "logit_lens",
+)  # fmt: skip
+SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
+SECONDS = 600  # that a page may take
+
+
+def of_page(s: Sheet, name: str, **choices: Any) -> None:
+    """Draw them: `choices` are the page's, by their names in the address ("ln_norm"); None is its default.
+
+    Raises ValueError where the app runs in this process, for a page that there is not, and for a choice that
+    the page does not take.
+    """
+    if name not in PAGES:
+        raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(PAGES)}")
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _: False)
+    from streamlit.runtime import Runtime
+    from streamlit.testing.v1 import AppTest
+
+    from gptviz.ui.runs import runs
+    from gptviz.ui.shell.navigation import PAGES as DOORS
+    from gptviz.ui.shell.navigation import page_file
+    from gptviz.ui.shell.page import GIVEN
+
+    if Runtime.exists():
+        raise ValueError("the app runs in this process: open the page there, or draw it in another process")
+    at = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
+    at.context = {"theme": s.mode}
+    at.session_state[GIVEN] = s.t
+    choices = {key: value for key, value in choices.items() if value is not None}
+    asked = {"text": s.text, "token": s.position, "shown": s.shown, "whole": "on", **choices}
+    for key, value in asked.items():
+        at.query_params[key] = str(value)
+    # what a server sets for itself, and Streamlit, which makes its script the main module
+    main, threads, interval = sys.modules["__main__"], torch.get_num_threads(), sys.getswitchinterval()
+    try:
+        at.run()
+        panels = {box.key for box in at.expander if box.key}
+        closed = [key for key in panels if not key.startswith(("numbers_", "in_code"))]
+        for key in closed:
+            at.session_state[key] = True
+        if closed:
+            at.run()
+    finally:
+        runs().forget(f"given|{id(s.t)}")
+        sys.modules["__main__"] = main
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
+    for problem in at.exception:
+        raise ValueError(f"this page cannot be drawn: {problem.message}")
+    for key, value in choices.items():
+        if key not in at.session_state or str(at.session_state[key]) != str(value):
+            raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
+    s.title = f"{DOORS[name].title}: {DOORS[name].question}"
+    sections: list[list[dict[str, Any]]] = [[]]
+    for element in _leaves(at.main):
+        if element.type == "subheader":
+            sections.append([])
+        _take(s, sections[-1], element)
+    drawn = [section for section in sections if any("text" not in part for part in section)]
+    s.parts += [part for section in drawn or sections for part in section]
+
+
+def _leaves(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        yield from _leaves(child) if hasattr(child, "children") else [child]
+
+
+def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
+    """What a page's element is in a picture: a figure, a component, a heading or a sentence; or nothing."""
+    if element.type in ("subheader", "markdown", "caption"):
+        text = _plain(element.value)
+        if text and text != "Try:" and not s.title.endswith(text):
+            section.append({"text": text, "heading": element.type == "subheader" or element.value[0] == "#"})
+    elif element.type == "html" and "<table" in element.proto.body:
+        section.append({"html": element.proto.body})
+    elif element.type == "plotly_chart":
+        section.append({"figure": json.loads(element.proto.spec)})
+    elif element.type == "bidi_component":
+        name, data = element.proto.component_name.removeprefix("gptviz."), json.loads(element.proto.json)
+        if name == "chart":  # the buttons of the figure before it
+            saved = data["saved"] | {"lines": [*s.lines]}
+            section[-1] |= {"saved": saved, "key": data["key"], "alt": saved["title"], "title": ""}
+        elif name not in SHELL:
+            section.append({"draw": name, "data": data})
+
+
+def _plain(markdown: str) -> str:
+    """Its words, without marks."""
+    text = unescape(re.sub(r"<style.*?</style>|<[^>]+>", "", markdown, flags=re.DOTALL))
+    return re.sub(r"\\([^\w\s])|\*+|`|^#+ |:material/\w+:", r"\1", text).strip()
