@@ -105,6 +105,7 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
 
 
 def _plain(markdown: str) -> str:
-    """Its words, without marks."""
+    """Its words, without marks, and without what a click or a slider does in the app."""
     text = unescape(re.sub(r"<style.*?</style>|<[^>]+>", "", markdown, flags=re.DOTALL))
+    text = re.sub(r"; a click[^.;]*|\s*(A click|Click|Move the slider)\b[^.]*\.", "", text)
     return re.sub(r"\\([^\w\s])|\*+|`|^#+ |:material/\w+:", r"\1", text).strip()

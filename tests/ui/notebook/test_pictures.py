@@ -124,7 +124,8 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
             assert any(as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines), name
     texts = [part["text"] for part in norms.parts if "text" in part]
     assert texts[0].startswith("The 256 numbers of ·sat have a variance of")
-    assert "Every norm, every token" in texts and not any(re.search(r"[<>*`]", text) for text in texts)
+    assert "Every norm, every token" in texts and not any(re.search(r"[<>*`]|click", text) for text in texts)
+    assert "A row is a norm, a column a token. No colour: what the change did not touch." in texts
     assert sum("html" in part for part in norms.parts) == 2
     assert (torch.get_num_threads(), sys.modules["__main__"]) == before
     with pytest.raises(ValueError, match="no whole page 'circuit' of a trace; there are tokens"):
