@@ -37,6 +37,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 from gptviz.ui import runs as cached_runs
+from gptviz.ui.works import WORKERS
 from tests.browser.conftest import start_server, stop_server
 
 PAGES = ["attention", "overview"]
@@ -323,7 +324,12 @@ def main() -> None:
         parser.error(f"at most {MOST} visitors at once")
     with tempfile.TemporaryDirectory() as home:
         process, url = start_server(
-            Path(home), "--server.headless", "true", **{cached_runs.SETTING: str(args.cache_mb)}
+            Path(home),
+            *("--server.headless", "true"),
+            **{
+                cached_runs.SETTING: str(args.cache_mb),
+                WORKERS: os.environ.get(WORKERS, f"{os.cpu_count()}"),
+            },
         )
         try:
             asyncio.run(measure(url, Server(process.pid), args))

@@ -62,19 +62,21 @@ class Passes:
     ):
         self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
         self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
-        trace = lm.trace(text, keep=[("resid_pre", 0)])
+        trace = lm.trace(text, keep=["resid_pre"])
         self.ids = [token.id for token in trace.tokens]
         self.at = trace.place_of(position)
         # a mean over the text, and an edit, may look at what stands after the position
         stop = len(trace) if baseline == "mean" or lm.edits else self.at + 1
-        self._embedded = trace["resid_pre", 0][None, :stop].to(lm.model.out_head.weight)  # (1, T, D)
+        self._into = [  # what comes into each block when everybody speaks, (1, T, D)
+            trace["resid_pre", b][None, :stop].to(lm.model.out_head.weight) for b in range(lm.config.n_layers)
+        ]
         self._instead = sample_means(lm) if baseline == "sample" else None
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Collection[Head]], progress: Progress | None = None) -> Values:
         """F of each of these choices of heads, (n,)."""
         found = np.zeros(0)
-        for values in self._batches(circuits, 0, self._embedded):
+        for values in self._batches(circuits, 0, self._into[0]):
             found = np.append(found, values)
             if progress is not None:
                 progress(len(found), len(circuits))
@@ -98,9 +100,11 @@ class Passes:
 
     def _streams(self, circuit: Collection[Head]) -> list[torch.Tensor]:
         """Return what comes into each block when only these heads speak, (1, T, D) each."""
+        if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
+            return self._into
         found: list[torch.Tensor] = []
         hooks = [Hook(f"trf_blocks.{b}", "input", found.append) for b in range(self.lm.config.n_layers)]
-        self._final([circuit], 0, self._embedded, hooks)
+        self._final([circuit], 0, self._into[0], hooks)
         return found
 
     def _batches(

@@ -40,26 +40,32 @@ class Counterpart:
 
 
 def counterpart(
-    lm: LanguageModel, ids: Sequence[int], position: int = -1, special_tokens: bool = False
+    lm: LanguageModel,
+    ids: Sequence[int],
+    position: int = -1,
+    special_tokens: bool = False,
+    own: Trace | None = None,
 ) -> Counterpart | None:
     """Return, of the texts with one token changed, the one that moves the prediction at `position` most.
 
     Changed are tokens before `position`, the last 64 of them, and that at `position` only if no other change
     makes the model say something else. The very first token, which nothing predicts, becomes the one with
     the most similar embedding. A text counts only if it is cut into these very tokens again. None if no such
-    change makes the model say another word first. Raises ValueError as `lm.trace` does.
+    change makes the model say another word first. `own` is the trace of these ids, where there is one.
+    Raises ValueError as `lm.trace` does, and for one of other weights.
     """
     ids = list(ids)
     at = range(len(ids))[position] if ids else 0
-    trace = lm.trace(ids[: at + 1], keep=["final", "k", "v"])
-    own = trace.logits(at)  # (V,)
-    first = int(own.argmax())
+    trace = own or lm.trace(ids[: at + 1], keep=["final", "k", "v"])
+    trace.of(lm.model)
+    before = trace.logits(at)  # (V,)
+    first = int(before.argmax())
     for places in (range(max(0, at - MOST), at), [at]):
         changed = _changed(lm, trace["final"], ids, places, special_tokens)
         texts = {place: text for place, text in zip(places, changed, strict=True) if text is not None}
         logits = _logits(lm, trace, texts, at)  # (n, V)
         now = logits.argmax(dim=-1)  # (n,)
-        moved = own[first] - own[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
+        moved = before[first] - before[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
         moved[now == first] = -torch.inf
         if (now != first).any():
             place = list(texts)[int(moved.argmax())]

@@ -16,6 +16,7 @@ def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
     found = counterpart(mini, ids, position)
     assert mini.encode(found.text) == list(found.ids) and differing(ids, found.ids) == [found.position]
     assert found.ids[found.position] == found.token
+    assert counterpart(mini, ids, position, own=mini.trace(ids)).ids == found.ids
     own, other = (mini.trace(i, keep=[]).logits(position) for i in (ids, found.ids))
     first, now = int(own.argmax()), int(other.argmax())
     assert first != now

@@ -81,7 +81,9 @@ def asked(function, lm, trace, **instead):
         "ends": Ends(7, 8, 2.0, 1.0),
         "sites": ["z"],
     }
-    needed = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty]
+    needed = [
+        n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty or n == "own"
+    ]
     values |= instead
     result = function(**{name: values[name] for name in needed})
     return list(result) if inspect.isgenerator(result) else result

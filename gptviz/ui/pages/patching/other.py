@@ -81,7 +81,7 @@ class Other:
 @per_run
 def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
     """The other text that is made from the prompt."""
-    return counterparts.counterpart(runs.model(run), run.ids, position, special)
+    return counterparts.counterpart(runs.model(run), run.ids, position, special, runs.get(run, ()))
 
 
 def choose(scene: Scene) -> Other | None:
