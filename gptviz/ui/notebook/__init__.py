@@ -1,4 +1,4 @@
-"""The app's pictures in a notebook, or in a file: the same numbers, marks and components, without Streamlit.
+"""The app's pictures in a notebook, or in a file: the same numbers, marks and components, without a server.
 
 sheet       what a picture is made of: a trace, the unchanged model's beside it, parts one below the other
 pictures    the pictures, by the names of the pages: `PICTURES`
