@@ -189,7 +189,7 @@ def not_ready() -> str | None:
         if os.environ.get(DATABASE):
             classes().answers()
         if not works.line().backend.stands():
-            return "The workers have ended: maps, searches and measurements wait. Start the server again."
+            return "The workers are gone: maps and searches wait. Start the server, or its Ray cluster, again."
     except (ValueError, OSError) as error:
         return f"{error}"
     return None
