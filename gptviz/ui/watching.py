@@ -189,7 +189,7 @@ def not_ready() -> str | None:
         if os.environ.get(DATABASE):
             classes().answers()
         if not works.line().backend.stands():
-            return "The workers are gone: maps and searches wait. Start the server, or its Ray cluster, again."
+            return "The workers are gone, and maps wait. Start the server, or its Ray cluster, again."
     except (ValueError, OSError) as error:
         return f"{error}"
     return None
