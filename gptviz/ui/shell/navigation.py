@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from gptviz.ui.shell import address, classroom, state
+from gptviz.ui.shell.turns import turn
 
 UI = Path(__file__).resolve().parents[1]
 
@@ -117,7 +118,8 @@ def run() -> None:
     name = next(name for name, target in st.session_state[_NAVIGATED].items() if target is page)
     _come_back()
     try:
-        page.run()
+        with turn():
+            page.run()
     except StopException:  # the page had nothing more to show
         _draw_next(name)
         raise

@@ -12,6 +12,7 @@ from gptviz.engine.sample_means import reading, sample_means
 from gptviz.ui import runs, works
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.turns import give_back
 from gptviz.ui.words import duration
 from gptviz.work import Work
 
@@ -77,6 +78,7 @@ def several(
                 every[-1].start(works.visitor())  # what it cannot read it cannot read now
         for work in active:
             work.look(works.visitor(), SOON)
+        give_back()
         if not active or (active[0].join(TICK) and time.monotonic() - began < TICK):
             continue
         drawn = drawn or _bar(place, key, stop)
