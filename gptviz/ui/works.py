@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime import Runtime
 
 from gptviz import Run
 from gptviz.root import WORKS, Root
@@ -39,8 +40,10 @@ def line() -> Line:
 
 def _backend() -> Backend:
     """The Ray cluster of GPTVIZ_RAY; else GPTVIZ_WORKERS processes, one for each core if it is not set; with
-    0 a thread of this process.
+    0 a thread of this process. Where no server is, in a notebook, a thread that waits for nobody.
     """
+    if not Runtime.exists():
+        return Thread(lambda _: None)
     address = os.environ.get(RAY)
     if address:
         return Cluster(address, lambda: _ROOT.path)

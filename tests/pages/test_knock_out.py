@@ -76,6 +76,18 @@ def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monke
     assert not charts(stopped) and stopped.info[0].value and stopped.button(key="knock_out_start")
 
 
+def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch):
+    given_up, look = [], Line.look
+
+    def too_late(line, work, who, seconds):
+        look(line, work, who, seconds if given_up else 0.0)
+        given_up.append(work)
+
+    monkeypatch.setattr(Line, "look", too_late)
+    at = run_page("knock_out", text=TEXT + " three")
+    assert given_up[0].state == "done" and len(charts(at)) == 2
+
+
 def test_a_changed_model_has_its_own_map(run_page, mini):
     at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", measure="logit")
     lm = mini.edited("z.4.3=zero")

@@ -15,10 +15,11 @@ import torch
 
 from gptviz.ui.notebook.sheet import Sheet
 
-# pages whose pictures need no work of minutes, which the app's own workers would do
+# the pages of one text's pass
 PAGES = (
-    "tokens", "embeddings", "layernorm", "feed_forward", "next_token", "data_windows", "positions", "anatomy",
-    "loss", "residual_stream", "logit_lens",
+    "overview", "tokens", "embeddings", "layernorm", "attention", "feed_forward", "next_token", "generate",
+    "data_windows", "positions", "anatomy", "loss", "residual_stream", "logit_lens", "why", "heads",
+    "knock_out", "circuit", "patching", "compare",
 )  # fmt: skip
 SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
 SECONDS = 600  # that a page may take
@@ -36,6 +37,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     from streamlit.runtime import Runtime
     from streamlit.testing.v1 import AppTest
 
+    from gptviz.ui import works
     from gptviz.ui.runs import runs
     from gptviz.ui.shell.navigation import PAGES as DOORS
     from gptviz.ui.shell.navigation import page_file
@@ -61,7 +63,8 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         if closed:
             at.run()
     finally:
-        runs().forget(f"given|{id(s.t)}")
+        for kept in (runs(), works.line()):
+            kept.forget(f"given|{id(s.t)}")
         sys.modules["__main__"] = main
         torch.set_num_threads(threads)
         sys.setswitchinterval(interval)

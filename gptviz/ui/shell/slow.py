@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 LONG = 3.0  # seconds that are worth being said
 TICK = 0.25  # seconds between two looks; a work that is quicker has no bar
-SOON = 3.0  # seconds within which a script that was interrupted must ask again for what it waited for
+SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
+OVER = ("done", "failed")
 AT_ONCE = 8  # works of one list that stand in the line
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
@@ -71,12 +72,14 @@ def several(
     """The same of many arguments, a work each, when all are over. The bar is that of all."""
     every: list[Work[T]] = []
     place, drawn, began = st.empty(), None, time.monotonic()
-    while (active := [work for work in every if work.active]) or len(every) < len(given):
+    while (active := [work for work in every if work.state not in OVER]) or len(every) < len(given):
         for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
             every.append(works.ask(run, function, *args, **options))
-            if every[-1].state == "stopped" or isinstance(every[-1].problem, RuntimeError):
-                every[-1].start(works.visitor())  # what it cannot read it cannot read now
+            if isinstance(every[-1].problem, RuntimeError):  # what it cannot read it cannot read now
+                every[-1].start(works.visitor())
         for work in active:
+            if not work.active:  # it was stopped: nobody looked for so long, on a busy server
+                work.start(works.visitor())
             work.look(works.visitor(), SOON)
         give_back()
         if not active or (active[0].join(TICK) and time.monotonic() - began < TICK):
