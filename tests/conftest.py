@@ -19,10 +19,15 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPTModel
 from gptviz.tokenizer import get_encoding
+from gptviz.work import local
 
 THREADS = max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 torch.set_num_threads(THREADS)
 os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # for the programs that a test starts
+
+# Works are done by a thread of the test, which need not wait for visitors; servers have their processes.
+os.environ["GPTVIZ_WORKERS"] = "0"
+local.LONGEST_REST = 0.0
 
 # What a test keeps on disk is kept for this run of the tests, by all workers together, and for no other.
 OWN_CACHE = None if "GPTVIZ_CACHE_DIR" in os.environ else tempfile.mkdtemp(prefix="gptviz-tests-")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.runtime import Runtime
 
 from gptviz import Run
 from gptviz.root import WORKS, Root
@@ -27,6 +26,15 @@ _ROOT = Root(WORKS)  # the models' files, which workers map
 MOST_WAITING, MOST_OF_ONE = 300, 100  # a class of thirty with ten each; all labels of mini's heads on trial
 
 
+_no_server = False
+
+
+def without_server() -> None:
+    """Have works done by this process: a notebook's, in which a page's script is run."""
+    global _no_server
+    _no_server = True
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def line() -> Line:
     """The process's one line; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
@@ -40,9 +48,9 @@ def line() -> Line:
 
 def _backend() -> Backend:
     """The Ray cluster of GPTVIZ_RAY; else GPTVIZ_WORKERS processes, one for each core if it is not set; with
-    0 a thread of this process. Where no server is, in a notebook, a thread that waits for nobody.
+    0 a thread of this process. Where no server is, a thread that waits for nobody.
     """
-    if not Runtime.exists():
+    if _no_server:
         return Thread(lambda _: None)
     address = os.environ.get(RAY)
     if address:

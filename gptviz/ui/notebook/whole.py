@@ -45,6 +45,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
 
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
+    works.without_server()
     at = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
     at.context = {"theme": s.mode}
     at.session_state[GIVEN] = s.t
