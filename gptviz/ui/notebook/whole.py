@@ -74,7 +74,8 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     for key, value in choices.items():
         if key not in at.session_state or str(at.session_state[key]) != str(value):
             raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
-    s.title = f"{DOORS[name].title}: {DOORS[name].question}"
+    title, question = DOORS[name].title, DOORS[name].question
+    s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
     sections: list[list[dict[str, Any]]] = [[]]
     for element in _leaves(at.main):
         if element.type == "subheader":
