@@ -84,12 +84,19 @@ class Processes(Files):
         context.set_forkserver_preload([inside.__name__])
         self._progress = context.RawArray("q", 4 * slots)
         self._free = list(range(2 * slots))
-        self._pool = ProcessPool(
-            2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
+        self._context = context
+        self._pool = self._made()
+
+    def _made(self) -> ProcessPool:
+        pool = ProcessPool(
+            2 * self.slots, context=self._context, initializer=inside.begin, initargs=(self._progress,)
         )
-        self._pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
+        pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
+        return pool
 
     def begin(self, task: Task, file: Path, alone: bool) -> Running:
+        if not self._pool.active:  # an idle process was killed, which a pool does not survive
+            self._pool = self._made()
         return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
 
     def stands(self) -> bool:
