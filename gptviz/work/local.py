@@ -12,6 +12,8 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ class Files(ABC):
 class Processes(Files):
     """`slots` processes, which map a model's file: once for all of them."""
 
-    gone: tuple[type[BaseException], ...] = (ProcessExpired,)
+    gone: tuple[type[BaseException], ...] = (ProcessExpired, BrokenProcessPool)
 
     def __init__(self, slots: int, folder: Callable[[], Path]):
         super().__init__(folder)
@@ -84,28 +86,31 @@ class Processes(Files):
         context.set_forkserver_preload([inside.__name__])
         self._progress = context.RawArray("q", 4 * slots)
         self._free = list(range(2 * slots))
-        self._context = context
-        self._pool = self._made()
-
-    def _made(self) -> ProcessPool:
-        pool = ProcessPool(
-            2 * self.slots, context=self._context, initializer=inside.begin, initargs=(self._progress,)
+        self._made = partial(
+            ProcessPool, 2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
         )
-        pool.schedule(os.getpid)  # the first one imports torch, in some seconds: before somebody asks
-        return pool
+        self._making, self._standing = threading.Lock(), self._made()
+        self.pool()
+
+    def pool(self) -> ProcessPool:
+        """The pool, made anew if it ended, as one does with which an idle process was killed."""
+        with self._making:
+            if not self._standing.active:
+                # in a thread: it may be the ended pool's own that asks here for a task to be tried again
+                threading.Thread(target=self._standing.join, daemon=True).start()
+                self._standing = self._made()
+            return self._standing
 
     def begin(self, task: Task, file: Path, alone: bool) -> Running:
-        if not self._pool.active:  # an idle process was killed, which a pool does not survive
-            self._pool = self._made()
         return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
 
     def stands(self) -> bool:
-        return bool(self._pool.active)
+        return bool(self.pool().active)
 
     def close(self) -> None:
         super().close()
-        self._pool.stop()
-        self._pool.join()
+        self._standing.stop()
+        self._standing.join()
 
 
 class _InProcess:
@@ -113,7 +118,7 @@ class _InProcess:
         self._shared, self._place = processes._progress, processes._free.pop()
         self._shared[2 * self._place : 2 * self._place + 2] = 0, 1
         given = (task, str(file), self._place, threads)
-        self.future: Future[Any] = processes._pool.schedule(inside.do, args=given)
+        self.future: Future[Any] = processes.pool().schedule(inside.do, args=given)
         self.future.add_done_callback(lambda _: processes._free.append(self._place))
 
     def progress(self) -> tuple[int, int]:

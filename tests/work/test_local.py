@@ -37,6 +37,11 @@ def where(lm: LanguageModel, progress: Progress) -> tuple[int, bool, str]:
     return os.getpid(), lm.model.tok_emb.weight.is_shared(), str(lm.edits)
 
 
+def family(lm: LanguageModel, turn: int, progress: Progress) -> list[int]:
+    """The process that works and its siblings, which rest."""
+    return [int(pid) for pid in Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text().split()]
+
+
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     if not FORKS:
@@ -97,6 +102,18 @@ def test_a_killed_process_is_tried_once_more_and_harms_nobody(
     assert work.join(WAIT) and work.state == "failed" and "twice" in str(work.error)
     other = processes.get(Task(where, "mini"), mini, "bob")
     assert other.join(WAIT) and other.value[0] not in {os.getpid(), *pids(tmp_path)}
+
+
+def test_idle_processes_that_are_killed_are_replaced(processes: Line, mini: LanguageModel) -> None:
+    killed: set[int] = set()
+    for turn in range(3):
+        work = processes.get(Task(family, "mini", (turn,)), mini, "ann")
+        assert work.join(WAIT) and not killed & set(work.value)
+        for pid in work.value:
+            os.kill(pid, signal.SIGKILL)
+        killed |= set(work.value)
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in killed))
+        assert processes.backend.stands()
 
 
 def test_a_models_file_goes_with_it(processes: Line, mini: LanguageModel, tmp_path: Path) -> None:

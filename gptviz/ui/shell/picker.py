@@ -6,7 +6,6 @@ from functools import partial
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from gptviz import KNOWN_MODELS
 from gptviz.catalog import catalog, gigabytes
@@ -24,7 +23,7 @@ from gptviz.ui.words import duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
-# how often files were brought, the sentence why not, and that they were taken
+# how often the window was opened, the sentence why not, and that they were taken
 _TURN, _REFUSED, _BROUGHT = "gptviz_files_turn", "gptviz_files_refused", "gptviz_files_brought"
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
@@ -51,7 +50,9 @@ def picker(model: InUse) -> None:
         label_visibility="collapsed",
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
-        _new_uploader()
+        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1  # an empty one, of which nothing is said
+        st.session_state.pop(_REFUSED, None)
+        let_go()
         window(asked)
 
 
@@ -125,10 +126,10 @@ def _own_files(asked: Choice) -> None:
     for upload in uploads():
         _kept(upload, asked)
     endings = [suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)]
-    key = f"{FILES}_{st.session_state.get(_TURN, 0)}"
-    files = st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=key)
-    bring = partial(_bring, files, asked)
-    st.button("Load these files", key="model_files_load", type="primary", disabled=not files, on_click=bring)
+    with st.form("model_files", clear_on_submit=True, border=False):
+        key = f"{FILES}_{st.session_state.get(_TURN, 0)}"
+        st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=key)
+        st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, key, asked))
     if _REFUSED in st.session_state:
         st.error(st.session_state[_REFUSED])
     _not_taken()
@@ -165,24 +166,17 @@ def since(seconds: float) -> str:
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 
 
-def _bring(files: list[UploadedFile], asked: Choice) -> None:
-    """Take the files. The uploader is empty afterwards, whether they could be taken or not."""
+def _bring(key: str, asked: Choice) -> None:
+    """Take the files that were sent. Nothing is held of those that cannot be taken."""
+    st.session_state.pop(_REFUSED, None)
     try:
-        name = f"{UPLOAD}{keep_upload(files).number}"
+        name = f"{UPLOAD}{keep_upload(st.session_state[key]).number}"
     except CheckpointError as error:
-        _new_uploader()
         st.session_state[_REFUSED] = str(error)
     else:
-        _new_uploader()
         st.session_state[_BROUGHT] = True
         state.choose_model(asked.named(name))
         models.retry()
-
-
-def _new_uploader() -> None:
-    """An empty one; nothing is held of what was sent to the last, nor said of it."""
-    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    st.session_state.pop(_REFUSED, None)
     let_go()
 
 
