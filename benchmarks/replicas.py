@@ -475,9 +475,11 @@ class Database:
 
     def kill(self) -> None:
         first = int((self._data / "postmaster.pid").read_text().split()[0])
-        for pid in (first, *children(first)):
+        killed = [first, *children([first])]
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        time.sleep(1)  # until they are gone
+        while any(Path(f"/proc/{pid}").exists() for pid in killed):  # it does not start beside its own rest
+            time.sleep(0.1)
         (self._data / "postmaster.pid").unlink()
 
     def stop(self) -> None:

@@ -89,39 +89,53 @@ class Processes(Files):
         self._made = partial(
             ProcessPool, 2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
         )
-        self._making, self._standing = threading.Lock(), self._made()
-        self.pool()
-
-    def pool(self) -> ProcessPool:
-        """The pool, made anew if it ended, as one does with which an idle process was killed."""
-        with self._making:
-            if not self._standing.active:
-                # in a thread: it may be the ended pool's own that asks here for a task to be tried again
-                threading.Thread(target=self._standing.join, daemon=True).start()
-                self._standing = self._made()
-            return self._standing
+        self._making, self._pool = threading.RLock(), self._made()
+        self._given: list[Future[Any]] = []  # what the pool has to do
+        self.stands()  # the first process imports torch, in some seconds: before somebody asks
 
     def begin(self, task: Task, file: Path, alone: bool) -> Running:
         return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
 
+    def schedule(self, *given: Any) -> "Future[Any]":
+        """`inside.do` of these, in a process of the pool."""
+        with self._making:
+            self.stands()
+            future: Future[Any] = self._pool.schedule(inside.do, args=given)
+            self._given = [*(other for other in self._given if not other.done()), future]
+        return future
+
     def stands(self) -> bool:
-        return bool(self.pool().active)
+        """Always: a pool that ended, as one does of which an idle process is killed, is made anew."""
+        with self._making:
+            if not self._pool.active:
+                # in a thread: it may be the ended pool's own that asks here for a task to be tried again
+                threading.Thread(target=_end, args=(self._pool, self._given), daemon=True).start()
+                self._pool, self._given = self._made(), []
+            return bool(self._pool.active)
 
     def close(self) -> None:
         super().close()
-        self._standing.stop()
-        self._standing.join()
+        self._pool.stop()
+        self._pool.join()
+
+
+def _end(pool: ProcessPool, given: "list[Future[Any]]") -> None:
+    """Tell all who wait for a pool that ended: pebble forgets what is given to it in that moment."""
+    pool.join()
+    for future in given:
+        if not future.done():
+            future.set_exception(BrokenProcessPool("the processes were ended from outside"))
 
 
 class _InProcess:
     def __init__(self, processes: Processes, task: Task, file: Path, threads: int):
-        self._shared, self._place = processes._progress, processes._free.pop()
+        self._processes, self._shared, self._place = processes, processes._progress, processes._free.pop()
         self._shared[2 * self._place : 2 * self._place + 2] = 0, 1
-        given = (task, str(file), self._place, threads)
-        self.future: Future[Any] = processes.pool().schedule(inside.do, args=given)
+        self.future = processes.schedule(task, str(file), self._place, threads)
         self.future.add_done_callback(lambda _: processes._free.append(self._place))
 
     def progress(self) -> tuple[int, int]:
+        self._processes.stands()  # who waits looks here, and is told if not
         done, of = self._shared[2 * self._place : 2 * self._place + 2]
         return done, of
 
