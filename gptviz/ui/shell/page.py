@@ -51,10 +51,7 @@ ICON = HERE.parents[1] / "assets" / "icon.svg"
 
 STYLE, PRESENT_STYLE = ((HERE / f"{name}.css").read_text("utf-8") for name in ("shell", "present"))
 
-
-GIVEN = (
-    "gptviz_given"  # in the session: a trace, whose model, tokens and changes the page is of, in a notebook
-)
+GIVEN = "gptviz_given"  # in a notebook's session: the trace that the page is of
 
 # What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
 Needs = Callable[[LanguageModel, Sequence[Token]], tuple[Keep, tuple[Reduction, ...]]]
@@ -179,8 +176,13 @@ def _present_switch() -> None:
     )
 
 
-def _model() -> InUse:
+def _given() -> Trace | None:
     given: Trace | None = st.session_state.get(GIVEN)
+    return given
+
+
+def _model() -> InUse:
+    given = _given()
     if given is not None:
         return InUse(given.lm.plain, f"given|{id(given)}", Choice(), Choice(), None)
     try:
@@ -203,8 +205,10 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         prompt_box.box()
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, prompt = made.lm, state.current()
-    reading, given = prompt_box.read(lm, prompt.text, prompt.special), st.session_state.get(GIVEN)
-    if given is not None:
+    given = _given()
+    if given is None:
+        reading = prompt_box.read(lm, prompt.text, prompt.special)
+    else:
         reading = prompt_box.PromptRead([token.id for token in given.tokens], None)
     tokens = tuple(lm.tokens(reading.ids))
     raws = tuple(token.raw for token in tokens)
