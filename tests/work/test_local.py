@@ -111,7 +111,7 @@ def test_idle_processes_that_are_killed_are_replaced(processes: Line, mini: Lang
         assert work.join(WAIT) and not killed & set(work.value)
         for pid in work.value:
             os.kill(pid, signal.SIGKILL)
-        killed |= set(work.value)
+        killed.update(work.value)
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in killed))
         assert processes.backend.stands()
 
