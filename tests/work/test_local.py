@@ -39,7 +39,8 @@ def where(lm: LanguageModel, progress: Progress) -> tuple[int, bool, str]:
 
 def family(lm: LanguageModel, turn: int, progress: Progress) -> list[int]:
     """The process that works and its siblings, which rest."""
-    return [int(pid) for pid in Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text().split()]
+    parent = os.getppid()
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 @pytest.fixture(scope="module")
