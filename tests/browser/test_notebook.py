@@ -76,6 +76,11 @@ def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path):
     for i, frame in enumerate((everything, head, norms)):  # as high as what is in it
         inside = frame.locator("main").evaluate("main => main.offsetHeight")
         assert frames.nth(i).bounding_box()["height"] == pytest.approx(inside + 2, abs=2) and inside > 250
+    # VS Code scrolls by the wheel's events of the document around the pictures
+    page.evaluate("window.wheel = 0; addEventListener('wheel', (event) => (window.wheel += event.deltaY))")
+    head.get_by_test_id("cells-weights").hover()
+    page.mouse.wheel(0, 30)
+    page.wait_for_function("wheel === 30")
     assert norms.locator(".js-plotly-plot .main-svg").count() > 2
     assert "z.4.3=zero" in norms.locator("main").inner_text()
 

@@ -6,6 +6,10 @@ const main = document.querySelector('main'), colors = gv.palette(mode);
 
 // In a frame that takes the height of what is in it, nothing can be as high as the window.
 if (window.frameElement) Object.defineProperty(window, 'innerHeight', { value: 900 });
+// VS Code scrolls a notebook by the wheel's events of its own document.
+window.addEventListener('wheel', (event) => {
+  if (!event.defaultPrevented && !event.ctrlKey) window.frameElement?.dispatchEvent(new WheelEvent('wheel', event));
+});
 if (gvComponents.heads) gvComponents.heads[1] += '.grid { --most: 4.4rem !important; }';
 
 // ---- components ----
