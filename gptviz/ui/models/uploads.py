@@ -128,6 +128,8 @@ class Uploads:
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         endings = (*WEIGHTS, *BESIDE)
+        if not names:
+            raise CheckpointError("no file was chosen: choose one by Upload, then load it")
         for name in names:
             if len(name.encode()) > LONGEST_NAME or not name.isprintable():
                 raise CheckpointError(
@@ -140,7 +142,7 @@ class Uploads:
                 raise CheckpointError(f"{name} was sent twice; send the files of one checkpoint at a time")
         if not weights:
             raise CheckpointError(
-                f"{', '.join(names) or 'nothing'} was sent, without weights: a checkpoint has a file that "
+                f"{', '.join(names)} was sent, without weights: a checkpoint has a file that "
                 f"ends in {', '.join(WEIGHTS)}"
             )
         size = sum(file.size for file in files) + sum(upload.nbytes for upload in self._all.values())

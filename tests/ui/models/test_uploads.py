@@ -78,7 +78,7 @@ def test_a_name_is_never_a_path(uploads, name, kept):
     [
         (["virus.exe", "model.pth"], "virus.exe is no file of a checkpoint"),
         (["config.json"], "config.json was sent, without weights"),
-        ([], "nothing was sent"),
+        ([], "no file was chosen"),
         (["a/model.pth", "b/model.pth"], "model.pth was sent twice"),
         (["x" * 296 + ".pth"], "has 300 bytes, and at most 200 work"),
         (["漢" * 90 + ".pth"], "has 274 bytes"),
