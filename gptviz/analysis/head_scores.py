@@ -102,6 +102,7 @@ def is_mark(raw: bytes) -> bool:
     return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
 
 
+@lru_cache(maxsize=2)  # every head of a text is compared with it
 def even_means(n_tokens: int) -> torch.Tensor:
     """(T,): for each key the mean over the queries after it of 1 / (query + 1), as in an even head."""
     rows = 1 / torch.arange(1, n_tokens + 1)  # (T,): what row q gives each key

@@ -27,6 +27,11 @@ def nbytes_of(*things: Any) -> int:
                 seen[id(thing)] = thing
                 total += sys.getsizeof(thing)
             continue
+        if type(thing) in _LISTS and id(thing) not in seen:
+            seen[id(thing)] = thing
+            total += sys.getsizeof(thing)
+            waiting.extend(thing)
+            continue
         if id(thing) in seen or thing is None or isinstance(thing, _NOBODYS):
             continue
         seen[id(thing)] = thing
@@ -54,6 +59,7 @@ def nbytes_of(*things: Any) -> int:
 
 
 _PLAIN = {str, bytes, int, float, bool}
+_LISTS = {list, tuple, set, frozenset}
 _NOBODYS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 

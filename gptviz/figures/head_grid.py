@@ -27,7 +27,7 @@ def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[byt
     never be in memory together. More than 48 tokens are pooled, each pixel showing the largest weight below
     it, so that a thin diagonal stays visible.
     """
-    rows = [np.concatenate([_indexed(head) for head in np.asarray(block)], axis=1) for block in attn]
+    rows = [np.concatenate(_indexed(np.asarray(block)), axis=1) for block in attn]
     return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]
 
 
@@ -41,11 +41,10 @@ def pool(weights: np.ndarray, size: int = THUMBNAIL_PX) -> np.ndarray:
 
 
 def _indexed(weights: np.ndarray) -> np.ndarray:
-    """(T, T) weights -> palette entries (t, t), uint8. A pooled pixel is masked where all of it is."""
+    """(H, T, T) weights -> palette entries (H, t, t), uint8. A pooled pixel is masked where all of it is."""
     small = pool(np.asarray(weights, dtype=np.float32))
     entries = np.rint(np.clip(small, 0, 1) * (STEPS - 1)).astype(np.uint8)
-    entries[np.triu_indices(len(small), k=1)] = MASKED
-    return entries
+    return np.where(np.tri(small.shape[-1], dtype=bool), entries, np.uint8(MASKED))
 
 
 def _png(entries: np.ndarray, mode: Mode) -> bytes:

@@ -193,10 +193,7 @@ class Scene(Frame):
 @per_run
 def most_probable(run: Run) -> dict[str, Any]:
     """The most probable next token, for the end of the strip."""
-    best = runs.get(run, ()).next_tokens(k=1).iloc[0]
-    shown = show_id(runs.model(run), int(best["id"]))
-    return {
-        "shown": shown,
-        "id": int(best["id"]),
-        "probability": float(best["probability"]),
-    }
+    logits = runs.get(run, ()).logits(-1)
+    best = int(logits.argmax())
+    probability = float(logits.double().softmax(dim=0)[best])
+    return {"shown": show_id(runs.model(run), best), "id": best, "probability": probability}

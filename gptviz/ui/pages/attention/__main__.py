@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import escape
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -409,11 +410,15 @@ sheet.numbers_of(
     + " The first token is hidden, and the rows are scaled up to sum to 1 without it." * hide,
     missing="not shown" if hide else "masked",
 )
-found = heads.role_table(scene.run)
-if scene.other is not None:
-    found = found.assign(moved=heads.moved(scene.run).flatten().numpy())
+
+
+def every_head() -> pd.DataFrame:
+    found = heads.role_table(scene.run)
+    return found if scene.other is None else found.assign(moved=heads.moved(scene.run).flatten().numpy())
+
+
 in_numbers(
-    found,
+    every_head,
     "heads",
     "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, each "
     "summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look at "
