@@ -5,13 +5,18 @@ nothing of this one: of the two nulls, this and zero, the better one, since the 
 expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean ablation").
 """
 
+import base64
 import sys
 import threading
 import weakref
 from functools import partial
+from typing import Any
 
+import numpy as np
 import torch
+from torch import nn
 
+from gptviz import disk_cache
 from gptviz.engine import forward
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.progress import Progress
@@ -30,8 +35,9 @@ def sample_means(lm: Loaded, progress: Progress | None = None) -> Means:
     """Return the mean over all tokens of the sample of every site but the attention weights, one row of it.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
-    once for a model and its weights as they are, and forgotten with the model. The text is `sample`'s,
-    at most `MOST_WINDOWS` of its windows; one with a token that the model does not have is left out.
+    once for a model and its weights as they are, forgotten with the model, and kept on disk for other
+    processes. The text is `sample`'s, at most `MOST_WINDOWS` of its windows; one with a token that the model
+    does not have is left out.
 
     `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
     asks next goes on where it stopped. Raises ValueError where no window is left.
@@ -69,6 +75,7 @@ class Reading:
         self.done, self.of = 0, len(texts)
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}
+        self._kept_as = ""
         self._one_at_a_time = threading.Lock()
 
     def step(self) -> None:
@@ -77,6 +84,11 @@ class Reading:
         with self._one_at_a_time:
             if self.means is not None or model is None:
                 return
+            if self.done == 0:
+                self._kept_as = self._name(model)
+                if (kept := disk_cache.read(self._kept_as)) is not None:
+                    self.means, self.done = _from_json(kept), self.of
+                    return
             ids = torch.tensor([self.texts[self.done]], device=model.tok_emb.weight.device)
             of_text: dict[Key, torch.Tensor] = {}
             forward.hidden(model, ids, self._hooks(of_text))
@@ -86,6 +98,13 @@ class Reading:
                 tokens = sum(map(len, self.texts))
                 self.means = {key: (value / tokens).float() for key, value in self._sums.items()}
                 self._sums = {}
+                if self._name(model) == self._kept_as:  # nobody trains it meanwhile
+                    disk_cache.write(self._kept_as, _to_json(self.means))
+
+    def _name(self, model: nn.Module) -> str:
+        return disk_cache.fingerprint(
+            ["sample means", disk_cache.weights_hash(model), self.config, self.texts]
+        )
 
     def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
         def add(key: Key, value: torch.Tensor) -> None:
@@ -97,3 +116,19 @@ class Reading:
             forward.Hook(SITES[name].module.format(b=block), SITES[name].side, partial(add, (name, block)))
             for name, block in keys
         ]
+
+
+def _to_json(means: Means) -> list[Any]:
+    """To the bit, and a fifth of the digits."""
+    return [
+        [site, block, [*mean.shape], base64.b64encode(mean.numpy().astype("<f4").tobytes()).decode()]
+        for (site, block), mean in means.items()
+    ]
+
+
+def _from_json(kept: list[Any]) -> Means:
+    found = {}
+    for site, block, shape, text in kept:
+        numbers = np.frombuffer(base64.b64decode(text), "<f4").astype(np.float32)
+        found[site, block] = torch.from_numpy(numbers).view(shape)
+    return found

@@ -432,9 +432,10 @@ def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
     assert len(texts) == 2
 
 
-def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
+def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared(monkeypatch, tmp_path):
     whole, lm = random_lm(2), random_lm(2)
     wanted = sample_means.sample_means(whole)
+    monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path))
     told = []
 
     def stop(done, of):
@@ -449,6 +450,14 @@ def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared():
         list(both.map(lm.edited("z.1=sample").trace, (IDS, OTHER)))
     found = sample_means.sample_means(lm, pytest.fail)
     assert found.keys() == wanted.keys() and all(torch.equal(found[key], wanted[key]) for key in wanted)
+    told.clear()
+    on_disk = sample_means.sample_means(random_lm(2), stop)  # as another process has it, which reads no text
+    assert told == [(12, 12)] and all(torch.equal(on_disk[key], wanted[key]) for key in wanted)
+    other = random_lm(2)
+    with torch.no_grad():
+        other.model.tok_emb.weight[0, 0] += 1
+    sample_means.sample_means(other, lambda done, of: told.append(done))
+    assert told[1:] == list(range(1, 13))
 
 
 def test_what_is_kept_of_a_model_goes_with_it():
