@@ -1,4 +1,4 @@
-"""Every page in one visit: its pictures are saved; dark, on a phone, on a projector nobody is shut out."""
+"""Every page in one visit: its pictures are saved; dark, on a phone and on a projector nobody is shut out."""
 
 import pytest
 
@@ -12,6 +12,10 @@ FIRST_SCREEN = {  # what a page is about, with its lower edge in the first scree
     "feed_forward": ".st-key-gelu_dots .js-plotly-plot",
     "residual_stream": ".st-key-stream_ladder .js-plotly-plot",
 }
+
+# For a projector all type is larger, and the frame another, the same for all: a phone is narrower still.
+# That each page's script runs so is seen in tests/pages/test_any_address.py.
+PRESENTED = ("attention", "generate")
 
 PAPER = """(paper) => [...document.querySelectorAll('.js-plotly-plot')]
   .every((plot) => plot._fullLayout?.paper_bgcolor === paper)"""
@@ -39,7 +43,7 @@ MOVES = """() => {
 
 
 def turned(page, settled):
-    """Dark and on a phone, then on a projector: nothing sticks out, nothing moves, nobody is shut out."""
+    """Dark and on a phone: nothing sticks out, nothing moves, nobody is shut out."""
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})  # at once: a chart is drawn anew for either
     page.wait_for_function(PAPER, arg=palette("dark").paper)
@@ -54,6 +58,8 @@ def turned(page, settled):
     assert page.evaluate(MOVES) == []
     assert shut_out(page) == []
 
+
+def presented(page, settled):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.get_by_role("button", name="Present").click()
     settled(page)
@@ -88,6 +94,8 @@ def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, settled
         saved(page, tmp_path)
     assert shut_out(page) == []
     turned(page, settled)
+    if name in PRESENTED:
+        presented(page, settled)
 
 
 def test_the_guides_bar_shuts_nobody_out(open_page, settled):
@@ -99,3 +107,4 @@ def test_the_guides_bar_shuts_nobody_out(open_page, settled):
     settled(page)
     assert shut_out(page) == []
     turned(page, settled)
+    presented(page, settled)

@@ -76,32 +76,32 @@
     clear(id);
   };
 
-  window.gptvizBusy = () => {
-    const reasons = [];
+  // the dear ones last: who only asks whether there is any goes no further than the first
+  function* reasons() {
     const app = document.querySelector('[data-testid=stApp]');
-    if (!runs.asked) reasons.push('no run was asked for yet');
-    if (runs.waiting) reasons.push('a run was asked for and has not begun');
-    if (runs.running) reasons.push('a run is under way');
-    if (app?.dataset.testConnectionState !== 'CONNECTED') reasons.push('there is no connection');
-    if (app?.dataset.testScriptState !== 'notRunning') reasons.push('what came has not been drawn');
-    if (document.fonts.status !== 'loaded') reasons.push('fonts are on their way');
-    if (timers.size) reasons.push(`timers: ${[...timers.values()]} ms`);
-    if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) reasons.push('something is stale');
-    if ([...document.querySelectorAll('details')].some((one) => one.getAnimations().length)) {
-      reasons.push('an expander is on its way');
-    }
+    if (!runs.asked) yield 'no run was asked for yet';
+    if (runs.waiting) yield 'a run was asked for and has not begun';
+    if (runs.running) yield 'a run is under way';
+    if (app?.dataset.testConnectionState !== 'CONNECTED') yield 'there is no connection';
+    if (app?.dataset.testScriptState !== 'notRunning') yield 'what came has not been drawn';
+    if (timers.size) yield `timers: ${[...timers.values()]} ms`;
+    if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) yield 'something is stale';
     for (const chart of document.querySelectorAll('[data-testid=stPlotlyChart]')) {
-      if (!chart.querySelector('.main-svg')) reasons.push('a chart is not drawn');
+      if (!chart.querySelector('.main-svg')) yield 'a chart is not drawn';
     }
-    return reasons;
-  };
+    if (document.fonts.status !== 'loaded') yield 'fonts are on their way';
+    if ([...document.querySelectorAll('details')].some((one) => one.getAnimations().length)) {
+      yield 'an expander is on its way';
+    }
+  }
+  window.gptvizBusy = () => [...reasons()];
 
   // Resolves once the page has been at rest over three frames: React and the components draw in them.
   // While it is not, it looks 25 times a second: frames that nobody needs take the server's core.
   window.gptvizRest = () => new Promise((done) => {
     let calm = 0;
     const frame = () => {
-      calm = window.gptvizBusy().length ? 0 : calm + 1;
+      calm = reasons().next().done ? calm + 1 : 0;
       if (calm === 3) done(true);
       else if (calm) requestAnimationFrame(frame);
       else set(frame, 40);

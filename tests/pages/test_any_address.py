@@ -95,7 +95,7 @@ def nothing_leaves(monkeypatch):
 def test_any_text_address_and_action_is_answered(page, caplog, nothing_leaves):
     draw, done = random.Random(page), []
     short = {"base_steps": 50} if page == "baselines" else {}
-    at = run_page(page, text="a", **short)  # which fails if the page raised
+    at = run_page(page, text="a", present="on", **short)  # which fails if the page raised
     charts(at)  # which fails at NaN
     names = [param.name for param in at.session_state["gptviz_params"]]
     for _ in range(EACH):
