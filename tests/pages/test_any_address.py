@@ -94,13 +94,13 @@ def nothing_leaves(monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_any_text_address_and_action_is_answered(page, caplog, nothing_leaves):
     draw, done = random.Random(page), []
-    short = {"base_steps": 50} if page == "baselines" else {}  # nonsense there trains for 600 steps
+    short = {"base_steps": 50} if page == "baselines" else {}
     at = run_page(page, text="a", present="on", **short)  # which fails if the page raised
     charts(at)  # which fails at NaN
     names = [param.name for param in at.session_state["gptviz_params"]]
     for _ in range(EACH):
         query = {name: draw.choice(ANYTHING) for name in names if draw.random() < 0.5}
-        at = run_page(page, **query | short | {"text": draw.choice(TEXTS)})
+        at = run_page(page, **short | query | {"text": draw.choice(TEXTS)})
         assert at.markdown or at.info or at.warning or at.error
     assert not tracebacks(caplog)
     at = run_page(page, text=ODD, **short)
