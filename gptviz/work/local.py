@@ -89,7 +89,7 @@ class Processes(Files):
         self._made = partial(
             ProcessPool, 2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
         )
-        self._making, self._pool = threading.RLock(), self._made()
+        self._making, self._pool, self._closed = threading.RLock(), self._made(), False
         self._given: list[Future[Any]] = []  # what the pool has to do
         self.stands()  # the first process imports torch, in some seconds: before somebody asks
 
@@ -105,9 +105,9 @@ class Processes(Files):
         return future
 
     def stands(self) -> bool:
-        """Always: a pool that ended, as one does of which an idle process is killed, is made anew."""
+        """Until it is closed: a pool that ended, as one does of which an idle process is killed, is made anew."""
         with self._making:
-            if not self._pool.active:
+            if not (self._pool.active or self._closed):
                 # in a thread: it may be the ended pool's own that asks here for a task to be tried again
                 threading.Thread(target=_end, args=(self._pool, self._given), daemon=True).start()
                 self._pool, self._given = self._made(), []
@@ -115,6 +115,8 @@ class Processes(Files):
 
     def close(self) -> None:
         super().close()
+        with self._making:
+            self._closed = True
         self._pool.stop()
         self._pool.join()
 
