@@ -14,15 +14,14 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit
 from gptviz.engine.gradient import Gradient, Metric, gradient
-from gptviz.engine.layer_norms import norms_of
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
 from gptviz.engine.run import alike
 from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
-from gptviz.engine.trace import Trace, tokens_of
-from gptviz.engine.weights import AsItWas, fingerprint
+from gptviz.engine.trace import Trace, of_model, tokens_of
+from gptviz.engine.weights import fingerprint
 from gptviz.model import GPTModel
 
 
@@ -85,26 +84,67 @@ def capture(
         pass_.look_again()
     tokens = [] if before is None else before.tokens
     values = {key: pass_.rows(key, past) for key in keys}
-    for out, into in between_blocks(config) if lean else ():
-        if into not in pass_.edited:
-            values[out] = values[into]
+    if lean:
+        whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
+        values |= {out: values[into] for out, into in whole}
     return Trace(
         name=lm.name,
         config=config,
         tokens=[*tokens, *tokens_of(lm.tokenizer, ids[known:], known)],
-        tokenizer=lm.tokenizer,
         values=values,
         final=pass_.rows(("final", None), past),
-        head=AsItWas(model.out_head.weight, "output head"),
-        norms=norms_of(model),
         edits=edits,
         reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
         past=past,
-        weights=weights,
-        model=model,
         grad=found,
         lean=lean,
+        **of_model(lm, weights),
     )
+
+
+def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
+    """A trace of everything of each text, by a model without edits: `capture` in one pass for all of them."""
+    model, config, longest = lm.model, lm.config, max(texts, key=len)
+    held = [held_keys(config, len(ids), at_once) for ids in texts]
+    weights, seen = fingerprint(model), dict[Key, torch.Tensor]()
+    hooks = [
+        forward.Hook(site.module.format(b=key[1]), site.side, partial(seen.__setitem__, key))
+        for key in dict.fromkeys([*(key for keys in held for key in keys), ("final", None)])
+        for site in [SITES[key[0]]]
+    ]
+    # what fills a text up stands behind it, where none of its own rows looks
+    in_idx = [[*ids, *longest[len(ids) :]] for ids in texts]  # (b, T)
+    with torch.inference_mode(torch.is_inference_mode_enabled()):
+        forward.hidden(model, torch.tensor(in_idx, device=model.tok_emb.weight.device), hooks)
+
+    def rows(key: Key, text: int) -> Rows:
+        site, value = SITES[key[0]], seen[key]
+        shown = site.present(value if value.dim() == 2 else value[text, None], config.n_heads)
+        piece = Rows([shown.float().cpu()], site.form == "weights").cut(len(texts[text])).joined()
+        if site.form == "weights":
+            _check_rows(key, piece)
+        return Rows([piece.clone()], site.form == "weights")  # of its own, not of the whole batch
+
+    made = []
+    for text, (ids, keys) in enumerate(zip(texts, held, strict=True)):
+        # sites that are the same numbers share them, as in a pass of its own
+        places = {key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]}
+        own = {place: rows(key, text) for key, place in places.items()}
+        values, lean = {key: own[places[key]] for key in keys}, len(keys) < len(all_keys(config))
+        if lean:
+            values |= {out: values[into] for out, into in between_blocks(config)}
+        made.append(
+            Trace(
+                name=lm.name,
+                config=config,
+                tokens=tokens_of(lm.tokenizer, ids),
+                values=values,
+                final=own[places["final", None]],
+                lean=lean,
+                **of_model(lm, weights),
+            )
+        )
+    return made
 
 
 def again(

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from gptviz.engine import forward
-from gptviz.engine.capture import again, capture
+from gptviz.engine.capture import again, capture, together
 from gptviz.engine.edit_values import TABLES, Named, Plus
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
@@ -80,6 +80,15 @@ class Reader(Loaded):
         Raises ValueError for a trace `after` that other weights made, for an empty text, one that is longer
         than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
         """
+        ids = self._ids(text, special_tokens)
+        every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
+        for edit in every:
+            edit.check(self.config, len(ids))
+        every = tuple(edit.of(self.config) for edit in every)
+        made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
+        return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
+
+    def _ids(self, text: str | Sequence[int], special_tokens: bool) -> list[int]:
         ids = ids_of(self, text, special_tokens)
         if not ids:
             raise ValueError("the text is empty: a trace needs at least one token")
@@ -88,12 +97,7 @@ class Reader(Loaded):
                 f"the text has {len(ids)} tokens; {self.name} reads at most {self.config.context_length}: "
                 f"shorten it, or trace lm.encode(text)[:{self.config.context_length}]"
             )
-        every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
-        for edit in every:
-            edit.check(self.config, len(ids))
-        every = tuple(edit.of(self.config) for edit in every)
-        made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
-        return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
+        return ids
 
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
         """What a trace of this model does not hold of a block, of its attention or else: for `Trace`."""
@@ -116,9 +120,18 @@ class Reader(Loaded):
         )
         return Metric(id_of(token), other, index_of("position", position, n_tokens))
 
-    def traces(self, texts: Iterable[str | Sequence[int]], **options: Any) -> list[Trace]:
-        """A trace of each text, in order; `options` are those of `trace`."""
-        return [self.trace(text, **options) for text in texts]
+    def traces(self, texts: Iterable[str | Sequence[int]], at_a_time: int = 1, **options: Any) -> list[Trace]:
+        """A trace of each text, in order; `options` are those of `trace`.
+
+        So many `at_a_time` go through the model in one pass, filled up behind their ends: the same numbers
+        but for rounding. Not where there are edits, or other options than `at_once` and `special_tokens`.
+        Raises ValueError, as `trace` does for any of them.
+        """
+        if at_a_time == 1 or self.edits or not options.keys() <= {"at_once", "special_tokens"}:
+            return [self.trace(text, **options) for text in texts]
+        ids = [self._ids(text, options.get("special_tokens", False)) for text in texts]
+        parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
+        return [trace for part in parts for trace in together(self, part, options.get("at_once", ()))]
 
     def hidden(
         self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None

@@ -20,7 +20,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of
-from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics
+from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics, norms_of
 from gptviz.engine.opened import Opened, Part, opened
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
@@ -28,7 +28,7 @@ from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand
 from gptviz.engine.sizes import nbytes_of
-from gptviz.engine.weights import AModel, AsItWas, Fingerprint, model_of, same
+from gptviz.engine.weights import AModel, AsItWas, Fingerprint, fingerprint, model_of, same
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer import named_bytes
@@ -36,6 +36,7 @@ from gptviz.tokenizer.one import OneToken, one_token
 
 if TYPE_CHECKING:
     from gptviz.engine.language_model import LanguageModel
+    from gptviz.engine.loaded import Loaded
     from gptviz.ui.notebook import Picture
 
 
@@ -265,6 +266,28 @@ class Trace:
         """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
         return self._with(_held=None)
 
+    def sent(self) -> "Trace":
+        """The same without all that stands in its model, for another process that has the model: `received`.
+
+        Nothing can be asked of it but its tokens and sites.
+        """
+        in_model = ("tokenizer", "_head", "_norms", "_weights", "_held", "_model", "_past")
+        return self._with(**dict.fromkeys(in_model))
+
+    def received(self, lm: "LanguageModel") -> "Trace":
+        """What another process has `sent`, as a trace of this model: of the same weights, as they are now."""
+        return Trace(
+            name=lm.name,
+            config=self.config,
+            tokens=self.tokens,
+            values=self._values,
+            final=self._final,
+            edits=self.edits,
+            reduced=self._reduced,
+            lean=self._lean,
+            **of_model(lm, fingerprint(lm.model)),
+        )
+
     def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
@@ -405,6 +428,13 @@ class Trace:
     def place_of(self, position: int) -> int:
         """The same counted from 0. ValueError if the text does not have it."""
         return index_of("position", position, len(self))
+
+
+def of_model(lm: "Loaded", weights: Fingerprint) -> dict[str, Any]:
+    """What a Trace has of the model that made it."""
+    head = AsItWas(lm.model.out_head.weight, "output head")
+    norms = norms_of(lm.model)
+    return {"tokenizer": lm.tokenizer, "head": head, "norms": norms, "weights": weights, "model": lm.model}
 
 
 def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:

@@ -3,6 +3,8 @@
 import atexit
 import os
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -23,6 +25,7 @@ R = TypeVar("R")
 WORKERS = "GPTVIZ_WORKERS"
 SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
 _ROOT = Root(WORKS)  # the models' files, which workers map
+LOOK = 0.5  # seconds between two looks at a text that the cluster reads
 MOST_WAITING, MOST_OF_ONE = 300, 100  # a class of thirty with ten each; all labels of mini's heads on trial
 
 
@@ -39,7 +42,10 @@ def without_server() -> None:
 def line() -> Line:
     """The process's one line; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
     most = count(WAITING, MOST_WAITING), count(OF_ONE, MOST_OF_ONE)
-    made = Line(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), *most)
+    backend = _backend()
+    if isinstance(backend, Cluster):
+        runs.runs().reader = partial(backend.reader, wait=_wait)
+    made = Line(backend, cache_bytes(SETTING, DEFAULT_MEGABYTES), *most)
     atexit.register(_ROOT.clear)
     atexit.register(made.close)
     model_cache().when_dropped(made.forget)
@@ -59,6 +65,16 @@ def _backend() -> Backend:
         WORKERS, (os.cpu_count() or 1) if FORKS else 0, 0, "a whole number of processes, such as"
     )
     return Processes(workers, lambda: _ROOT.path) if workers else Thread()
+
+
+def _wait(trace: "Future[Any]", place: Callable[[], int]) -> None:
+    """Until the cluster has read a text of this script: says its place, and ends with its run."""
+    if wait([trace], LOOK).done:
+        return
+    here = st.empty()
+    while not wait([trace], LOOK).done:
+        here.caption(f"The cluster reads your text: number {place()} in line")
+    here.empty()
 
 
 def ask(run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any) -> Work[R]:

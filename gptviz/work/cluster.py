@@ -6,23 +6,31 @@ beside it is, `driver`; if that ends, what was at work is begun anew, or fails w
 
 import importlib.util
 import os
+import pickle
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from gptviz import LanguageModel, Reduction, Trace
+from gptviz.engine.edits import Given, edits_of
+from gptviz.engine.gradient import Towards
+from gptviz.engine.sites import Key
 from gptviz.work.local import Files
 from gptviz.work.task import Running, Task
 
 RAY = "GPTVIZ_RAY"  # the setting
 AUTO = "auto"
+LARGE = 10**8  # parameters: GPT-2's smallest model; the texts of such a one are read by the cluster
 REACH = 3.0  # seconds for an address to answer; Ray itself would try for a minute and a half
 # what Ray reads when it is imported
 ENVIRONMENT = {
@@ -74,7 +82,8 @@ class Cluster(Files):
 
     def __init__(self, address: str, folder: Callable[[], Path]):
         super().__init__(folder)
-        self.slots = 1
+        self.slots, self.large = 1, LARGE
+        self._reading: list[_OnCluster] = []
         self._address, self._number = address, 0
         self._running: dict[int, _OnCluster] = {}
         self._link: Connection | None = None
@@ -88,6 +97,32 @@ class Cluster(Files):
             running = self._running[self._number] = _OnCluster(self, self._number)
             self._say("do", self._number, task, str(file))
         return running
+
+    def reader(self, model: str, lm: LanguageModel, wait: "Wait") -> LanguageModel:
+        """The model whose texts the cluster reads, if it is a large one; else the same."""
+        if lm.config.parameters < self.large or lm.model.tok_emb.weight.is_cuda:
+            return lm
+        read = partial(self._read, model, lm.plain, wait)
+        return Served(lm.model, lm.tokenizer, lm.config, lm.name, lm.edits, read=read)
+
+    def _read(self, model: str, lm: LanguageModel, wait: "Wait", *text: Any) -> Trace:
+        """The trace of a `passes.Text`, as it was sent. Raises Lost, and what `LanguageModel.trace` does."""
+        file = self.ready(model, lm)
+        with self._lock:
+            self._number += 1
+            try:
+                self._say("read", self._number, f"{file}", *text)
+            except ValueError as problem:
+                raise Lost(f"{problem}") from None
+            mine = self._running[self._number] = _OnCluster(self, self._number)
+            self._reading.append(mine)
+        try:
+            wait(mine.future, lambda: self._reading.index(mine) + 1)
+            trace: Trace = pickle.loads(mine.future.result())
+        finally:
+            self._reading.remove(mine)
+            mine.cancel()  # who waited may have been stopped
+        return trace
 
     def stop(self, number: int) -> None:
         with self._lock:
@@ -165,6 +200,36 @@ class Cluster(Files):
         with self._lock:
             if self._link is not None:
                 self._say("end")
+
+
+Wait = Callable[["Future[Any]", Callable[[], int]], None]  # until it is done; its place in the line
+
+
+@dataclass(frozen=True, repr=False)
+class Served(LanguageModel):
+    """A model whose texts are read elsewhere; here are its weights, of which a page reads what it needs."""
+
+    read: Callable[..., Trace] = field(kw_only=True, compare=False)
+
+    def trace(
+        self,
+        text: str | Sequence[int],
+        keep: Iterable[str | Key] | None = None,
+        edits: Iterable[Given] = (),
+        special_tokens: bool = False,
+        reduce: Iterable[Reduction] = (),
+        after: Trace | None = None,
+        grad: Towards | None = None,
+        at_once: Iterable[str | Key] = (),
+    ) -> Trace:
+        """`LanguageModel.trace`: everything of a text elsewhere, and else, or where nobody answers, here."""
+        ids, every = tuple(self._ids(text, special_tokens)), (*self.edits, *edits_of(edits))
+        known = after is not None and ids == tuple(token.id for token in after.tokens[: len(ids)])
+        here = keep is not None or grad is not None or known or any(edit.is_function for edit in every)
+        if not here:
+            with suppress(Lost):
+                return self.read(ids, every, tuple(at_once), tuple(reduce)).received(self)
+        return super().trace(text, keep, edits, special_tokens, reduce, after, grad, at_once)
 
 
 class _OnCluster:

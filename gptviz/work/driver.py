@@ -4,6 +4,8 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from multiprocessing.connection import Connection
@@ -18,6 +20,7 @@ from gptviz.work.cluster import join
 from gptviz.work.inside import MODELS
 from gptviz.work.task import Task
 
+READERS = 64  # texts that wait for the deployment of large models; others wait for these
 SECONDS = 0.25  # between two words on the progress of a task, and on the size of the cluster
 
 
@@ -70,6 +73,8 @@ class Driver:
         self._models: dict[str, Any] = {}
         self._at_work: dict[int, Any] = {}
         self._told = Told.remote()  # type: ignore[attr-defined]
+        self._readers, self._deploying = ThreadPoolExecutor(READERS), threading.Lock()
+        self._passes: Any = None
         threading.Thread(target=self._tell, daemon=True).start()
 
     def say(self, what: str, number: int, value: Any) -> None:
@@ -77,23 +82,39 @@ class Driver:
             self._link.send((what, number, value))
 
     def do(self, number: int, task: Task, file: str) -> None:
+        # within a list Ray leaves it to the worker to fetch it, which keeps what it has fetched
+        ref = self._at_work[number] = do.remote(task, [self._stored(file)], number, self._told)
+        ref.future().add_done_callback(lambda future: self._ended(number, future.result))
+
+    def read(self, number: int, file: str, *text: Any) -> None:
+        stored = self._stored(file)
+        self._readers.submit(self._ended, number, lambda: self._read(file, stored, text))
+
+    def _read(self, file: str, stored: Any, text: tuple[Any, ...]) -> bytes:
+        from gptviz.work import passes  # Ray Serve, for who has a large model
+
+        with self._deploying:
+            self._passes = self._passes or passes.deployed()
+        handle = self._passes.options(multiplexed_model_id=file)
+        return handle.read.remote(file, [stored], text).result()
+
+    def _stored(self, file: str) -> Any:
+        """A model in the cluster's store, for all of its workers."""
         if file not in self._models:
             with warnings.catch_warnings(action="ignore"):  # nobody writes into a model's weights
                 self._models[file] = ray.put(torch.load(file, mmap=True, weights_only=False))
-        # within a list Ray leaves it to the worker to fetch it, which keeps what it has fetched
-        ref = self._at_work[number] = do.remote(task, [self._models[file]], number, self._told)
-        ref.future().add_done_callback(lambda future: self._ended(number, future))
+        return self._models[file]
 
-    def _ended(self, number: int, future: Any) -> None:
+    def _ended(self, number: int, result: Callable[[], Any]) -> None:
         self._at_work.pop(number, None)
         try:
-            self.say("done", number, future.result())
+            self.say("done", number, result())
         except TaskCancelledError:
             return
         except RayTaskError as problem:
             self.say("failed", number, problem.cause)
-        except RayError as problem:
-            self.say("lost", number, f"{type(problem).__name__}")
+        except Exception as problem:  # whatever it was, who waits is told
+            self.say("lost", number, f"{type(problem).__name__}: {problem}")
 
     def stop(self, number: int) -> None:
         ref = self._at_work.pop(number, None)

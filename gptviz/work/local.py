@@ -50,7 +50,7 @@ class Files(ABC):
             if model not in self._files:
                 file = self._folder() / f"{uuid.uuid4().hex}.pt"
                 with forward.alone():  # no pass has its hooks and kernels on it meanwhile
-                    torch.save(lm.plain, file)
+                    torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
                 self._files[model] = file
             return self._files[model]
 
@@ -105,7 +105,7 @@ class Processes(Files):
         return future
 
     def stands(self) -> bool:
-        """Until it is closed: a pool that ended, as one does of which an idle process is killed, is made anew."""
+        """Until it is closed: a pool that ended, as one does when an idle process is killed, is made anew."""
         with self._making:
             if not (self._pool.active or self._closed):
                 # in a thread: it may be the ended pool's own that asks here for a task to be tried again

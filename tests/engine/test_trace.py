@@ -2,6 +2,7 @@
 
 import gc
 import math
+import pickle
 import weakref
 
 import numpy as np
@@ -13,11 +14,12 @@ from pandas.testing import assert_frame_equal
 
 import gptviz
 from gptviz.analysis import attribution, circuit, knock_out, logit_lens, patching, source_tokens
+from gptviz.engine import sites
 from gptviz.engine.capture import CaptureError
 from gptviz.engine.edits import Edit
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import all_keys
-from tests.conftest import random_lm
+from tests.conftest import models, random_lm
 
 TEXT = "The cat sat on the mat, and the cat slept."
 
@@ -161,6 +163,20 @@ def test_nbytes_counts_what_is_held():
     assert t.nbytes == attn + rows + rows  # attn, tok_emb, and the final rows for the logits
 
 
+def test_a_trace_that_was_sent_is_one_of_the_model_that_received_it(monkeypatch):
+    monkeypatch.setattr(sites, "SMALL", 0)  # it works out what it does not hold
+    lm = random_lm()
+    trace, size = lm.edited("z.0.1=zero").trace("Hello"), lm.nbytes
+    letter = pickle.dumps(trace.sent())
+    assert len(letter) < 2 * trace.nbytes + 10_000 < size  # nothing of the weights
+    there = random_lm().edited("z.0.1=zero")
+    found = pickle.loads(letter).received(there)
+    assert found.lm.model is there.model and found.edits == trace.edits
+    for key in trace.sites():
+        assert torch.equal(found[key], trace[key])
+    assert torch.equal(found.logits(), trace.logits()) and found.norms().equals(trace.norms())
+
+
 def test_a_trace_that_is_released_holds_no_model():
     lm = random_lm()
     trace, model = lm.trace("Hello").released(), weakref.ref(lm.model)
@@ -186,6 +202,17 @@ def test_a_place_is_any_whole_number_also_from_the_end(lm):
     edited = lm.edited(last)
     assert edited.edits == lm.trace("Hello", edits=["z.-1.1=zero"]).edits == (Edit("z", 1, heads=[1]),)
     assert [len(one) for one in lm.traces(["Hello", [1, 2, 3]])] == [len(lm.encode("Hello")), 3]
+
+
+@settings(max_examples=20)
+@given(models(), st.lists(st.integers(1, 8), min_size=1, max_size=5), st.integers(2, 4))
+def test_texts_that_go_through_the_model_together_have_each_its_own_numbers(lm, lengths, at_a_time):
+    texts = [[(7 * number + place) % 32 for place in range(n)] for number, n in enumerate(lengths)]
+    for alone, one in zip(lm.traces(texts), lm.traces(texts, at_a_time), strict=True):
+        assert one.tokens == alone.tokens and one.sites() == alone.sites() and one.nbytes == alone.nbytes
+        for key in alone.sites():
+            assert (one[key] - alone[key]).abs().max() <= 1e-5 * max(1, alone[key].abs().max())
+        assert (one.logits() - alone.logits()).abs().max() <= 3e-5 * max(1, alone.logits().abs().max())
 
 
 def test_what_is_asked_of_its_model_is_what_the_functions_say(lm):

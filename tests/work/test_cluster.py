@@ -1,22 +1,28 @@
 """A Ray cluster of two nodes: the same numbers, a node that dies, one that is gone, a training on it."""
 
 import os
+import pickle
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
 from gptviz import LanguageModel
 from gptviz.analysis.ablation import knock_out
+from gptviz.engine import forward
 from gptviz.engine.progress import Progress
+from gptviz.engine.reader import Reader
 from gptviz.training.live import begin, train
 from gptviz.ui.training.queue import Queue
 from gptviz.work import Line, Task
 from gptviz.work.cluster import RAY, Cluster, reach
+from tests.conftest import random_lm
 from tests.training.live.conftest import tiny
 from tests.waiting import until
 
@@ -79,6 +85,57 @@ def test_progress_is_told_and_a_stop_ends_it(line: Line, mini: LanguageModel, tm
     work.stop()
     other = line.get(Task(slow, "mini", (str(tmp_path), 1)), mini, "ann")
     assert other.join(WAIT) and other.value == 1
+
+
+def test_a_large_models_texts_are_read_by_the_cluster(
+    line: Line, mini: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray.serve.batching")
+    backend: Any = line.backend
+    assert backend.reader("mini", mini, wait) is mini  # which is a small one
+    monkeypatch.setattr(backend, "large", mini.config.parameters)
+    ids, places = mini.encode(TEXT), list[int]()
+    far = backend.reader("mini", mini, lambda found, place: places.append(place()) or wait([found], WAIT))
+    edited = far.edited("z.4.3=zero")
+    texts = [(reader, ids[:n]) for n in range(1, len(ids) + 1) for reader in (far, edited)]
+    expected = [mini.edited(*reader.edits).trace(text) for reader, text in texts]
+    monkeypatch.setattr(Reader, "trace", None)  # nothing is read here
+    with ThreadPoolExecutor(len(texts)) as pool:
+        found = list(pool.map(lambda asked: asked[0].trace(asked[1]), texts))
+    for one, other in zip(found, expected, strict=True):
+        assert one.tokens == other.tokens and one.edits == other.edits and one.lm.model is mini.model
+        for key in other.sites():
+            assert (one[key] - other[key]).abs().max() <= 1e-5 * max(1, other[key].abs().max())
+    assert places[0] == 1 and max(places) > 1
+
+
+def test_texts_that_came_together_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = pytest.importorskip("gptviz.work.passes")
+    lm, calls, hidden = random_lm(), list[int](), forward.hidden
+
+    def counted(model: Any, ids: torch.Tensor, *more: Any, **named: Any) -> torch.Tensor:
+        calls.append(len(ids))
+        return hidden(model, ids, *more, **named)
+
+    monkeypatch.setattr(forward, "hidden", counted)
+    zero = lm.edited("z.0.1=zero").edits
+    good, long = ((1, 2, 3), (), (), ()), ((1,) * 65, (), (), ())
+    texts = [good, ((4, 5), (), (), ()), ((1, 2, 3), zero, (), ())]
+    found = [pickle.loads(letter).received(lm) for letter in passes.read(lm, texts)]
+    assert calls == [2, 1] and [len(one) for one in found] == [3, 2, 3] and found[2].edits == zero
+    first, wrong, last = passes.read(lm, [good, long, good])
+    assert "65 tokens" in f"{wrong}" and (found[0].logits() - lm.trace(good[0]).logits()).abs().max() < 1e-4
+    assert all(torch.equal(pickle.loads(one)["z"], lm.trace(good[0])["z"]) for one in (first, last))
+
+
+def test_a_text_is_read_here_where_the_cluster_is_gone(
+    mini: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = Cluster("127.0.0.1:1", lambda: tmp_path)
+    monkeypatch.setattr(backend, "large", 1)
+    far = backend.reader("mini", mini, wait)
+    assert far is not mini and (far.trace(TEXT).logits() == mini.trace(TEXT).logits()).all()
+    backend.close()
 
 
 def test_a_training_on_a_cluster_is_the_one_here(
