@@ -62,7 +62,6 @@ class Runs:
         self.max_bytes = max_bytes
         self.wait_seconds = wait_seconds
         self._model = model
-        self.reader: Callable[[str, LanguageModel], LanguageModel] = lambda _, lm: lm  # who reads its texts
         self._cache: cachetools.LRUCache[Hashable, tuple[Any, int]] = cachetools.LRUCache(
             max_bytes, getsizeof=lambda entry: entry[1]
         )
@@ -107,8 +106,7 @@ class Runs:
         earlier, common = self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        reader = self.reader(run.model, lm)
-        found = reader.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep).released()
+        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep).released()
         self._register(run, found)
         if common < len(run):  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)

@@ -44,7 +44,7 @@ def line() -> Line:
     most = count(WAITING, MOST_WAITING), count(OF_ONE, MOST_OF_ONE)
     backend = _backend()
     if isinstance(backend, Cluster):
-        runs.runs().reader = partial(backend.reader, wait=_wait)
+        model_cache().when_loaded(partial(backend.reader, wait=_wait))
     made = Line(backend, cache_bytes(SETTING, DEFAULT_MEGABYTES), *most)
     atexit.register(_ROOT.clear)
     atexit.register(made.close)

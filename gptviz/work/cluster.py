@@ -21,6 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from gptviz import LanguageModel, Reduction, Trace
 from gptviz.engine.edits import Given, edits_of
 from gptviz.engine.gradient import Towards
@@ -99,15 +101,15 @@ class Cluster(Files):
         return running
 
     def reader(self, model: str, lm: LanguageModel, wait: "Wait") -> LanguageModel:
-        """The model whose texts the cluster reads, if it is a large one; else the same."""
-        if lm.config.parameters < self.large or lm.model.tok_emb.weight.is_cuda:
+        """A large model as one whose texts the cluster reads, its weights mapped; any other as it is."""
+        file = self.ready(model, lm) if lm.config.parameters >= self.large else lm
+        if isinstance(file, LanguageModel):
             return lm
-        read = partial(self._read, model, lm.plain, wait)
-        return Served(lm.model, lm.tokenizer, lm.config, lm.name, lm.edits, read=read)
+        mapped = torch.load(file, mmap=True, weights_only=False)
+        return Served(mapped.model, lm.tokenizer, lm.config, lm.name, read=partial(self._read, file, wait))
 
-    def _read(self, model: str, lm: LanguageModel, wait: "Wait", *text: Any) -> Trace:
+    def _read(self, file: Path, wait: "Wait", *text: Any) -> Trace:
         """The trace of a `passes.Text`, as it was sent. Raises Lost, and what `LanguageModel.trace` does."""
-        file = self.ready(model, lm)
         with self._lock:
             self._number += 1
             try:
@@ -207,7 +209,7 @@ Wait = Callable[["Future[Any]", Callable[[], int]], None]  # until it is done; i
 
 @dataclass(frozen=True, repr=False)
 class Served(LanguageModel):
-    """A model whose texts are read elsewhere; here are its weights, of which a page reads what it needs."""
+    """A model whose texts are read elsewhere; of its weights, in a file, a page reads what it needs."""
 
     read: Callable[..., Trace] = field(kw_only=True, compare=False)
 

@@ -96,6 +96,7 @@ def test_a_large_models_texts_are_read_by_the_cluster(
     monkeypatch.setattr(backend, "large", mini.config.parameters)
     ids, places = mini.encode(TEXT), list[int]()
     far = backend.reader("mini", mini, lambda found, place: places.append(place()) or wait([found], WAIT))
+    assert f"{backend.ready('mini', mini)}" in Path("/proc/self/maps").read_text()  # its weights stay there
     edited = far.edited("z.4.3=zero")
     texts = [(reader, ids[:n]) for n in range(1, len(ids) + 1) for reader in (far, edited)]
     expected = [mini.edited(*reader.edits).trace(text) for reader, text in texts]
@@ -103,7 +104,7 @@ def test_a_large_models_texts_are_read_by_the_cluster(
     with ThreadPoolExecutor(len(texts)) as pool:
         found = list(pool.map(lambda asked: asked[0].trace(asked[1]), texts))
     for one, other in zip(found, expected, strict=True):
-        assert one.tokens == other.tokens and one.edits == other.edits and one.lm.model is mini.model
+        assert one.tokens == other.tokens and one.edits == other.edits and one.lm.model is far.model
         for key in other.sites():
             assert (one[key] - other[key]).abs().max() <= 1e-5 * max(1, other[key].abs().max())
     assert places[0] == 1 and max(places) > 1

@@ -28,6 +28,7 @@ class ModelCache:
         self.max_bytes = max_bytes
         self._models: LRUCache[str, LanguageModel] = LRUCache(max_bytes, getsizeof=lambda lm: lm.nbytes)
         self._alive: WeakValueDictionary[str, LanguageModel] = WeakValueDictionary()
+        self._keep: Callable[[str, LanguageModel], LanguageModel] = lambda _, lm: lm
         self._listeners: list[Callable[[str], None]] = []
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -46,6 +47,10 @@ class ModelCache:
         """`listener(key)` is called for every model that goes."""
         self._listeners.append(listener)
 
+    def when_loaded(self, keep: Callable[[str, LanguageModel], LanguageModel]) -> None:
+        """`keep(key, lm)` gives what is kept of a model that was loaded."""
+        self._keep = keep
+
     def get(self, key: str, plan: Callable[[], Plan]) -> LanguageModel:
         """The model from before, or the plan's. Raises ValueError for one that is larger than all of it."""
         if found := self._look_up(key):
@@ -57,7 +62,7 @@ class ModelCache:
             if found is None:
                 planned = plan()
                 self._make_room(planned.nbytes, planned)
-                found = planned.load()
+                found = self._keep(key, planned.load())
             self._make_room(found.nbytes)
             with self._lock:
                 self._alive[key] = found
