@@ -3,7 +3,8 @@
     python benchmarks/cluster.py
 
 Measured: thirty visitors ask for a Knock-out map each, of texts of their own, on a cluster of one node with
-one processor and of two, in turn; then with two, of which one is killed in the middle. Simulated: learners
+one processor and of two, in turn; then with two, of which one is killed in the middle; and as many ask for a
+text of their own to be read by GPT-2's smallest model, here one after the other, and by Ray Serve. Simulated: learners
 who act every 15 s, one act in three a map, with as many processors as are named; a map takes what the
 measured ones took, and visitors are served in the order in which they come.
 """
@@ -15,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,6 +70,21 @@ def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
         assert all(work.join(MOST) for work in ask(line, lm, rng, 2 * nodes))
 
 
+def read(line: Line, rng: random.Random) -> tuple[float, float]:
+    """Seconds until all thirty have their texts' traces of GPT-2: one after the other here, and by the cluster."""
+    lm, backend, took = load("gpt2-untrained"), line.backend, []
+    assert isinstance(backend, Cluster)
+    far = backend.reader("gpt2", lm, wait)
+    for reader in (lm, far):
+        reader.trace([1, 2, 3])
+        texts = [[rng.randrange(50_000) for _ in range(TOKENS)] for _ in range(VISITORS)]
+        began = time.perf_counter()
+        with ThreadPoolExecutor(VISITORS) as visitors:
+            list(visitors.map(reader.trace, texts))
+        took.append(time.perf_counter() - began)
+    return took[0], took[1]
+
+
 def simulated(learners: int, processors: int, seconds: float, rng: random.Random) -> tuple[float, float]:
     """Median and 95 of 100 of the seconds that learners wait for a map, when `processors` make them."""
     asked, now = [], 0.0
@@ -98,6 +115,10 @@ def main() -> None:
             said = ", ".join(f"{seconds:.1f}" for seconds in took[nodes])
             print(f"measured: {VISITORS} maps on {nodes} node(s): {said} s", flush=True)
             if nodes == 2:
+                here, there = read(line, rng)
+                print(
+                    f"measured: {VISITORS} texts read by GPT-2: {here:.1f} s here, {there:.1f} s by Ray Serve"
+                )
                 works = ask(line, lm, rng, VISITORS)
                 works[4].join(MOST)
                 made.remove_node(made.list_all_nodes()[2], allow_graceful=False)

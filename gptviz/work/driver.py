@@ -1,5 +1,6 @@
 """The process that speaks to a Ray cluster for a server (`cluster`): it ends with either of them."""
 
+import logging
 import sys
 import threading
 import time
@@ -93,6 +94,7 @@ class Driver:
     def _read(self, file: str, stored: Any, text: tuple[Any, ...]) -> bytes:
         from gptviz.work import passes  # Ray Serve, for who has a large model
 
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
         with self._deploying:
             self._passes = self._passes or passes.deployed()
         handle = self._passes.options(multiplexed_model_id=file)
