@@ -3,10 +3,10 @@
     python benchmarks/cluster.py
 
 Measured: thirty visitors ask for a Knock-out map each, of texts of their own, on a cluster of one node with
-one processor and of two, in turn; then with two, of which one is killed in the middle; and as many ask for a
-text of their own to be read by GPT-2's smallest model, here one after the other, and by Ray Serve. Simulated: learners
-who act every 15 s, one act in three a map, with as many processors as are named; a map takes what the
-measured ones took, and visitors are served in the order in which they come.
+one processor and of two, in turn; then with two, of which one is killed in the middle. As many have a text of
+their own read by a model of GPT-2's smallest size, here one after the other, and by Ray Serve. Simulated:
+learners who act every 15 s, one act in three a map, with as many processors as are named; a map takes what
+the measured ones took, and visitors are served in the order in which they come.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,14 +31,16 @@ VISITORS, TOKENS = 30, 20
 ACT, MAPS = 15.0, 1 / 3  # seconds between two acts of a learner, and which part of them are maps
 LEARNERS, PROCESSORS, HOURS = (10, 100, 1000), (2, 8, 32, 128), 1.0
 MOST = 600.0
+STORE = 2 * 10**9  # bytes of a node for models
 
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[tuple[Nodes, Line]]:
     """A cluster of so many nodes of one processor each, beside a head that has none, and a line before it."""
-    made = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
+    made = Nodes(initialize_head=True, head_node_args=head)
     for _ in range(nodes):
-        made.add_node(num_cpus=1)
+        made.add_node(num_cpus=1, object_store_memory=STORE)
     with tempfile.TemporaryDirectory() as folder:
         line = Line(Cluster(made.address, lambda: Path(folder)), 10**8)
         try:
@@ -71,10 +73,10 @@ def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
 
 
 def read(line: Line, rng: random.Random) -> tuple[float, float]:
-    """Seconds until all thirty have their texts' traces of GPT-2: one after the other here, and by the cluster."""
+    """Seconds until all thirty have their traces of GPT-2: one after the other here, and by the cluster."""
     lm, backend, took = load("gpt2-untrained"), line.backend, []
     assert isinstance(backend, Cluster)
-    far = backend.reader("gpt2", lm, wait)
+    far = backend.reader("gpt2", lm, lambda found, place: None)
     for reader in (lm, far):
         reader.trace([1, 2, 3])
         texts = [[rng.randrange(50_000) for _ in range(TOKENS)] for _ in range(VISITORS)]
