@@ -290,11 +290,7 @@ def _listed(array: np.ndarray) -> Any:
         size = np.log10(np.abs(numbers), where=fine & (numbers != 0), out=np.zeros_like(numbers))
         scale = 10.0 ** (8 - np.floor(size))
         numbers = np.round(numbers * scale) / scale
-    if fine.all():
-        return numbers.tolist()
-    gaps = numbers.astype(object)
-    gaps[~fine] = None
-    return gaps.tolist()
+    return numbers.tolist() if fine.all() else np.where(fine, numbers, None).tolist()
 
 
 def figure(
