@@ -31,9 +31,7 @@ def trace(lm):
 
 
 def spec(fig):
-    found = decoded(json.loads(to_json(fig, validate=False)))
-    found["data"][0]["customdata"] = np.array(found["data"][0]["customdata"])
-    return found
+    return decoded(json.loads(to_json(fig, validate=False)))
 
 
 def ends(shape):
