@@ -6,8 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -18,10 +21,15 @@ PID = re.compile(r"what=replica(\d) pid=(\d+)")
 
 
 @pytest.fixture
-def replicas(browser, tmp_path):
+def haproxy():
+    """Where it is."""
+    found = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
+    return found or pytest.skip("there is no haproxy on this machine")
+
+
+@pytest.fixture
+def replicas(browser, haproxy, tmp_path):
     """The router's address, those of two replicas, and a function that kills one of these."""
-    if shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        pytest.skip("there is no haproxy on this machine")
     port, first = free_port(), free_port(2)
     log = tmp_path / "log"
     environment = {"HOME": str(tmp_path), "GPTVIZ_METRICS": "1"}
@@ -90,3 +98,48 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(replicas, 
     page.wait_for_url("**text=And+then+the+rain*")
     assert "token=2" in page.url and page.context.cookies() != cookie
     until(lambda: answers(f"{servers[home]}/healthz"))  # it was started again
+
+
+class EndsWhatRests(BaseHTTPRequestHandler):
+    """A replica that closes a connection in the moment in which it is used once more."""
+
+    protocol_version, used = "HTTP/1.1", False
+
+    def do_GET(self):
+        self.close_connection = self.used
+        if not self.used:
+            body = str(self.server.server_port).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        self.used = True
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
+    """A connection that a replica ends takes nobody elsewhere: their session would not be there."""
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), EndsWhatRests) for _ in range(2)]
+    for one in servers:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    lines = [f"    server r{one.server_port} 127.0.0.1:{one.server_port} check\n" for one in servers]
+    (tmp_path / "backend.cfg").write_text("".join(["backend replicas\n", *lines]))
+    port = free_port()
+    command = [haproxy, "-db", "-f", ROOT / "deploy" / "haproxy.cfg", "-f", tmp_path / "backend.cfg"]
+    router = subprocess.Popen(command, env=os.environ | {"GPTVIZ_PORT": str(port)})
+    try:
+        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"))
+        visitor, cookie, seen = HTTPConnection("127.0.0.1", port), {}, []
+        for _ in range(6):
+            visitor.request("GET", "/", headers=cookie)
+            answer = visitor.getresponse()
+            cookie |= {"Cookie": said.split(";")[0]} if (said := answer.getheader("Set-Cookie")) else {}
+            seen.append(answer.read())
+        assert len(set(seen)) == 1 and cookie
+    finally:
+        stop_server(router)
+        for one in servers:
+            one.shutdown()
+            one.server_close()
