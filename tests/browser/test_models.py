@@ -49,6 +49,15 @@ def facts(page):
     return page.get_by_test_id("stSidebar").inner_text()
 
 
+def bring(page, *files):
+    """Put files into the window of models and load them: its button does nothing while one is on its way."""
+    window = page.get_by_role("dialog")
+    window.locator("input[type=file]").set_input_files(files)
+    window.get_by_test_id("stFileChip").first.wait_for()
+    settled(page)
+    window.get_by_role("button", name="Load these files").click()
+
+
 def shown_probability(page):
     """Of the most probable next token, as the end of the strip says it."""
     title = page.locator("[data-testid=chips] [title*='most probable next token']").get_attribute("title")
@@ -100,8 +109,7 @@ def test_the_books_file_is_uploaded_and_belongs_to_its_session(fresh, truth, ope
     torch.save({"model_state_dict": makers.book_state(truth)}, tmp_path / "my model.pth")
     page = open_page("next_token", base=fresh, text=TEXT)
     page.get_by_role("button", name="More models").click()
-    page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "my model.pth")
-    page.get_by_role("button", name="Load these files").click()
+    bring(page, tmp_path / "my model.pth")
     page.get_by_text("How many attention heads does").wait_for()
     settled(page)
     page.get_by_role("combobox", name="Heads").click()
@@ -135,17 +143,16 @@ def test_uploads_are_told_apart_removed_and_leave_the_uploader_empty(fresh, open
     page = open_page(base=fresh, text="% % %")
     window = page.get_by_role("dialog")
 
-    def bring(*names):
+    def load(*names):
         if not window.count():
             page.get_by_role("button", name="More models").click()
-        window.locator("input[type=file]").set_input_files([tmp_path / name for name in names])
-        page.get_by_role("button", name="Load these files").click()
+        bring(page, *(tmp_path / name for name in names))
 
-    bring("meta.pkl")
+    load("meta.pkl")
     window.get_by_text("meta.pkl was sent, without weights").wait_for()
-    assert window.get_by_test_id("stFileUploaderFile").count() == 0
+    assert window.get_by_test_id("stFileChip").count() == 0
     for _ in range(2):
-        bring("ckpt.pt", "meta.pkl")
+        load("ckpt.pt", "meta.pkl")
         page.get_by_text("2 blocks × 4 heads, 16 wide").wait_for()
         window.wait_for(state="detached")
         settled(page)
@@ -156,7 +163,7 @@ def test_uploads_are_told_apart_removed_and_leave_the_uploader_empty(fresh, open
     window.wait_for(state="detached")
     settled(page)
     assert "2 blocks × 4 heads" in facts(page)  # the other one is in use
-    bring("noise.pth")
+    load("noise.pth")
     page.get_by_text("noise (yours) cannot be loaded").wait_for()
     settled(page)
     assert "/" not in page.get_by_test_id("stAlert").first.inner_text()  # nothing of the server's folders
@@ -170,10 +177,8 @@ def test_a_file_made_to_stop_a_server_stops_nobody(fresh, home, open_page, type_
     mine, theirs = (open_page("tokens", base=fresh, text="a b") for _ in range(2))
     HOSTILE["a dict's key"](tmp_path)  # it is read for ever; test_apart.py reads them all
     mine.get_by_role("button", name="More models").click()
-    window = mine.get_by_role("dialog")
-    window.locator("input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
-    window.get_by_role("button", name="Load these files").click()
-    window.wait_for(state="detached")
+    bring(mine, *sorted(tmp_path.iterdir()))
+    mine.get_by_role("dialog").wait_for(state="detached")
     type_prompt(theirs, "a a a b")  # while it is read
     assert theirs.get_by_test_id("chips").locator("[data-position]").count() >= 4
     mine.get_by_text("cannot be loaded").wait_for()

@@ -23,8 +23,8 @@ from gptviz.ui.words import duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
-# how often the window was opened, the sentence why not, and that they were taken
-_TURN, _REFUSED, _BROUGHT = "gptviz_files_turn", "gptviz_files_refused", "gptviz_files_brought"
+# the sentence why files were not taken, and that they were
+_REFUSED, _BROUGHT = "gptviz_files_refused", "gptviz_files_brought"
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
@@ -50,8 +50,7 @@ def picker(model: InUse) -> None:
         label_visibility="collapsed",
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
-        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1  # an empty one, of which nothing is said
-        st.session_state.pop(_REFUSED, None)
+        st.session_state.pop(_REFUSED, None)  # of an earlier one
         let_go()
         window(asked)
 
@@ -72,7 +71,7 @@ def facts(model: InUse) -> str:
     )
 
 
-@st.dialog("Models", width="large")
+@st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten
 def window(asked: Choice) -> None:
     """All models in a table, a repository of the hub, files of one's own, and how to compute."""
     table = known_models()
@@ -127,9 +126,8 @@ def _own_files(asked: Choice) -> None:
         _kept(upload, asked)
     endings = [suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)]
     with st.form("model_files", clear_on_submit=True, border=False):
-        key = f"{FILES}_{st.session_state.get(_TURN, 0)}"
-        st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=key)
-        st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, key, asked))
+        st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=FILES)
+        st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, asked))
     if _REFUSED in st.session_state:
         st.error(st.session_state[_REFUSED])
     _not_taken()
@@ -166,11 +164,11 @@ def since(seconds: float) -> str:
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 
 
-def _bring(key: str, asked: Choice) -> None:
+def _bring(asked: Choice) -> None:
     """Take the files that were sent. Nothing is held of those that cannot be taken."""
     st.session_state.pop(_REFUSED, None)
     try:
-        name = f"{UPLOAD}{keep_upload(st.session_state[key]).number}"
+        name = f"{UPLOAD}{keep_upload(st.session_state[FILES]).number}"
     except CheckpointError as error:
         st.session_state[_REFUSED] = str(error)
     else:
