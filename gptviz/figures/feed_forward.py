@@ -51,7 +51,7 @@ def gelu_dots(
                 "y": after[inside].astype(np.float32),
                 "name": "units",
                 "customdata": inside.astype(np.int32),
-                "text": writes[inside].astype(np.float32),
+                "text": [significant(size) for size in writes[inside].tolist()],
                 "marker": {
                     "size": sizes[inside],
                     "color": (before[inside] > 0).astype(np.uint8),  # numbers are sent as they are
@@ -62,7 +62,7 @@ def gelu_dots(
                 "selected": {"marker": {"opacity": 0.6}},
                 "unselected": {"marker": {"opacity": 0.6}},
                 "hovertemplate": "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>"
-                "it writes a row of size %{text:.3r}<extra></extra>",
+                "it writes a row of size %{text}<extra></extra>",
             }
             | axes,
         ]

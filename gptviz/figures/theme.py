@@ -142,19 +142,10 @@ MARGIN = {"l": 8, "r": 8, "t": 28, "b": 8}
 def _constant(mode: Mode) -> dict[str, Any]:
     """What all figures of a mode share. Read only: it is in every one of them.
 
-    Paper and font stand in the layout itself, since Streamlit puts its own where a layout has none; what
-    every axis and every note has is a template.
+    Paper and font stand in the layout itself, since Streamlit puts its own where a layout has none.
     """
     colors = PALETTES[mode]
-    axis = {
-        "title": {"font": {"size": LABEL}},
-        "automargin": True,
-        "zeroline": False,
-        "gridcolor": colors.grid,
-        "linecolor": colors.grid,
-    }
     return {
-        "template": {"layout": {"xaxis": axis, "yaxis": axis, "annotationdefaults": {"showarrow": False}}},
         "paper_bgcolor": colors.paper,
         "plot_bgcolor": colors.paper,
         "font": {"family": FONT, "size": LABEL, "color": colors.ink},
@@ -166,6 +157,14 @@ def _constant(mode: Mode) -> dict[str, Any]:
         "showlegend": False,
         "dragmode": False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
     }
+
+
+@cache
+def _axis(mode: Mode) -> dict[str, Any]:
+    """What every axis has. It is no template: Plotly takes that for another whenever it comes, and draws."""
+    grid = PALETTES[mode].grid
+    look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
+    return look | {"title": {"font": {"size": LABEL}}}
 
 
 # Plotly's names of what a browser's typed arrays can hold
@@ -197,12 +196,19 @@ class Figure(go.Figure):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
         self._written = None
         super().__init__(written)
+        if "template" not in written["layout"]:
+            self._layout.pop("template", None)  # Plotly's own, which it has by now
         return getattr(self, name)
 
     @property
     def height(self) -> float:
         """In pixels, as it was written."""
         return float((self.__dict__["_written"] or super().to_dict())["layout"]["height"])
+
+    def laid_out(self, **layout: Any) -> "Figure":
+        """The same with this in its layout."""
+        written = self.__dict__["_written"] or super().to_dict()
+        return Figure({"data": written["data"], "layout": written["layout"] | layout})
 
     def larger(self, factor: float) -> "Figure":
         """The same with type, points, margins and height of this factor: for a screen that is far away."""
@@ -213,7 +219,7 @@ class Figure(go.Figure):
         return Figure({"data": _larger(written["data"], factor), "layout": layout})
 
     def to_dict(self) -> dict[str, Any]:
-        """What the browser gets: fresh dictionaries, arrays of numbers as typed arrays."""
+        """What the browser gets: fresh dictionaries, long arrays of numbers as typed arrays."""
         written = self.__dict__["_written"]
         if written is None:
             return super().to_dict()
@@ -239,11 +245,14 @@ def _larger(value: Any, factor: float, of: str = "") -> Any:
     }
 
 
+# So many numbers are sent as a list. Plotly takes a typed array for another whenever it comes, and draws; of
+# more the bytes are dearer than that.
+LISTED = 4096
 _PLAIN = {str, int, float, bool, type(None)}
 
 
 def packed(value: Any) -> Any:
-    """The same as plain JSON; an array of numbers as the {"dtype", "bdata", "shape"} that Plotly reads."""
+    """The same as plain JSON; a long array of numbers as the {"dtype", "bdata", "shape"} of Plotly's."""
     if type(value) in _PLAIN:  # nearly all, and asked first
         return value
     if isinstance(value, dict):
@@ -265,8 +274,31 @@ def _array(array: np.ndarray) -> Any:
     code = _TYPES.get(array.dtype.name)
     if code is None or not array.size:
         return packed(array.tolist())
+    if array.size <= LISTED:
+        return _listed(array)
     data = {"dtype": code, "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
     return data if array.ndim == 1 else data | {"shape": ", ".join(map(str, array.shape))}
+
+
+def _listed(array: np.ndarray) -> Any:
+    """Numbers as lists, of float32 the 9 digits that give it back; where there is none, None."""
+    if array.dtype.kind != "f":
+        return array.tolist()
+    numbers = array.astype(np.float64)
+    fine = np.isfinite(numbers)
+    if array.dtype == np.float32:
+        size = np.log10(np.abs(numbers), where=fine & (numbers != 0), out=np.zeros_like(numbers))
+        scale = 10.0 ** (8 - np.floor(size))
+        numbers = np.round(numbers * scale) / scale
+    if fine.all():
+        return numbers.tolist()
+    gaps = numbers.astype(object)
+    gaps[~fine] = None
+    return gaps.tolist()
+
+
+def _axis_of(trace: Mapping[str, Any], xy: str) -> str:
+    return f"{xy}axis{trace.get(f'{xy}axis', xy)[1:]}"
 
 
 def figure(
@@ -282,4 +314,12 @@ def figure(
     l, r, t or b where it is not `MARGIN`.
     """
     shared = _constant(mode) | {"height": height, "margin": MARGIN | margin}
-    return Figure({"data": list(traces), "layout": shared | dict(layout)})
+    layout = shared | dict(layout)
+    barred = {_axis_of(t, "y" if t.get("orientation") == "h" else "x") for t in traces if t["type"] == "bar"}
+    used = {_axis_of(trace, xy) for trace in traces for xy in "xy"}
+    for name in sorted(used | {name for name in layout if name[1:5] == "axis"}):
+        axis, own = _axis(mode) | {"showgrid": name not in barred}, layout.get(name, {})
+        layout[name] = axis | own | {"title": axis["title"] | own.get("title", {})}
+    if "annotations" in layout:
+        layout["annotations"] = [{"showarrow": False} | note for note in layout["annotations"]]
+    return Figure({"data": list(traces), "layout": layout})

@@ -22,8 +22,8 @@ def test_the_values_are_the_traces_and_a_click_on_the_rows_chooses_the_dimension
     page.get_by_text("Every token of the prompt").click()
     settled(page)
     for part, site in enumerate(SITES):
-        assert np.array_equal(values(page, "embedding_rows", part, "z"), trace[site].numpy().T)
-        assert np.array_equal(values(page, "embedding_sum", 0, "z")[part], trace[site][4].numpy())
+        assert np.array_equal(np.float32(values(page, "embedding_rows", part, "z")), trace[site].numpy().T)
+        assert np.array_equal(np.float32(values(page, "embedding_sum", 0, "z")[part]), trace[site][4].numpy())
     sentence = hover(page, "embedding_rows", 1, 30).replace("−", "-")
     said = re.search(r"dimension (\d+) at `·king` \(position 1\):token embedding", sentence)
     assert said is not None and abs(int(said[1]) - 30) <= 1  # a row is 2.5 pixels high

@@ -31,7 +31,9 @@ def trace(lm):
 
 
 def spec(fig):
-    return decoded(json.loads(to_json(fig, validate=False)))
+    found = decoded(json.loads(to_json(fig, validate=False)))
+    found["data"][0]["customdata"] = np.array(found["data"][0]["customdata"])
+    return found
 
 
 def ends(shape):

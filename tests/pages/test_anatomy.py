@@ -68,7 +68,7 @@ def test_the_picture_has_every_tensor_of_the_model(run_page, mini):
         assert local.removeprefix("final_norm.") in said, name
     assert "trf_blocks.3.att.W_query.weight is 256 × 256:<br>65,536 parameters, 0.95 %" in said
     # areas are parameters: all bars have the same number of pixels a parameter
-    areas = bar["width"] * bar["y"]
+    areas = np.multiply(bar["width"], bar["y"])
     matrices = [i for i, text in enumerate(bar["customdata"]) if " is " in text and "counted" not in text]
     counts = [
         int(re.search(r"([\d,]+) parameters", bar["customdata"][i])[1].replace(",", "")) for i in matrices

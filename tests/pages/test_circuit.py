@@ -20,7 +20,7 @@ SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
 def here(at):
     """Size and F of the circuit on the screen, and the sheet's colours."""
     sheet, curve = charts(at)[:2]
-    values = curve["data"][0]["y"]
+    values = np.array(curve["data"][0]["y"], float)
     (size,) = np.flatnonzero(np.isfinite(values))
     return int(size), float(values[size]), np.array(sheet["data"][0]["z"])
 
@@ -82,9 +82,9 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
     found = circuit(mini, TEXT, token, "zero", way="add")
     drawn = charts(at)[1]["data"]
     assert here(at)[0] == len(found.heads) and len(found.steps) > 1
-    assert np.allclose(drawn[1]["y"][found.steps["size"]], found.steps["value"], atol=1e-5)
+    assert np.allclose(np.array(drawn[1]["y"])[found.steps["size"]], found.steps["value"], atol=1e-5)
     ordered = in_order(Passes(mini, TEXT, token, "zero"), random_order(mini))
-    assert np.allclose(drawn[2]["y"][ordered["size"]], ordered["value"], atol=1e-5)
+    assert np.allclose(np.array(drawn[2]["y"])[ordered["size"]], ordered["value"], atol=1e-5)
     at.session_state["numbers_circuit-search"] = True
     at.run()
     table = next(one.value for one in at.dataframe if "way" in one.value)

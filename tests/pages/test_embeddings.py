@@ -21,13 +21,12 @@ def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
     at = opened(run_page, token=4, emb_dim=7)
     t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
     one, near, every, lengths = charts(at)
-    assert np.array_equal(
-        one["data"][0]["z"], [t[site][4].numpy() for site in ("tok_emb", "pos_emb", "embed")]
-    )
+    rows = [t[site][4].numpy() for site in ("tok_emb", "pos_emb", "embed")]
+    assert np.array_equal(np.float32(one["data"][0]["z"]), rows)
     for site, picture, line in zip(
         ("tok_emb", "pos_emb", "embed"), every["data"], lengths["data"], strict=True
     ):
-        assert np.array_equal(picture["z"], t[site].numpy().T)
+        assert np.array_equal(np.float32(picture["z"]), t[site].numpy().T)
         assert np.allclose(line["y"], t[site].norm(dim=1).numpy(), rtol=1e-5)
     weight = mini.model.tok_emb.weight.detach()
     cosine = torch.cosine_similarity(weight, weight[t.tokens[4].id], dim=1)
@@ -108,11 +107,11 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit.parse("embed@2=zero")])
     at = opened(run_page, token=2, edits="embed@2=zero")
     cells = [one["z"] for one in charts(at)[2]["data"] if one["type"] == "heatmap"]
-    assert not cells[0].any() and not cells[1].any()
+    assert not np.any(cells[0]) and not np.any(cells[1])
     assert np.allclose(cells[2], (changed["embed"] - trace["embed"]).T)
     assert "do not add up to the third" in prose(at)
     shown = charts(opened(run_page, token=2, edits="embed@2=zero", shown="changed"))
-    assert np.array_equal(shown[2]["data"][2]["z"], changed["embed"].numpy().T)
+    assert np.array_equal(np.float32(shown[2]["data"][2]["z"]), changed["embed"].numpy().T)
     for one, expected in zip(shown[3]["data"][-2:], (trace, changed), strict=True):
         assert np.allclose(one["y"], expected["embed"].norm(dim=1), rtol=1e-5)
     lengths = in_numbers(at, "embedding_lengths")

@@ -73,7 +73,7 @@ def test_the_row_and_the_map_are_the_steps_own_attention(mini):
     assert np.allclose(shown["weights"], row, atol=1e-5)
     key = int(row[:-1].argmax())
     assert shown["highlight"] == {str(key): "key", str(len(ids) - 1): "query"}
-    drawn = charts(at)[0]["data"][0]["z"]
+    drawn = np.array(charts(at)[0]["data"][0]["z"])
     had = [i for i in range(12) if len(prompt) + i - 1 >= key]
     assert drawn.shape == (48, len(had))
     for place in (0, len(had) - 1):  # each step as the model made it, with nothing after it
@@ -87,7 +87,7 @@ def test_where_an_edit_depends_on_the_whole_text_each_step_is_its_own_pass(mini)
     prompt, new = wrote(lm, 4)
     for step in range(4):
         by_hand = column(lm.trace(prompt + new[:step], keep=["attn"]), 2)
-        assert np.allclose(charts(at)[0]["data"][0]["z"][:, step], by_hand, atol=1e-5)
+        assert np.allclose(np.array(charts(at)[0]["data"][0]["z"])[:, step], by_hand, atol=1e-5)
     (link,) = at.get("link_button")
     assert parse_qs(urlsplit(link.proto.url).query)["edits"] == [edit]
 
@@ -104,7 +104,7 @@ def test_the_work_is_that_of_the_config_and_the_tokens_come_again(mini):
     at.button(key="generate_time_again").click().run()
     assert not at.exception and "Every token came out the same again" in words_on(at)
     both = charts(at)[1]["data"]
-    assert [len(one["y"]) for one in both] == [12, 12] and all((one["y"] > 0).all() for one in both)
+    assert [len(one["y"]) for one in both] == [12, 12] and all(min(one["y"]) > 0 for one in both)
 
 
 def test_without_a_cache_every_pass_reads_all(mini):

@@ -35,7 +35,7 @@ def test_the_grids_are_the_modules_inputs_and_outputs(run_page, modules):
     assert list(modules) == NAMES
     for trace, side in ((grids["data"][0], 0), (grids["data"][1], 1)):
         variances = np.stack([modules[name][side].var(dim=1, unbiased=False).numpy() for name in NAMES])
-        assert np.allclose(10.0 ** trace["z"], variances, rtol=1e-3)
+        assert np.allclose(10.0 ** np.array(trace["z"]), variances, rtol=1e-3)
 
 
 def test_the_means_are_the_modules_too(run_page, modules):
@@ -87,11 +87,12 @@ def test_inside_a_norm_both_runs_share_the_bins(run_page, mini):
     both = [mini.trace(TEXT, edits=e)["resid_mid", 4][3].numpy() for e in (["z.4.3=zero"], [])]
     inside = charts(at)[HISTOGRAMS]["data"]
     bars, outline = (next(t for t in inside if t.get("name") == name) for name in (None, "unchanged"))
-    edges = np.append(bars["x"] - bars["width"] / 1.88, bars["x"][-1] + bars["width"][-1] / 1.88)
+    middles, halves = np.array(bars["x"]), np.array(bars["width"]) / 1.88
+    edges = np.append(middles - halves, middles[-1] + halves[-1])
     assert (edges[0], edges[-1]) == pytest.approx((min(x.min() for x in both), max(x.max() for x in both)))
     for counts, values in zip((bars["y"], outline["y"][1:-1]), both, strict=True):
         assert np.abs(counts - np.histogram(values, edges)[0]).sum() <= 2  # one may lie on an edge
-        assert counts.sum() == len(values)
+        assert sum(counts) == len(values)
     rows = {name: numbers for name, *numbers in table(at, "stages")}
     for name, values in zip(("before", "before, unchanged"), both, strict=True):
         assert float(rows[name][1]) == pytest.approx(values.var(), rel=1e-3)

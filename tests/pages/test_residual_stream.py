@@ -36,7 +36,7 @@ def test_the_ladder_is_the_selected_tokens(run_page, trace):
 
 def test_the_maps_are_every_tokens(run_page, trace):
     figure = charts(run_page("residual_stream", text=TEXT))[1]
-    sizes, ratios = (figure["data"][i]["z"] for i in range(2))
+    sizes, ratios = (np.array(figure["data"][i]["z"]) for i in range(2))
     assert np.allclose(10 ** sizes[4], trace["resid_post", 1].norm(dim=1), rtol=1e-3)
     expected = trace["mlp_out", 1].norm(dim=1) / trace["resid_mid", 1].norm(dim=1)
     assert np.allclose(10 ** ratios[4], expected, rtol=1e-3)
@@ -96,7 +96,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
         assert np.allclose(
             data[3]["y"][::2], [old["attn_out", b][3].norm().item() for b in range(6)], rtol=1e-4
         )
-    moved, times = (one["z"] for one in maps["data"])
+    moved, times = (np.array(one["z"]) for one in maps["data"])
     gap = changed["resid_post", 5] - trace["resid_post", 5]
     assert np.allclose(moved[-1], gap.norm(dim=1) / trace["resid_post", 5].norm(dim=1), rtol=1e-4)
     assert not moved[:9].any() and moved[9].all()

@@ -42,5 +42,8 @@ def chart(
     if height is not None:
         st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
         selecting["height"] = "stretch"
+    # Streamlit gives Plotly each chart twice, as new objects, and other numbers as a new chart: what is said
+    # to be the same is drawn once.
+    fig = fig.laid_out(datarevision=1)
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
     _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode, saved=saved)
