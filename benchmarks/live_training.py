@@ -1,6 +1,7 @@
 """Training that one watches: what the snapshots cost, and how long it takes until an induction head is there.
 
     python benchmarks/live_training.py [--rounds 3] [--steps 100] [--until 600]
+    python benchmarks/live_training.py --at-once 10    # nothing else: so many visitors press Train at once
 
 One thread of torch, as the app's workers have it; seconds are those of the processor, so that other programs
 on the machine matter less. The first table trains the usual run (repeated random tokens, 2 blocks, 4 heads,
@@ -10,6 +11,8 @@ score reaches 0.6, or until the last step.
 """
 
 import argparse
+import os
+import resource
 import statistics
 import sys
 import tempfile
@@ -21,6 +24,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from gptviz.training.live import LiveConfig, begin, train
+from gptviz.ui.training.queue import Queue
 
 ENOUGH = 0.6
 
@@ -48,6 +52,22 @@ def until_enough(folder: Path, last: int, **changes: object) -> tuple[str, str, 
     return when, f"{best.best_induction[0]:.2f}", f"{run.measures[-1].validation:.2f}"
 
 
+def at_once(number: int, steps: int) -> None:
+    """The app's own queue with one run of each of so many visitors, no two of them equal."""
+    cores = os.cpu_count() or 1
+    queue = Queue(cores, 2**40)
+    began = time.monotonic()
+    trainings = [queue.start(f"visitor {i}", LiveConfig(steps=steps, seed=i)) for i in range(number)]
+    while any(training.active for training in trainings):
+        time.sleep(0.1)
+    wall = time.monotonic() - began
+    assert all(training.state == "done" for training in trainings)
+    queue.close()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = (used.ru_utime + used.ru_stime) / cores
+    print(f"{number} trainings of {steps} steps: {wall:.1f} s, their CPU / {cores} cores: {cpu:.1f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -55,7 +75,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--until", type=int, default=600)
+    parser.add_argument("--at-once", type=int, default=0, metavar="N", help="visitors who train one each")
     args = parser.parse_args()
+    if args.at_once:
+        return at_once(args.at_once, args.steps)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

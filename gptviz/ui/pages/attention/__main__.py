@@ -385,7 +385,7 @@ with worked_out:
         keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
         axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
         axis_of |= token_ticks([escape(label, quote=False) for label in labels[: at + 1]], TICKS)
-        axis_of |= {"tickangle": -60} if at < TICKS else {}  # a third of a page: words side by side would touch
+        axis_of |= {"tickangle": -60} if at < TICKS else {}  # words side by side would touch
         for column, (name, unit, numbers) in zip(
             st.columns(3, gap="medium"),
             (
