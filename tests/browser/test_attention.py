@@ -150,6 +150,7 @@ def test_a_long_text_is_read_through_a_window(open_page, settled) -> None:
 
     point_at(page, 181, 96)
     page.mouse.wheel(0, -30)  # scrolls the page and nothing else
+    settled(page)  # a wheel's turns come when the browser is free, and move what is pointed at
     assert seen(page) == opened
     point_at(page, 181, 96)
     page.keyboard.down("Control")
@@ -157,6 +158,7 @@ def test_a_long_text_is_read_through_a_window(open_page, settled) -> None:
         page.mouse.wheel(0, -50)
     page.keyboard.up("Control")
     matrix.and_(page.locator(f":not([data-zoom='{opened[4]:.2f}'])")).wait_for()
+    settled(page)  # all four
     nearer = seen(page)
     assert nearer[4] > opened[4] and nearer[0] <= 181 <= nearer[1] and nearer[2] <= 96 <= nearer[3]
 
