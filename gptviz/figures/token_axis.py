@@ -13,19 +13,21 @@ def token_ticks(
     most: int = READABLE,
     positions: Sequence[int] | None = None,
     title: str = "position",
+    places: int = 0,
 ) -> dict[str, Any]:
     """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML.
 
-    `positions` are their numbers, of what the `title` says, where these are others.
+    `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
+    `places` tokens where there are fewer.
     """
     n = len(shown)
     if n <= most:
-        turned = n > 5 and max(map(len, shown)) > 2
+        turned = max(n, places) > 5 and max(map(len, shown)) > 2
         return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if turned else 0}
-    places = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
-    numbers = places.tolist() if positions is None else [positions[i] for i in places.tolist()]
+    marked = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
+    numbers = marked.tolist() if positions is None else [positions[i] for i in marked.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
-    return {"tickvals": places, "tickangle": 0} | named
+    return {"tickvals": marked, "tickangle": 0} | named
 
 
 def token_categories(

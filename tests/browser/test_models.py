@@ -148,6 +148,11 @@ def test_uploads_are_told_apart_removed_and_leave_the_uploader_empty(fresh, open
             page.get_by_role("button", name="More models").click()
         bring(page, *(tmp_path / name for name in names))
 
+    page.get_by_role("button", name="More models").click()
+    window.locator("input[type=file]").set_input_files(tmp_path / "noise.pth")
+    window.get_by_test_id("stFileChip").wait_for()
+    page.keyboard.press("Escape")  # it is wanted no more
+    window.wait_for(state="detached")
     load("meta.pkl")
     window.get_by_text("meta.pkl was sent, without weights").wait_for()
     assert window.get_by_test_id("stFileChip").count() == 0

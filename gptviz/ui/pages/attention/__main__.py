@@ -384,8 +384,8 @@ with worked_out:
     if now.weight is not None:
         keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
         axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
-        axis_of |= token_ticks([escape(label, quote=False) for label in labels[: at + 1]], TICKS)
-        axis_of |= {"tickangle": -60} if at < TICKS else {}  # words side by side would touch
+        visible = [escape(label, quote=False) for label in labels[: at + 1]]
+        axis_of |= token_ticks(visible, TICKS, places=FEWEST)
         for column, (name, unit, numbers) in zip(
             st.columns(3, gap="medium"),
             (
