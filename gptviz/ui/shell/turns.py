@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gptviz.ui import memory
+
 PATIENCE = 2.0  # seconds after which a page begins all the same: the others may be slow ones
 
 _free = threading.BoundedSemaphore(os.cpu_count() or 1)
@@ -22,6 +24,7 @@ def turn() -> Iterator[None]:
         yield
     finally:
         give_back()
+        memory.give_back()
 
 
 def give_back() -> None:
