@@ -57,7 +57,7 @@ UI_FLOORS = [
     {"runs", "training"},
     {"lens_cells"},
     {"models", "components"},
-    {"words", "tables", "settings", "worker", "log"},
+    {"words", "tables", "settings", "worker", "log", "memory"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (
