@@ -31,8 +31,8 @@ SETTING = "GPTVIZ_KERNELS"
 MOST_ROWS = 64
 MOST_OUTPUTS = 4096
 
-# a smaller layer is done before it is worth asking which way is faster
-SMALLEST_WEIGHT = 2**19
+# multiply-adds: so small a product is done before it is worth asking which way is faster
+SMALLEST = 2**19
 
 
 class _Thread(threading.local):
@@ -98,9 +98,7 @@ def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
     """Give every module that has a twin its twin's forward, and note it in `bound`."""
     for module in modules_of(model):
         twin = _TWINS.get(type(module))  # not a subclass, whose forward may be another
-        if twin is None or (type(module) is nn.Linear and module.weight.numel() < SMALLEST_WEIGHT):
-            continue
-        if "forward" not in module.__dict__:
+        if twin is not None and "forward" not in module.__dict__:
             bound.append(module)
             # past nn.Module's own __setattr__, which looks for parameters
             module.__dict__["forward"] = MethodType(twin, module)
@@ -124,11 +122,11 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) ->
     One answer a process, so that the same text gives the same bits every time.
     """
     rows = x.shape[:-1].numel()
+    if rows * weight.numel() <= SMALLEST:
+        return F.linear(x, weight, bias)
     key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
     onednn = _onednn_is_faster.get(key)
-    if not x.numel():
-        onednn = False
-    elif onednn is None:
+    if onednn is None:
         with _measuring:
             if key not in _onednn_is_faster:
                 _onednn_is_faster[key] = _has_onednn() and _measure(x, weight, bias)
