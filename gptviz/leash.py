@@ -5,6 +5,8 @@ import shutil
 import threading
 from pathlib import Path
 
+TRIES = 1000  # to remove a folder into which the work writes meanwhile
+
 
 def end_with_the_server(folder: Path) -> None:
     """From now on, wait beside the work for the end of standard input; then remove the folder and end.
@@ -17,5 +19,8 @@ def end_with_the_server(folder: Path) -> None:
 def _wait(folder: Path) -> None:
     while os.read(0, 4096):  # not sys.stdin: its lock would stop a process that comes to its own end
         continue  # nothing is said on it
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
     os._exit(1)

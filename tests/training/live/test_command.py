@@ -71,3 +71,29 @@ def test_on_a_leash_it_ends_with_whoever_holds_it(tmp_path):
         worker.stdin.close()  # as the system does for a server that was killed
         assert worker.wait(60) == 1
     assert not work.exists()
+
+
+WRITER = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from gptviz.leash import end_with_the_server
+folder, number = Path(sys.argv[1]), 0
+end_with_the_server(folder)
+print("begun", flush=True)
+while True:
+    number += 1
+    with suppress(FileNotFoundError):
+        (folder / f"{number % 50}").touch()
+"""
+
+
+def test_on_a_leash_nothing_stays_that_is_written_meanwhile(tmp_path):
+    folder = tmp_path / "written"
+    folder.mkdir()
+    command, pipe = [sys.executable, "-c", WRITER, str(folder)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
+        worker.stdout.readline()
+        worker.stdin.close()
+        assert worker.wait(60) == 1
+    assert not folder.exists()
