@@ -1,11 +1,15 @@
 """The leash of a process that a server started: whichever way the server ends, its processes end with it."""
 
+import atexit
 import os
 import shutil
 import threading
 from pathlib import Path
 
 TRIES = 1000  # to remove a folder into which the work writes meanwhile
+
+_removing = threading.Lock()
+atexit.register(_removing.acquire)  # a work that fails because its files are gone ends when all are
 
 
 def end_with_the_server(folder: Path) -> None:
@@ -19,6 +23,7 @@ def end_with_the_server(folder: Path) -> None:
 def _wait(folder: Path) -> None:
     while os.read(0, 4096):  # not sys.stdin: its lock would stop a process that comes to its own end
         continue  # nothing is said on it
+    _removing.acquire()
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -37,6 +37,7 @@ class Work(Generic[R]):
         self.task, self.model, self._line = task, model, line
         self.state, self.tries = "stopped", 0
         self.result: R | None = None
+        self.nbytes = 0  # of the result
         self.problem: BaseException | None = None
         self.running: Running | None = None
         self.began = self.asked = 0.0
@@ -136,7 +137,7 @@ class Line:
             if work is None:
                 work = Work(task, model, self)
             if known is not None and not work.active:
-                work.result, work.state = known, "done"
+                work.result, work.nbytes, work.state = known, nbytes_of(known), "done"
             self._works[task] = work  # asked for just now
             idle = [key for key, other in self._works.items() if other.state in ("failed", "stopped")]
             for key in idle[:-MOST_IDLE]:
@@ -216,7 +217,8 @@ class Line:
             if work.running is not running or work.state != "working":
                 return  # it was stopped meanwhile
             try:
-                work.result, work.state = running.future.result(), "done"
+                work.result = running.future.result()
+                work.nbytes, work.state = nbytes_of(work.result), "done"
             except self.backend.gone as problem:
                 if work.tries < TRIES:
                     self._leave_slot(work)
@@ -317,7 +319,7 @@ class Line:
                 "working": len(self._working),
                 "slots": self.backend.slots,
                 "longest_wait_seconds": round(oldest),
-                "result_bytes": sum(nbytes_of(work.result) for work in self._works.values()),
+                "result_bytes": sum(work.nbytes for work in self._works.values()),
             }
 
     def close(self) -> None:
@@ -329,8 +331,8 @@ class Line:
         self.backend.close()
 
     def _bound(self) -> None:
-        sizes = {key: nbytes_of(work.result) for key, work in self._works.items() if work.state == "done"}
-        for key in list(sizes):
-            if sum(sizes.values()) <= self.max_bytes:
+        held = sum(work.nbytes for work in self._works.values())
+        for task in [task for task, work in self._works.items() if work.state == "done"]:
+            if held <= self.max_bytes:
                 return
-            del self._works[key], sizes[key]
+            held -= self._works.pop(task).nbytes

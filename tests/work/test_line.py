@@ -269,6 +269,15 @@ def test_results_are_bounded_the_least_asked_for_first(hand: ByHand) -> None:
     assert [line.find(Task(some, "mini", (name,))) is not None for name in "abc"] == [True, False, True]
 
 
+def test_a_result_is_weighed_once(line: Line, hand: ByHand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others there are: under the line's lock, for which everybody waits."""
+    weighed: list[Any] = []
+    monkeypatch.setattr(lines, "nbytes_of", lambda result: weighed.append(result) or len(result))
+    for name in "abcd":
+        hand.end(ask(line, name), name.encode())
+    assert weighed == [b"a", b"b", b"c", b"d"] and line.snapshot()["result_bytes"] == 4
+
+
 def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line: Line, hand: ByHand) -> None:
     mine, other = ask(line, "a", model="upload:1"), ask(line, "b")
     line.forget("upload:1")

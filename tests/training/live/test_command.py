@@ -73,7 +73,7 @@ def test_on_a_leash_it_ends_with_whoever_holds_it(tmp_path):
     assert not work.exists()
 
 
-WRITER = """
+WORK = """
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -82,16 +82,22 @@ folder, number = Path(sys.argv[1]), 0
 end_with_the_server(folder)
 print("begun", flush=True)
 while True:
-    number += 1
-    with suppress(FileNotFoundError):
-        (folder / f"{number % 50}").touch()
+    number = (number + 1) % 300
+    {does}
 """
 
 
-def test_on_a_leash_nothing_stays_that_is_written_meanwhile(tmp_path):
+@pytest.mark.parametrize(
+    "does",
+    ['(folder / f"{number}").stat()', 'with suppress(FileNotFoundError): (folder / f"{number}").touch()'],
+    ids=["fails at the first file that is gone", "goes on writing"],
+)
+def test_on_a_leash_nothing_stays_whatever_the_work_does_meanwhile(does, tmp_path):
     folder = tmp_path / "written"
     folder.mkdir()
-    command, pipe = [sys.executable, "-c", WRITER, str(folder)], subprocess.PIPE
+    for number in range(300):  # which take a while to remove
+        (folder / f"{number}").touch()
+    command, pipe = [sys.executable, "-c", WORK.replace("{does}", does), str(folder)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
         worker.stdout.readline()
         worker.stdin.close()
