@@ -3,7 +3,8 @@
     python benchmarks/cluster.py
 
 Measured: thirty visitors ask for a Knock-out map each, of texts of their own, on a cluster of one node with
-one processor and of two, in turn; then with two, of which one is killed in the middle. As many have a text of
+one processor and of two, in turn, with the CPU that the nodes' workers and all else on this machine took,
+which here share two cores; then with two, of which one is killed in the middle. As many have a text of
 their own read by a model of GPT-2's smallest size, here one after the other, and by Ray Serve. Simulated:
 learners who act every 15 s, one act in three a map, with as many processors as are named; a map takes what
 the measured ones took, and visitors are served in the order in which they come.
@@ -11,13 +12,14 @@ the measured ones took, and visitors are served in the order in which they come.
 
 import argparse
 import heapq
+import os
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ray.cluster_utils import Cluster as Nodes
@@ -62,6 +64,17 @@ def timed(line: Line, lm: LanguageModel, rng: random.Random) -> float:
     works = ask(line, lm, rng, VISITORS)
     assert all(work.join(MOST) and work.state == "done" for work in works)
     return time.perf_counter() - began
+
+
+def used() -> tuple[float, float]:
+    """Seconds of CPU so far: of the nodes' workers, and of everything on this machine."""
+    ticks, workers = os.sysconf("SC_CLK_TCK"), 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if (process / "cmdline").read_bytes().startswith((b"ray::do", b"ray::IDLE")):
+                workers += sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+    user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return workers / ticks, (user + nice + system + sum(interrupts)) / ticks
 
 
 def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
@@ -113,9 +126,15 @@ def main() -> None:
     for nodes in (1, 2):
         with cluster(nodes) as (made, line):
             warm(line, lm, rng, nodes)
+            before = used()
             took[nodes] = [timed(line, lm, rng) for _ in range(args.rounds)]
+            maps, every = (now - then for now, then in zip(used(), before, strict=True))
             said = ", ".join(f"{seconds:.1f}" for seconds in took[nodes])
             print(f"measured: {VISITORS} maps on {nodes} node(s): {said} s", flush=True)
+            print(
+                f"measured: in all {maps:.1f} s of CPU for maps, {every - maps:.1f} s for all else here",
+                flush=True,
+            )
             if nodes == 2:
                 here, there = read(line, rng)
                 print(
