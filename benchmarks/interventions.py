@@ -60,7 +60,8 @@ def restarted(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
 
 def both(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
     """What `gptviz.analysis.knock_out` does."""
-    return torch.cat(list(batches(lm, lm.trace(ids, keep=["resid_pre"]), len(ids) - 1, "zero")))
+    rows = batches(lm, lm.trace(ids, keep=["resid_pre"]), len(ids) - 1, "zero")
+    return head(lm, torch.cat(list(rows)))
 
 
 def transformer_lens(lens: Any, lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
