@@ -27,7 +27,7 @@ from ray.cluster_utils import Cluster as Nodes
 from gptviz import LanguageModel, load
 from gptviz.analysis.ablation import knock_out
 from gptviz.work import Line, Task
-from gptviz.work.cluster import Cluster
+from gptviz.work.cluster import EACH, Cluster
 
 VISITORS, TOKENS = 30, 20
 ACT, MAPS = 15.0, 1 / 3  # seconds between two acts of a learner, and which part of them are maps
@@ -79,7 +79,7 @@ def used() -> tuple[float, float]:
 
 def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
     """Wait until every node has done a map: its worker has then loaded torch, and the model."""
-    while line.backend.slots < nodes:
+    while line.backend.slots < EACH * nodes:
         ask(line, lm, rng, 1)[0].join(MOST)
     for _ in range(3):
         assert all(work.join(MOST) for work in ask(line, lm, rng, 2 * nodes))

@@ -33,6 +33,7 @@ from gptviz.work.task import Running, Task
 RAY = "GPTVIZ_RAY"  # the setting
 AUTO = "auto"
 LARGE = 10**8  # parameters: GPT-2's smallest model; the texts of such a one are read by the cluster
+EACH = 2  # tasks for a processor: at work, and the next, since Ray hears late that a processor is free
 REACH = 3.0  # seconds for an address to answer; Ray itself would try for a minute and a half
 # what Ray reads when it is imported
 ENVIRONMENT = {
@@ -78,7 +79,7 @@ def join(address: str) -> None:
 
 
 class Cluster(Files):
-    """A task for each processor of a Ray cluster, however many it has at the time."""
+    """Tasks for each processor of a Ray cluster, however many it has at the time."""
 
     gone = (Lost,)
 
@@ -165,7 +166,7 @@ class Cluster(Files):
             while True:
                 what, number, value = link.recv()
                 if what == "slots":
-                    self.slots = max(1, value)
+                    self.slots = EACH * max(1, value)
                 elif what == "refused":
                     why = value
                 elif what == "progress" and number in self._running:

@@ -21,7 +21,7 @@ from gptviz.engine.reader import Reader
 from gptviz.training.live import begin, train
 from gptviz.ui.training.queue import Queue
 from gptviz.work import Line, Task
-from gptviz.work.cluster import RAY, Cluster, reach
+from gptviz.work.cluster import EACH, RAY, Cluster, reach
 from tests.conftest import random_lm
 from tests.training.live.conftest import tiny
 from tests.waiting import until
@@ -69,7 +69,7 @@ def test_a_cluster_gives_the_same_numbers_with_and_without_edits(line: Line, min
         assert work.join(WAIT)
         expected = knock_out(mini.edited(*edits), ids, None, "mean")
         pd.testing.assert_frame_equal(work.value, expected, atol=1e-5)
-    assert line.backend.slots == 2 and line.backend.stands()
+    assert line.backend.slots == 2 * EACH and line.backend.stands()
 
 
 def test_what_a_task_raises_is_said_as_it_is(line: Line, mini: LanguageModel) -> None:
