@@ -31,8 +31,10 @@ SETTING = "GPTVIZ_KERNELS"
 MOST_ROWS = 64
 MOST_OUTPUTS = 4096
 
-# multiply-adds: so small a product is done before it is worth asking which way is faster
-SMALLEST = 2**19
+# A small layer is asked for many rows only: a text of the bundled model has the same bits whether it is read
+# at once, after what stands before it, or with an edit further up.
+SMALL_WEIGHT = 2**19
+MANY_ROWS = 256
 
 
 class _Thread(threading.local):
@@ -122,7 +124,7 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) ->
     One answer a process, so that the same text gives the same bits every time.
     """
     rows = x.shape[:-1].numel()
-    if rows * weight.numel() <= SMALLEST:
+    if not x.numel() or (rows <= MANY_ROWS and weight.numel() < SMALL_WEIGHT):
         return F.linear(x, weight, bias)
     key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
     onednn = _onednn_is_faster.get(key)

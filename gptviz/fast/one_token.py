@@ -146,7 +146,7 @@ def _linear(layer: Any, x: torch.Tensor) -> torch.Tensor:
     weight, bias = parameters["weight"], parameters["bias"]
     if x.dtype is torch.bfloat16:
         return kernels.row(x, weight, bias) if kernels.is_row(x) else F.linear(x, weight, bias)
-    if weight.numel() <= kernels.SMALLEST:
+    if weight.numel() < kernels.SMALL_WEIGHT:
         return F.linear(x, weight, bias)
     return kernels.linear(x, weight, bias)
 

@@ -191,7 +191,7 @@ def open_example(warm, examples):
         page.emulate_media(color_scheme=mode)
         page.goto(f"{examples}/?only={name}")
         part(page, name, ".gv").first.wait_for(state="attached")
-        page.evaluate("() => document.fonts.ready.then(() => null)")  # a font that comes later moves a line
+        page.evaluate(AT_REST)
         return page
 
     yield open_
@@ -268,6 +268,9 @@ def tabbed(page, name):
         assert stops < 60, here[1]
 
 
+# what a width brings into sight may need a font that is not there yet, and moves a line when it comes
+AT_REST = """() => new Promise((rest) => requestAnimationFrame(() => requestAnimationFrame(rest)))
+  .then(() => document.fonts.ready).then(() => new Promise(requestAnimationFrame)).then(() => null)"""
 MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "machine": ".door", "worksheet": ".cell:visible"}
 
 
@@ -284,6 +287,7 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         if name not in ("cell_clicks", "theme_watch", "guide_look", "seat"):
             assert root.bounding_box()["height"] > 20
+        page.evaluate(AT_REST)
         before = root.bounding_box()
         for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():
             thing.hover()

@@ -32,7 +32,7 @@ class Always(dict):
 @pytest.fixture(autouse=True)
 def _small_layers_too(monkeypatch):
     """The models of these tests are small, and all that is tested here is for the large ones."""
-    monkeypatch.setattr(kernels, "SMALLEST", 0)
+    monkeypatch.setattr(kernels, "SMALL_WEIGHT", 0)
 
 
 @pytest.fixture(params=["oneDNN everywhere", "as measured"])
