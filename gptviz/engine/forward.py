@@ -72,7 +72,7 @@ def hidden_from(
     A hook may return more texts than it was given: the stream into the block is then that of each of them.
     The rows come after the tokens of `past`. Where only a row is asked for, the last block works on no other.
     """
-    work = _of_blocks(model, stream.shape[:2].numel())
+    work = multiply_adds(model, stream.shape[:2].numel())
     with (
         running(model),
         _hooked(model, hooks),
@@ -104,7 +104,7 @@ def block_again(
 ) -> None:
     """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on."""
     module: Any = model.trf_blocks[block]
-    work = _of_blocks(model, stream.shape[:2].numel()) // len(model.trf_blocks)
+    work = multiply_adds(model, stream.shape[:2].numel()) // len(model.trf_blocks)
     with running(model), _hooked(model, hooks), threads(_threads_that_pay(work)):
         module.att(module.norm1(stream)) if attention else module(stream)
 
@@ -208,13 +208,13 @@ def _pass(
     visits: one_token.Visits | None = None,
 ) -> torch.Tensor:
     """The only lines of gptviz that run all blocks."""
-    with threads(_threads_that_pay(_of_blocks(model, in_idx.numel()))):
+    with threads(_threads_that_pay(multiply_adds(model, in_idx.numel()))):
         if past is None:
             return model.final_hidden(in_idx)
         return final_hidden(model, in_idx, past, position, visits)
 
 
-def _of_blocks(model: GPTModel, n_tokens: int) -> int:
+def multiply_adds(model: GPTModel, n_tokens: int) -> int:
     """About how many multiply-adds so many tokens take in all blocks."""
     return 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2 * n_tokens
 

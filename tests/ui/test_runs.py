@@ -156,6 +156,21 @@ def read(model, cache, run, keep=None):
         handle.remove()
 
 
+@pytest.fixture
+def no_short_pass(monkeypatch):
+    monkeypatch.setattr(shared, "SHORT_PASS", 0)
+
+
+def test_a_short_text_has_the_same_bits_whatever_was_read_before(model):
+    cache, ids = made(model), tuple(range(5, 35))
+    longer = cache.get(Run("m", ids), ())
+    for end in (29, 20):
+        trace, tokens = read(model, cache, Run("m", ids[:end]))
+        assert tokens == end and torch.equal(trace["final"], model.lm.trace(ids[:end])["final"])
+    assert len(longer) == 30
+
+
+@pytest.mark.usefixtures("no_short_pass")
 @pytest.mark.parametrize("edits", [(), (MUTED,)])
 def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, edits):
     cache, ids = made(model), tuple(range(5, 35))
@@ -177,6 +192,7 @@ def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, e
             assert torch.allclose(one, two, atol=1e-4, rtol=1e-4), (site, block)
 
 
+@pytest.mark.usefixtures("no_short_pass")
 def test_another_model_or_edit_is_nothing_to_go_on_from(model):
     """Two runs that differ only in an edit never share a row."""
     cache, ids = made(model), tuple(range(5, 25))
@@ -198,6 +214,7 @@ def test_another_model_or_edit_is_nothing_to_go_on_from(model):
         assert torch.equal(trace["final"], model.lm.trace(run.ids, edits=run.edits)["final"])
 
 
+@pytest.mark.usefixtures("no_short_pass")
 def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(model):
     size = model.lm.trace(range(40)).nbytes
     cache = made(model, max_bytes=int(2.5 * size))
