@@ -6,35 +6,14 @@ A table that can be sorted, or has more rows than a screen, is Streamlit's `st.d
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
 from gptviz.both import Both, alike
 from gptviz.figures.marks import UNCHANGED
 
-STYLE = """<style>
-.gv-table { overflow-x: auto; font-variant-numeric: tabular-nums; }
-.gv-table table { border-collapse: collapse; font-size: 0.95rem; }
-.gv-table th { text-align: left; font-weight: 600; opacity: 0.75; }
-.gv-table th, .gv-table td { padding: 0.25rem 1.1rem 0.25rem 0; vertical-align: baseline; }
-.gv-table td { border-top: 1px solid rgba(128, 128, 128, 0.3); overflow-wrap: anywhere; min-width: 4ch; }
-.gv-table td:first-child { overflow-wrap: break-word; }
-.gv-table .number { text-align: right; white-space: nowrap; }
-.gv-table .label, .gv-table .word { white-space: nowrap; }
-.gv-table .code { font-family: "Source Code Pro", monospace; font-size: 0.88rem; white-space: nowrap; }
-.gv-table i { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 2px; }
-.gv-table mark {
-  color: inherit; background: rgba(217, 105, 15, 0.3); font-weight: 650;
-  padding: 0 0.15em; border-radius: 3px;
-}
-.gv-table .chosen td { font-weight: 650; }
-@media (max-width: 640px) {
-  .gv-table table { font-size: 0.85rem; }
-  .gv-table th, .gv-table td { padding-right: 0.6rem; }
-  .gv-table .label, .gv-table .code { white-space: normal; }
-  .gv-table .code { font-size: 0.75rem; }
-}
-</style>"""
+STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
 
 
 @dataclass(frozen=True)

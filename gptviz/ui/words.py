@@ -8,6 +8,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import streamlit as st
@@ -121,97 +122,19 @@ def counted(count: int, thing: str) -> str:
 
 def duration(seconds: float) -> str:
     """About how long, in the two largest units."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return (
-        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-    )
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 # ---- terms ----
 
-GLOSSARY = {
-    "·": "A space: many tokens begin with one.",
-    "⏎": "A line break.",
-    "token": "A piece of text that the model reads as one unit: a word, part of a word, or a sign.",
-    "vocabulary": "All the tokens that a model knows, each with a number: its id.",
-    "byte pair encoding": "A way to cut text: it starts from single bytes and joins the pairs that were most "
-    "frequent in training, again and again.",
-    "special token": "A token that stands for no text, such as the end of a document.",
-    "embedding": "The row of numbers that stands for a token, or for a position, inside the model.",
-    "position": "A token's place in the text, counted from 0.",
-    "dimension": "One of the numbers that stand for a token: each has its own place in the row.",
-    "residual stream": "The row of numbers that each token carries through the model: every block reads it "
-    "and adds to it.",
-    "block": "One of the model's equal parts, passed one after the other: attention, then feed-forward.",
-    "head": "One of the attentions that work side by side in a block, each with its own queries, keys and "
-    "values.",
-    "attention": "How a token takes over information from the tokens before it.",
-    "attention weight": "How much of a token's attention goes to one other token; all that a token gives "
-    "add up to 1.",
-    "query": "The numbers with which a token asks what it is looking for.",
-    "key": "The numbers with which a token says what it has to offer; it is compared with queries.",
-    "value": "The numbers that a token hands over to those that attend to it.",
-    "causal mask": "The rule that a token may look at itself and at what stands before it, never at what "
-    "comes later.",
-    "softmax": "It turns numbers into shares that add up to 1, the larger the number the larger the share.",
-    "LayerNorm": "It brings a token's numbers to a common size before attention or feed-forward reads them.",
-    "mean": "The average: the sum of the numbers divided by how many they are.",
-    "variance": "How far numbers spread: the average of the squared distance from their mean.",
-    "feed-forward": "The two matrices in a block that work on each token by itself, after attention.",
-    "unit": "One of the numbers in the middle of a feed-forward: made by one row of its first matrix, it "
-    "writes along one column of its second.",
-    "GELU": "The function between the two matrices of a feed-forward: it lets what is above 0 through and "
-    "leaves little of what is below.",
-    "shortcut": "The way around attention or feed-forward: what went in is added to what comes out.",
-    "logit": "The score that the model gives a token as the next one, before softmax makes it a probability.",
-    "context": "The text that the model reads at once; it holds a fixed number of tokens.",
-    "forward pass": "One run of a text through the model, from the tokens to the logits.",
-    "temperature": "What logits are divided by: below 1 the favourites win more often, above 1 less often.",
-    "top-k": "Only the k most probable tokens may be drawn.",
-    "top-p": "Only the most probable tokens that together reach this share may be drawn.",
-    "surprise": "How unlikely a token was, in bits: 1 bit for one in two, 10 bits for one in a thousand.",
-    "entropy": "How unsure the model is, in bits: the surprise that it expects on average.",
-    "KL divergence": "How far one distribution is from another, in bits: what it costs to expect the "
-    "one where the other holds.",
-    "logit lens": "Reading what the model would say next from inside it: the final LayerNorm and the output "
-    "head, put to work at an earlier depth.",
-    "perplexity": "Among how many equally likely tokens the model seems to choose, on average.",
-    "cosine": "How alike the directions of two rows are: 1 the same, 0 at right angles, −1 opposite.",
-    "dot product": "Two rows multiplied number by number and added up: large if they point the same way.",
-    "parameter": "A number of the model that training has set.",
-    "bias": "A learned number that is added to a result, the same for every token.",
-    "induction head": f"A head that {ROLES['induction'].does}: so a passage can be continued that was seen "
-    "only once.",
-    "previous-token head": f"A head that {ROLES['previous'].does}.",
-    "snapshot": "The whole model as it was after a certain step of its training, kept to be looked at.",
-    "cache": "What is kept of the tokens that were read: their keys and values, in every block.",
-    "attention sink": "A token, mostly the first, on which heads rest that look for nothing else.",
-    "causal": "Looking only back: what comes later is hidden.",
-}
+_GIVEN = {role: formula.does for role, formula in ROLES.items()}  # what a head's label says stands once
+_LINES = Path(__file__).with_name("glossary.txt").read_text("utf-8").splitlines()  # "term: definition" each
+GLOSSARY = dict(line.format(**_GIVEN).split(": ", 1) for line in _LINES)
 
-STYLE = """<style>
-.gv-term {
-  text-decoration: underline dotted 1px; text-underline-offset: 0.22em; cursor: help;
-  position: relative; anchor-name: --gv-term; anchor-scope: --gv-term;
-}
-.gv-term:hover::after, .gv-term:focus::after {
-  content: attr(data-definition);
-  position: absolute; z-index: 1000; left: 0; top: 1.6em; width: max-content; max-width: min(22rem, 80vw);
-  padding: 0.45rem 0.7rem; border-radius: 6px; font: 400 0.95rem/1.4 "Source Sans", sans-serif;
-  text-align: left; white-space: normal; letter-spacing: normal;
-  color: light-dark(#fff, #1d2026); background: light-dark(#2b2f38, #f0f1f4);
-  box-shadow: 0 2px 10px rgba(0, 0, 0, 0.25);
-}
-@supports (position-area: bottom span-right) {
-  .gv-term { position: static; }
-  .gv-term:hover::after, .gv-term:focus::after {
-    position: fixed; left: auto; top: auto; margin: 4px 0; position-anchor: --gv-term;
-    position-area: bottom span-right; position-try-fallbacks: flip-inline, flip-block, flip-inline flip-block;
-  }
-}
-</style>"""
+STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
 
 # What Markdown reads first, in this order: an escaped sign; code, from a run of backticks to the next of the
 # same length on its line; a run of backticks that opens nothing.
