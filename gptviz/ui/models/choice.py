@@ -58,14 +58,3 @@ def choice_from(params: Mapping[str, str]) -> Choice:
         dtype=dtype if dtype in DTYPES else "float32",
         device=device if device in devices() else None,  # a link from a machine that has another
     )
-
-
-def params_of(choice: Choice) -> dict[str, str | None]:
-    """The query parameters that `choice_from` reads; None for what is as usual."""
-    return {
-        "model": choice.name if choice.name != DEFAULT_MODEL else None,
-        "n_heads": None if choice.n_heads is None else str(choice.n_heads),
-        "tokenizer": choice.tokenizer,
-        "dtype": choice.dtype if choice.dtype != "float32" else None,
-        "device": choice.device,
-    }

@@ -16,12 +16,12 @@ from streamlit.net_util import get_internal_ip
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
 from gptviz.ui.components.seat import seat
-from gptviz.ui.models.choice import UPLOAD, params_of
+from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.shell import classroom, state
 from gptviz.ui.shell import guide as guide_bar
 from gptviz.ui.shell.guide import checked
 from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.words import counted, escaped
 
 CODE = Param("code", str, "")  # of a class, in the link that pupils get
@@ -48,10 +48,10 @@ def begin() -> None:
     except GuideError as error:
         classroom.say(f"This guide cannot be used. {error}")
         return
-    if state.current().model.name.startswith(UPLOAD):
+    if state.model().name.startswith(UPLOAD):
         classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
         return
-    model = {key: value for key, value in params_of(state.current().model).items() if value is not None}
+    model = in_link(state.MODEL)
     pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
     if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages)):
         classroom.become(found)

@@ -101,7 +101,7 @@ def other_text() -> Scene | None:
 
 def other_model() -> Scene | None:
     """The same text, read by another model: one that needs no download, or this browser's own."""
-    ours, asked = state.current().model, VS_MODEL.value
+    ours, asked = state.model(), VS_MODEL.value
     hub = [name for name in HUB_MODELS if on_disk(name) is not None]
     names = [*KNOWN_MODELS, *hub, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     names = [name for name in names if name != ours.name]

@@ -203,7 +203,7 @@ def show_vocabulary(found: Both[Candidates]) -> None:
 
 def say(sentence: str) -> None:
     """Under the buttons, as long as the text is the same. A toast would be lost: the bars are a fragment."""
-    st.session_state[SAID] = (sentence, state.current().text)
+    st.session_state[SAID] = (sentence, state.TEXT.value)
 
 
 def append(token: int) -> str:

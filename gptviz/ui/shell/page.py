@@ -186,7 +186,7 @@ def _model() -> InUse:
     if given is not None:
         return InUse(given.lm.plain, f"given|{id(given)}", Choice(), Choice(), None)
     try:
-        return models.in_use(state.current().model)
+        return models.in_use(state.model())
     except ValueError as error:  # not even the bundled one: a setting of the server is wrong
         prompt_box.box()  # what was typed stays in sight
         st.error(f"No model can be loaded: {error}")
@@ -204,15 +204,15 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     if not folded:
         prompt_box.box()
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
-    lm, prompt = made.lm, state.current()
+    lm, text, special = made.lm, state.TEXT.value, state.SPECIAL.value
     given = _given()
     if given is None:
-        reading = prompt_box.read(lm, prompt.text, prompt.special)
+        reading = prompt_box.read(lm, text, special)
     else:
         reading = prompt_box.PromptRead([token.id for token in given.tokens], None)
     tokens = tuple(lm.tokens(reading.ids))
     raws = tuple(token.raw for token in tokens)
-    token, switched = follow(made.key, lm.name, prompt.text, prompt.special, raws, prompt.token)
+    token, switched = follow(made.key, lm.name, text, special, raws, state.TOKEN.value)
     if reading.ids:
         state.TOKEN.set(token)
         state.TOKEN.within(len(reading.ids))
@@ -224,7 +224,7 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
                 st.warning(said)
         if switched:
             st.caption(switched)
-        limits(made.key, lm, prompt.text)
+        limits(made.key, lm, text)
         prompt_box.special_hint(lm)
     if made.waits:
         end_page()
@@ -241,10 +241,10 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         other=run.plain if run.edits else None,
         keep=sites if sites is None else tuple(sites),
         reduce=reduce,
-        text=prompt.text,
+        text=text,
         tokens=tokens,
         position=len(tokens) - 1 if state.TOKEN.value is None else state.TOKEN.value,
-        special=prompt.special,
+        special=special,
         truncated=reading.truncated,
         place=place,
     )

@@ -152,7 +152,7 @@ class Scene(Frame):
 
     def select(self, position: int) -> None:
         """Select a token; for callbacks, so that the next run shows it."""
-        state.change(token=max(0, min(position, len(self.tokens) - 1)))
+        state.TOKEN.set(max(0, min(position, len(self.tokens) - 1)))
 
     def pick(self, query: int | None, key: int | None) -> None:
         """Select the token that a click on a matrix names: the query's, or else the key's."""

@@ -8,14 +8,14 @@ the model: see `models.choice`).
 import hashlib
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple
 from typing import Any
 
 import cachetools
 import streamlit as st
 
 from gptviz.claims import DEFAULT_TEXT
-from gptviz.ui.models.choice import Choice, choice_from, params_of
+from gptviz.ui.models.choice import DEFAULT_MODEL, Choice, choice_from
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, at_most_last
 
@@ -23,8 +23,6 @@ from gptviz.ui.shell.params import Param, at_most_last
 LINK_CHARACTERS = 5000
 
 LONG_TEXT_BYTES = 64 * 2**20  # of the texts that addresses are too short for, of all sessions together
-
-DEFAULT_MODEL = Choice()
 
 
 class Text(Param[str]):
@@ -35,6 +33,10 @@ class Text(Param[str]):
 
     def written(self, value: str) -> str:
         return value[:LINK_CHARACTERS]
+
+    def set(self, value: str | None) -> None:
+        super().set(value)
+        KEPT.set(_long_texts().keep(self.value) if len(self.value) > LINK_CHARACTERS else None)
 
 
 TEXT = Text("text", str, DEFAULT_TEXT)
@@ -47,10 +49,10 @@ PRESENT = Param("present", bool, False)
 EDITS = Param("edits", str, "")  # "z.4.3=zero,mlp_out.2=mean": what is changed in the model, see `changes`
 EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL = (
-    Param("model", str, DEFAULT_MODEL.name),
+    Param("model", str, DEFAULT_MODEL),
     Param[str | None]("n_heads", str, None),
     Param[str | None]("tokenizer", str, None),
-    Param("dtype", str, DEFAULT_MODEL.dtype),
+    Param("dtype", str, Choice.dtype),
     Param[str | None]("device", str, None),
 )
 WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
@@ -62,58 +64,34 @@ APP: tuple[Param, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """What a person has chosen. `token` is None as long as nobody has picked one: then it is the last."""
-
-    text: str = DEFAULT_TEXT
-    token: int | None = None
-    model: Choice = DEFAULT_MODEL
-    special: bool = False
-
-
-def load(own: Iterable[Param] = ()) -> Prompt:
-    """This session's prompt: from the address at first and when the browser goes back or forward.
+def load(own: Iterable[Param] = ()) -> None:
+    """Take this session's choices from the address: at first, and when the browser goes back or forward.
 
     `own` are the page's own params, which are taken from there as well.
     """
     params.load((*APP, *own))
     if KEPT.value is not None and len(TEXT.value) == LINK_CHARACTERS:
         kept = _long_texts().find(KEPT.value)
-        TEXT.set(TEXT.value if kept is None else kept)
-    return current()
+        if kept is not None:
+            TEXT.set(kept)
 
 
-def current() -> Prompt:
-    """The session's prompt without a look at the address, for callbacks too."""
-    chosen = {param.name: param.value for param in MODEL}
-    return Prompt(
-        TEXT.value,
-        TOKEN.value,
-        choice_from({name: value for name, value in chosen.items() if value is not None}),
-        SPECIAL.value,
-    )
-
-
-def change(**changes: Any) -> None:
-    """Replace some of the prompt's fields; the address follows at the end of the page's frame."""
-    wrong = set(changes) - {"text", "token", "model", "special"}
-    if wrong:
-        raise ValueError(f"a prompt has no {', '.join(sorted(wrong))}; it has text, token, model and special")
-    if "text" in changes:
-        _set_text(str(changes["text"]))
-    for param in (TOKEN, SPECIAL):
-        if param.name in changes:
-            param.set(changes[param.name])
-    if "model" in changes:
-        chosen = params_of(changes["model"])
-        for part in MODEL:
-            part.set(chosen[part.name])
+def model() -> Choice:
+    """The model that this session asks for."""
+    return choice_from({param.name: param.value for param in MODEL if param.value is not None})
 
 
 def choose_model(choice: Choice) -> None:
     """Have every page show another model."""
-    change(model=choice)
+    for param, value in zip(MODEL, astuple(choice), strict=True):
+        param.set(None if value is None else str(value))
+
+
+def change(**chosen: Any) -> None:
+    """Choose these of `APP` by name, None for a default; the address follows at the end of a page's frame."""
+    named: dict[str, Param] = {param.name: param for param in APP}
+    for name, value in chosen.items():
+        named[name].set(value)
 
 
 def open_head(block: int, head: int) -> None:
@@ -132,18 +110,6 @@ def lost_characters() -> int | None:
 def link() -> dict[str, str]:
     """The query parameters that open all this again on any page."""
     return params.in_link(APP)
-
-
-def address_of(prompt: Prompt) -> dict[str, str]:
-    """The query parameters that open this prompt; defaults are left out."""
-    chosen = {name: value for name, value in params_of(prompt.model).items() if value is not None}
-    held = {"text": prompt.text, "token": prompt.token, "special": prompt.special}
-    return params.in_link((TEXT, TOKEN, SPECIAL), held) | chosen
-
-
-def _set_text(text: str) -> None:
-    TEXT.set(text)
-    KEPT.set(_long_texts().keep(text) if len(text) > LINK_CHARACTERS else None)
 
 
 class LongTexts:

@@ -149,8 +149,9 @@ def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, 
     text = as_text(scene.lm, ids, scene.special)
     if not isinstance(text, str) or len(text) > LINK_CHARACTERS:
         return
-    prompt = state.Prompt(text, position, state.current().model, scene.special)
-    here = {BLOCK.name: block, HEAD.name: head, EDITS.name: ",".join(map(str, scene.run.edits))}
-    query = urlencode(state.address_of(prompt) | params.in_link((BLOCK, HEAD, EDITS), here))
+    here = {"text": text, "token": position, "special": scene.special, "block": block, "head": head}
+    here["edits"] = ",".join(map(str, scene.run.edits))
+    said = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
+    query = urlencode(params.in_link(said, here))
     label = f"Block {block}, head {head} on the Attention page"
     st.link_button(label, f"attention?{query}", icon=":material/open_in_new:", key=key)

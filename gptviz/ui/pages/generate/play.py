@@ -144,7 +144,7 @@ class Writer:
         if unknown is not None:
             self._say(nameless(show_id(lm, unknown)))
             return
-        special = state.current().special or any(map(lm.tokenizer.is_special_token, new))
+        special = state.SPECIAL.value or any(map(lm.tokenizer.is_special_token, new))
         state.change(text=text_of(lm, [*written.base.ids, *new]), token=None, special=special)
         self.begin_again()
         address.ask_for_the_page()  # the prompt is outside the fragment that the player is

@@ -15,6 +15,7 @@ from gptviz.analysis.counterpart import MOST, Counterpart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
 from gptviz.ui import runs
+from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.params import Param, if_there
@@ -168,7 +169,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 
 def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
     """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
-    bundled = state.current().model.name == state.DEFAULT_MODEL.name and not changed
+    bundled = state.model().name == DEFAULT_MODEL and not changed
     shown = None if other is None else (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")

@@ -89,7 +89,7 @@ def form() -> None:
         for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
             switch.widget(st.toggle, label)
     chosen = LiveConfig(task=task, **{name: p.value for name, p in (NUMBERS | SWITCH).items()})
-    text = state.current().text if task == "own" else None
+    text = state.TEXT.value if task == "own" else None
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
     prose(

@@ -207,7 +207,7 @@ def take(training: Training, step: int) -> None:
             )
     if opened:
         st.rerun()  # the model belongs to the whole page
-    if st.session_state.get(_OPENED) == state.current().model.name:
+    if st.session_state.get(_OPENED) == state.model().name:
         st.success("All pages now show this model, and the probe is their prompt. The sidebar leads back.")
         for page in ("attention", "overview"):
             st.page_link(page_target(page), query_params=state.link())
@@ -229,4 +229,5 @@ def _open(number: str, step: int, probe: int) -> None:
         say(str(error))
         return
     text = training.run.task.probes[probe].text
-    state.change(model=state.current().model.named(name), text=text, token=None)
+    state.choose_model(state.model().named(name))
+    state.change(text=text, token=None)
