@@ -8,25 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Engine,
-    Float,
-    ForeignKey,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    insert,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gptviz import disk_cache
@@ -36,57 +18,56 @@ SETTING = "GPTVIZ_DATABASE"
 FILE = "classes.sqlite"
 WAIT = 10.0  # seconds for another's write to end
 
-_tables = MetaData()
-VERSION = Table("schema_version", _tables, Column("version", Integer, nullable=False))
+_tables = sa.MetaData()
+VERSION = sa.Table("schema_version", _tables, sa.Column("version", sa.Integer, nullable=False))
 # `steered` counts what the teacher has done, `news` all that happened: pages look at these numbers.
 # Texts that people gave are kept as JSON, which holds every character on every database.
-CLASSES = Table(
+CLASSES = sa.Table(
     "classes",
     _tables,
-    Column("id", Integer, primary_key=True),
-    Column("code", String(12), nullable=False, unique=True),
-    Column("teacher", String(64), nullable=False, unique=True),  # the secret's SHA-256
-    Column("guide", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("pages", Text, nullable=False),
-    Column("ends", Float, nullable=False),
-    Column("step", Integer, nullable=False, default=LOBBY),
-    Column("together", Boolean, nullable=False, default=True),
-    Column("frozen", Boolean, nullable=False, default=False),
-    Column("marks", Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
-    Column("steered", Integer, nullable=False, default=0),
-    Column("news", Integer, nullable=False, default=0),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("code", sa.String(12), nullable=False, unique=True),
+    sa.Column("teacher", sa.String(64), nullable=False, unique=True),  # the secret's SHA-256
+    sa.Column("guide", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("pages", sa.Text, nullable=False),
+    sa.Column("ends", sa.Float, nullable=False),
+    sa.Column("step", sa.Integer, nullable=False, default=LOBBY),
+    sa.Column("together", sa.Boolean, nullable=False, default=True),
+    sa.Column("frozen", sa.Boolean, nullable=False, default=False),
+    sa.Column("marks", sa.Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
+    sa.Column("steered", sa.Integer, nullable=False, default=0),
+    sa.Column("news", sa.Integer, nullable=False, default=0),
     sqlite_autoincrement=True,  # the number of a class that has ended is never another's
 )
-PUPILS = Table(
+PUPILS = sa.Table(
     "pupils",
     _tables,
-    Column("id", Integer, primary_key=True),
-    Column("class_id", ForeignKey("classes.id"), nullable=False, index=True),
-    Column("secret", String(64), nullable=False, unique=True),  # its SHA-256
-    Column("name", String(40), nullable=False),
-    Column("joined", Float, nullable=False),
-    UniqueConstraint("class_id", "name"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("class_id", sa.ForeignKey("classes.id"), nullable=False, index=True),
+    sa.Column("secret", sa.String(64), nullable=False, unique=True),  # its SHA-256
+    sa.Column("name", sa.String(40), nullable=False),
+    sa.Column("joined", sa.Float, nullable=False),
+    sa.UniqueConstraint("class_id", "name"),
     sqlite_autoincrement=True,
 )
-ANSWERS = (
-    Table(  # one row of a pupil and step: a second vote takes the place of the first and is not one more
-        "answers",
-        _tables,
-        Column("pupil_id", ForeignKey("pupils.id"), primary_key=True),
-        Column("step", Integer, primary_key=True),
-        Column("first", Text, nullable=False),
-        Column("given", Text, nullable=False),
-        Column("hints", Integer, nullable=False),
-        Column("changes", Integer, nullable=False),
-        Column("at", Float, nullable=False),
-    )
+# one row of a pupil and step: a second vote takes the place of the first and is not one more
+ANSWERS = sa.Table(
+    "answers",
+    _tables,
+    sa.Column("pupil_id", sa.ForeignKey("pupils.id"), primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True),
+    sa.Column("first", sa.Text, nullable=False),
+    sa.Column("given", sa.Text, nullable=False),
+    sa.Column("hints", sa.Integer, nullable=False),
+    sa.Column("changes", sa.Integer, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
 )
 # what makes a database of version n + 1 one of version n + 2: statements; a new one has them all
 MIGRATIONS: tuple[tuple[str, ...], ...] = ()
 
 
-def open_database(url: str | None = None) -> Engine:
+def open_database(url: str | None = None) -> sa.Engine:
     """The database of classes, with its tables: of this URL, of GPTVIZ_DATABASE, or a file of SQLite.
 
     Raises ClassError where it cannot be opened, or a newer gptviz has made it.
@@ -94,11 +75,11 @@ def open_database(url: str | None = None) -> Engine:
     url = url or os.environ.get(SETTING) or _file()
     sqlite = url.startswith("sqlite")
     try:
-        engine = create_engine(
+        engine = sa.create_engine(
             url, pool_pre_ping=not sqlite, connect_args={"timeout": WAIT} if sqlite else {}
         )
         if sqlite:
-            event.listen(engine, "connect", _begin_well)
+            sa.event.listen(engine, "connect", _begin_well)
         for wait in (0.1, 0.3, 1.0):  # two servers may make the tables at the same time
             try:
                 _migrate(engine)
@@ -127,13 +108,13 @@ def _begin_well(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
 
 
-def _migrate(engine: Engine) -> None:
+def _migrate(engine: sa.Engine) -> None:
     newest = 1 + len(MIGRATIONS)
     with engine.begin() as connection:
         _tables.create_all(connection)
-        version = connection.execute(select(VERSION.c.version)).scalar()
+        version = connection.execute(sa.select(VERSION.c.version)).scalar()
         if version is None:
-            connection.execute(insert(VERSION).values(version=newest))
+            connection.execute(sa.insert(VERSION).values(version=newest))
             return
         if version > newest:
             raise ClassError(
@@ -141,5 +122,5 @@ def _migrate(engine: Engine) -> None:
                 f"this one knows {newest}."
             )
         for statement in (one for step in MIGRATIONS[version - 1 :] for one in step):
-            connection.execute(text(statement))
-        connection.execute(update(VERSION).values(version=newest))
+            connection.execute(sa.text(statement))
+        connection.execute(sa.update(VERSION).values(version=newest))

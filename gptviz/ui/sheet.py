@@ -268,11 +268,7 @@ def numbers_of(name: str, tables: Callable[[], Both[pd.DataFrame]], caption: str
 
     `tables` runs when somebody opens it; `more` as `in_numbers` takes it.
     """
-
-    def table() -> pd.DataFrame:
-        return joined(tables())
-
-    in_numbers(table, name, caption, **more)
+    in_numbers(lambda: joined(tables()), name, caption, **more)
 
 
 def code_of(

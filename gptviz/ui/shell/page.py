@@ -21,23 +21,13 @@ from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import address, changes, claim, guide, params, picture, state
+from gptviz.ui.shell import address, changes, claim, guide, navigation, params, picture, state
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.limits import limits
-from gptviz.ui.shell.navigation import (
-    COMPARE,
-    FIRST,
-    PAGES,
-    draw_halves,
-    draw_links,
-    ensure_navigation,
-    link,
-    name_of,
-    neighbours,
-)
+from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.picker import facts, picker
@@ -88,16 +78,16 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     st.set_page_config(
         page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
     )
-    ensure_navigation()
+    navigation.ensure_navigation()
     mode = mode_shown()
-    own, name = tuple(own), name_of(title)
+    own, name = tuple(own), navigation.name_of(title)
     state.load(own)
     with address.as_the_app():
         _style(mode)
     guide.arrive(name, own)
     bar = st.container(key="gv_bar")
     _head(name, prompted)
-    model = _model()
+    model = _model(st.session_state.get(GIVEN))
     runs.use(model.key, model.lm)
     if not prompted:
         params.store((*state.APP, *own))
@@ -105,7 +95,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         st.markdown("### gptviz")
         picker(model)
         if not state.PRESENT.value:  # then they are above the page
-            draw_links(name)
+            navigation.draw_links(name)
         st.caption(facts(model))
         prompt_box.special_switch()
     notice(model)
@@ -137,7 +127,7 @@ def _head(name: str, prompted: bool) -> None:
         with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
             _way(name, prompted)
             _present_switch()
-    draw_halves(name)
+    navigation.draw_halves(name)
     follow_theme()
 
 
@@ -149,8 +139,8 @@ def _way(name: str, prompted: bool) -> None:
             with st.popover("Text", icon=":material/edit:", type="tertiary", key="present_text"):
                 prompt_box.box()
         with st.popover("Pages", icon=":material/menu:", type="tertiary"):
-            draw_links(name)
-        for other, icon in zip(neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
+            navigation.draw_links(name)
+        for other, icon in zip(navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
         link(
@@ -176,13 +166,7 @@ def _present_switch() -> None:
     )
 
 
-def _given() -> Trace | None:
-    given: Trace | None = st.session_state.get(GIVEN)
-    return given
-
-
-def _model() -> InUse:
-    given = _given()
+def _model(given: Trace | None) -> InUse:
     if given is not None:
         return InUse(given.lm.plain, f"given|{id(given)}", Choice(), Choice(), None)
     try:
@@ -205,10 +189,9 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         prompt_box.box()
     place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
     lm, text, special = made.lm, state.TEXT.value, state.SPECIAL.value
-    given = _given()
-    if given is None:
-        reading = prompt_box.read(lm, text, special)
-    else:
+    given: Trace | None = st.session_state.get(GIVEN)
+    reading = prompt_box.read(lm, text, special)
+    if given is not None:
         reading = prompt_box.PromptRead([token.id for token in given.tokens], None)
     tokens = tuple(lm.tokens(reading.ids))
     raws = tuple(token.raw for token in tokens)

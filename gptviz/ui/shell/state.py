@@ -48,7 +48,7 @@ SPECIAL = Param("special", bool, False)
 PRESENT = Param("present", bool, False)
 EDITS = Param("edits", str, "")  # "z.4.3=zero,mlp_out.2=mean": what is changed in the model, see `changes`
 EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
-MODEL = (
+MODEL: tuple[Param, ...] = (
     Param("model", str, DEFAULT_MODEL),
     Param[str | None]("n_heads", str, None),
     Param[str | None]("tokenizer", str, None),
@@ -96,8 +96,7 @@ def change(**chosen: Any) -> None:
 
 def open_head(block: int, head: int) -> None:
     """Have every page show this head; for callbacks."""
-    BLOCK.set(block)
-    HEAD.set(head)
+    change(block=block, head=head)
 
 
 def lost_characters() -> int | None:

@@ -151,7 +151,7 @@ def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, 
         return
     here = {"text": text, "token": position, "special": scene.special, "block": block, "head": head}
     here["edits"] = ",".join(map(str, scene.run.edits))
-    said = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
+    said: tuple[Param, ...] = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
     query = urlencode(params.in_link(said, here))
     label = f"Block {block}, head {head} on the Attention page"
     st.link_button(label, f"attention?{query}", icon=":material/open_in_new:", key=key)
