@@ -13,6 +13,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 
+from gptviz.engine.sites import Key
+
 NAMES = ("zero", "mean", "sample", "uniform", "first", "previous")
 NAMED = (
     ", ".join(f'"{name}"' for name in NAMES)
@@ -126,19 +128,16 @@ class Plus:
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    @property
-    def known(self) -> int | None:
-        """Return for how many tokens it has numbers; None where for any number of them."""
-        if not isinstance(self.numbers, torch.Tensor):
-            return len(self.numbers)
-        return None if self.numbers.shape[-2:-1] in ((), (1,)) else self.numbers.shape[-2]
-
-    def times(self, like: torch.Tensor, site: str, block: int | None, first: int) -> torch.Tensor:
+    def times(self, like: torch.Tensor, key: Key, first: int) -> torch.Tensor:
         """What is added to a site's `like`, whose rows begin at the position `first`; 0 beyond its end."""
-        nothing = torch.zeros_like(like)
-        if isinstance(self.numbers, torch.Tensor):
-            return self.factor * placed(part_of(self.numbers, like, first, False), nothing, False)
-        return self.factor * of_source(self.numbers, nothing, site, block, first, False)
+        return self.factor * given(self.numbers, torch.zeros_like(like), key, first, weights=False)
+
+
+def known(numbers: torch.Tensor | Source, weights: bool = False) -> int | None:
+    """Return for how many tokens of a text there are numbers; None where one row stands for every token."""
+    if not isinstance(numbers, torch.Tensor):
+        return len(numbers)
+    return None if not weights and numbers.shape[-2:-1] in ((), (1,)) else numbers.shape[-2]
 
 
 def made(what: Named, value: torch.Tensor, weights: bool) -> torch.Tensor:
@@ -182,54 +181,50 @@ def without(weights: torch.Tensor, position: int) -> torch.Tensor:
     return torch.cat([changed[..., :first, :], torch.where(rest > 0, later / rest, own)], dim=-2)
 
 
-def placed(given: torch.Tensor, value: torch.Tensor, weights: bool) -> torch.Tensor:
-    """A new tensor like `value` whose first rows are `given`; fewer keys than it has are filled up with 0."""
-    new, n = value.clone(), given.shape[-2]
-    rows = new[..., :n, :]  # a view
-    if weights:
-        rows.zero_()
-        rows[..., : given.shape[-1]] = given.to(value)
+def given(
+    numbers: torch.Tensor | Source, like: torch.Tensor, key: Key, first: int, weights: bool
+) -> torch.Tensor:
+    """A new tensor like `like`, whose rows begin at the position `first`, with what `numbers` has for these.
+
+    Rows beyond its end are those of `like`, keys that it lacks are 0. ValueError for what does not fit.
+    """
+    if isinstance(numbers, torch.Tensor):
+        found = _of_tensor(numbers, like, first, weights)
     else:
-        rows.copy_(given)
+        stop = min(len(numbers), first + like.shape[-2])
+        if stop <= first:
+            return like.clone()
+        found = numbers.rows(*key, first, stop)
+        wide = like.shape[-1] >= found.shape[-1] if weights else like.shape[-1] == found.shape[-1]
+        if found.shape[:-2] != like.shape[:-2] or not wide:
+            raise ValueError(
+                f"the trace has {key[0]!r} in the shape {tuple(found.shape)}, this model "
+                f"{tuple(like.shape)}: they are of models of other sizes"
+            )
+    new = like.clone()
+    rows = new[..., : found.shape[-2], :]  # a view
+    rows[..., found.shape[-1] :] = 0
+    rows[..., : found.shape[-1]] = found.to(like)
     return new
 
 
-def part_of(given: torch.Tensor, like: torch.Tensor, first: int, weights: bool) -> torch.Tensor:
+def _of_tensor(numbers: torch.Tensor, like: torch.Tensor, first: int, weights: bool) -> torch.Tensor:
     """The rows that a tensor of a whole text has for those of `like`, which begin at the position `first`.
 
     A tensor of one row, or without that dimension, stands for every position. ValueError if it does not fit.
     """
-    if given.dim() == 1 and like.dim() == 2:
-        given = given[None]
-    heads = given.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and given.shape[:-2] == (1,))
-    wide = given.shape[-1:] == like.shape[-1:] or (weights and given.shape[-1:] == given.shape[-2:-1])
-    if given.dim() != like.dim() or not heads or not wide:
+    if numbers.dim() == 1 and like.dim() == 2:
+        numbers = numbers[None]
+    heads = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
+    wide = numbers.shape[-1:] == like.shape[-1:] or (weights and numbers.shape[-1:] == numbers.shape[-2:-1])
+    if numbers.dim() != like.dim() or not heads or not wide:
         raise ValueError(
-            f"a tensor {tuple(given.shape)} does not fit where the model has {tuple(like.shape)}"
+            f"a tensor {tuple(numbers.shape)} does not fit where the model has {tuple(like.shape)}"
         )
-    rows, keys = like.shape[-2:]
-    if weights:
-        return given[..., first : first + rows, :keys].expand(len(like), -1, -1)
-    if given.shape[-2] == 1:
-        return given.expand_as(like)
-    return given[..., first : first + rows, :].expand(*like.shape[:-2], -1, -1)
-
-
-def of_source(
-    source: Source, like: torch.Tensor, site: str, block: int | None, first: int, weights: bool
-) -> torch.Tensor:
-    """A new tensor like `like`, whose rows begin at the position `first`, with another pass's rows."""
-    stop = min(len(source), first + like.shape[-2])
-    if stop <= first:
-        return like.clone()
-    given = source.rows(site, block, first, stop)
-    fits = like.shape[-1] >= given.shape[-1] if weights else like.shape[-1] == given.shape[-1]
-    if given.shape[:-2] != like.shape[:-2] or not fits:
-        raise ValueError(
-            f"the trace has {site!r} in the shape {tuple(given.shape)}, this model {tuple(like.shape)}: they "
-            "are of models of other sizes"
-        )
-    return placed(given, like, weights)
+    if numbers.shape[-2] == 1 and not weights:
+        return numbers.expand_as(like)
+    keys = like.shape[-1]  # of weights of a whole text, those that are there already
+    return numbers[..., first : first + like.shape[-2], :keys].expand(*like.shape[:-2], -1, -1)
 
 
 def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:

@@ -33,8 +33,7 @@ class _Editing:
         self.edits: dict[Key, list[Edit]] = {}
         for edit in edits:
             for one in edit.each(config.n_layers):
-                key = (one.site, None if one.block is None else int(one.block))
-                self.edits.setdefault(key, []).append(one)
+                self.edits.setdefault(one.key, []).append(one)
         # where an edited value's shortcut ends: that key -> (the edited key, the key that is added to it)
         self.ends: dict[Key, tuple[Key, Key]] = {}
         for site, block in self.edits:

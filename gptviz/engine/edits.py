@@ -29,14 +29,13 @@ from gptviz.engine.edit_values import (
     Named,
     Plus,
     Source,
+    given,
+    known,
     made,
     named,
-    of_source,
-    part_of,
-    placed,
     sound,
 )
-from gptviz.engine.sites import SITES, check_key
+from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
 
 Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
@@ -126,7 +125,7 @@ class Edit:
 
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
-        value = self.value if isinstance(self.value, str) else f"<{_kind(self.value)}>"
+        value = self.value if isinstance(self.value, str) else f"<{_pythons(self.value)}>"
         return written(self.site, self.block, value, self.heads, self.positions)
 
     @classmethod
@@ -154,7 +153,7 @@ class Edit:
         """Raise a ValueError for what no model could do: all that can be said before one is known."""
         self._check_block(None)
         site, value = SITES[self.site], self.named
-        if value is None and (isinstance(self.value, str) or not _is_pythons(self.value)):
+        if value is None and _pythons(self.value) is None:
             raise ValueError(
                 f"an edit's value is {self.value!r}; it must be one of {NAMED}, "
                 "or in Python a trace, a tensor or a function"
@@ -189,27 +188,23 @@ class Edit:
         self._check_block(config.n_layers)
         check_range("head", self.heads, 0, config.n_heads)
         check_range("position", self.positions, -n_tokens, n_tokens)
-        value, known = self.named, self.known
-        if value is not None and value.name == "hide":
-            check_range("position", value.numbers, 0, n_tokens)
-        longest = config.context_length
-        for part in () if value is None else value.parts:
-            if part.name not in ("hide", "shuffle"):
+        for part in () if self.named is None else self.named.parts:
+            if part.name == "hide":
+                check_range("position", part.numbers, 0, n_tokens)
+            elif part.name != "shuffle":
                 check_range("token id", part.numbers, 0, config.vocab_size)
-                if len(part.numbers) > longest:
+                if len(part.numbers) > (longest := config.context_length):
                     raise ValueError(
                         f"{len(part.numbers)} ids are more than the {longest} that the model reads"
                     )
-        if known is not None:
-            self._check_known(known, n_tokens, exact)
-
-    def _check_known(self, known: int, n_tokens: int, exact: bool) -> None:
+        if (end := self.known) is None:
+            return
         tensor = isinstance(self.value, torch.Tensor)
-        has = f"{'the tensor' if tensor else 'the other text'} has {known} token{'s' * (known > 1)}"
-        beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= known]
+        has = f"{'the tensor' if tensor else 'the other text'} has {end} token{'s' * (end > 1)}"
+        beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= end]
         if beyond:
             raise ValueError(f"position {beyond[0]} has no value: {has}")
-        if tensor and exact and self.positions is None and known < n_tokens:
+        if tensor and exact and self.positions is None and end < n_tokens:
             raise ValueError(
                 f"{has} and the text {n_tokens}: give {self.site!r} a row for each, one for all, or positions"
             )
@@ -221,13 +216,10 @@ class Edit:
     @property
     def known(self) -> int | None:
         """Return for how many tokens of a text the value has numbers; None where for any number of them."""
-        if isinstance(self.value, Source):
-            return len(self.value)
-        if isinstance(self.value, torch.Tensor):
-            one_for_all = SITES[self.site].form != "weights" and self.value.shape[-2:-1] in ((), (1,))
-            return None if one_for_all else self.value.shape[-2]
+        if isinstance(self.value, Source | torch.Tensor):
+            return known(self.value, SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
-            ends = [part.known for part in self.value]
+            ends = [known(part.numbers) for part in self.value]
         else:
             parts = () if self.named is None else self.named.parts
             ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
@@ -238,10 +230,10 @@ class Edit:
         """What of it a text of so many tokens has: without places that it lacks, None if nothing is left."""
         if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
             return None
-        known = min(n_tokens, n_tokens if self.known is None else self.known)
+        end = min(n_tokens, n_tokens if self.known is None else self.known)
         if self.positions is None:
-            return self if known == n_tokens else replace(self, positions=range(known))
-        places = [p for p in self.positions if -n_tokens <= p < n_tokens and p % n_tokens < known]
+            return self if end == n_tokens else replace(self, positions=range(end))
+        places = [p for p in self.positions if -n_tokens <= p < n_tokens and p % n_tokens < end]
         return replace(self, positions=places) if places else None
 
     @property
@@ -271,6 +263,11 @@ class Edit:
         """The same with its block counted from 0, where that is given from the end. It must be checked."""
         last = isinstance(self.block, int) and self.block < 0
         return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
+
+    @property
+    def key(self) -> Key:
+        """Where it is made, as a Trace names that: of an edit of one block, or of a site outside of them."""
+        return self.site, None if self.block is None else int(self.block)
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:
         """The blocks that it is made in; none for a site outside of them."""
@@ -312,16 +309,11 @@ class Edit:
         weights = SITES[self.site].form == "weights"
         if self.named is not None:
             return made(self.named, value, weights)
-        if isinstance(self.value, Source):
-            block = None if self.block is None else int(self.block)
-            return of_source(self.value, value, self.site, block, first, weights)
-        if isinstance(self.value, torch.Tensor):
-            return sound(
-                placed(part_of(self.value, value, first, weights), value, weights), self.site, weights
-            )
+        if isinstance(self.value, Source | torch.Tensor):
+            new = given(self.value, value, self.key, first, weights)
+            return new if isinstance(self.value, Source) else sound(new, self.site, weights)
         if isinstance(self.value, tuple):
-            block = None if self.block is None else int(self.block)
-            more = [part.times(value, self.site, block, first) for part in self.value]
+            more = [part.times(value, self.key, first) for part in self.value]
             return sound(sum(more, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
@@ -343,14 +335,10 @@ def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
     return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in given)
 
 
-def _is_pythons(value: Replacement) -> bool:
+def _pythons(value: object) -> str | None:
+    """Return what a value of Python's is, in words; None for what is none."""
     if isinstance(value, tuple):
-        return bool(value) and all(isinstance(part, Plus) for part in value)
-    return isinstance(value, torch.Tensor | Source) or callable(value)
-
-
-def _kind(value: Replacement) -> str:
-    if isinstance(value, tuple):
-        return "numbers that are added"
-    made_by = "another trace" if isinstance(value, Source) else "a Python function"
-    return "a tensor" if isinstance(value, torch.Tensor) else made_by
+        return "numbers that are added" if value and all(isinstance(p, Plus) for p in value) else None
+    if isinstance(value, torch.Tensor | Source):
+        return "a tensor" if isinstance(value, torch.Tensor) else "another trace"
+    return "a Python function" if callable(value) else None

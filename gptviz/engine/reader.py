@@ -180,7 +180,7 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
             # all that follow each other read it at once: none of them is made in it
             together = takewhile(lambda one, ids=ids: ids in _texts_of(one), edits[at:])  # type: ignore[misc]
             before = [one for one, given in zip(made, edits, strict=False) if ids not in _texts_of(given)]
-            read[ids] = known[ids] if ids in known else _read(lm, ids, before, list(map(_key, together)))
+            read[ids] = known[ids] if ids in known else _read(lm, ids, before, [one.key for one in together])
         made.append(_with_numbers(lm, edit, read))
     return made
 
@@ -197,21 +197,20 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         if part.name in TABLES:
             return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
         other = read[part.numbers]
-        return other if part.name == "ids" else other[_key(edit)].mean(dim=-2, keepdim=True)
+        return other if part.name == "ids" else other[edit.key].mean(dim=-2, keepdim=True)
 
     value = edit.named
     if value is not None and value.name == "sample":
-        return replace(edit, value=sample_means(lm)[_key(edit)])
+        return replace(edit, value=sample_means(lm)[edit.key])
     if value is not None and value.name == "ids":
         return replace(edit, value=read[value.numbers])
     if value is not None and value.terms:
         return replace(edit, value=tuple(Plus(numbers(part), part.factor) for part in value.terms))
     if isinstance(edit.value, Trace):
-        return replace(edit, value=edit.value.only(_key(edit)))
+        return replace(edit, value=edit.value.only(edit.key))
     if isinstance(edit.value, tuple):
-        parts = [(part.numbers, part.factor) for part in edit.value]
-        given = [(one.only(_key(edit)) if isinstance(one, Trace) else one, factor) for one, factor in parts]
-        return replace(edit, value=tuple(Plus(*one) for one in given))
+        given = [p.numbers.only(edit.key) if isinstance(p.numbers, Trace) else p.numbers for p in edit.value]
+        return replace(edit, value=tuple(map(Plus, given, (part.factor for part in edit.value))))
     return edit
 
 
@@ -235,7 +234,3 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
         while kept and sum(other.nbytes for other in kept.values()) > MOST_BYTES:
             kept.popitem(last=False)
     return trace
-
-
-def _key(edit: Edit) -> Key:
-    return edit.site, None if edit.block is None else int(edit.block)
