@@ -204,15 +204,23 @@ def curves(
     names: Sequence[str],
     unit: str,
     alt: str,
-    on_select: Callable[[], Any] | None = None,
+    pick: Callable[[int, float], Any] | None = None,
     which: Iterable[object] = (),
     **more: Any,
 ) -> None:
-    """Lines over the same places, the unchanged ones dashed: see `figures.curves`, which takes `more`."""
+    """Lines over the same places, the unchanged ones dashed: see `figures.curves`, which takes `more`.
+
+    A click on a point is `pick(place, value)`.
+    """
     fig = curve_mark.curves(
         {name: values.map(np.asarray) for name, values in lines.items()}, names, scene.mode, unit, **more
     )
-    scene.chart(fig, key=key, alt=alt, on_select=on_select, which=which)
+
+    def picked(point: Mapping[str, Any]) -> None:
+        assert pick is not None
+        pick(int(point["x"]), float(point["y"]))
+
+    scene.chart(fig, key=key, alt=alt, pick=pick and picked, which=which)
 
 
 def bars(
@@ -222,13 +230,21 @@ def bars(
     names: Sequence[str],
     unit: str,
     alt: str,
-    on_select: Callable[[], Any] | None = None,
+    pick: Callable[[int], Any] | None = None,
     which: Iterable[object] = (),
     **more: Any,
 ) -> None:
-    """A bar a place, the unchanged ones outlined: see `figures.bars`, which takes `more`."""
-    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, clicks=on_select is not None, **more)
-    scene.chart(fig, key=key, alt=alt, on_select=on_select, which=which)
+    """A bar a place, the unchanged ones outlined: see `figures.bars`, which takes `more`.
+
+    A click on a bar is `pick(place)`.
+    """
+    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, clicks=pick is not None, **more)
+
+    def picked(point: Mapping[str, Any]) -> None:
+        assert pick is not None
+        pick(int(point["y" if more.get("lying") else "x"]))
+
+    scene.chart(fig, key=key, alt=alt, pick=pick and picked, which=which)
 
 
 # ---- tabled and programmed ----

@@ -259,13 +259,11 @@ if searches:
 curves = {name: over_sizes(rows) for name, rows in steps.items()}
 
 
-def pick_point() -> None:
+def pick_point(at: int, value: float) -> None:
     """A click on a point of a search takes that circuit."""
-    for point in st.session_state["circuit_curve"].selection.points[:1]:
-        at = int(point["x"])
-        for way, found in searches.items():
-            if np.isclose(curves[CURVES[way]][at], point["y"], rtol=1e-9):
-                take(found.stages[found.steps["size"].tolist().index(at)])
+    for way, found in searches.items():
+        if np.isclose(curves[CURVES[way]][at], value, rtol=1e-9):
+            take(found.stages[found.steps["size"].tolist().index(at)])
 
 
 with right:

@@ -99,13 +99,6 @@ with above:
     )
 
 
-def pick_unit() -> None:
-    """A click on a dot chooses its unit."""
-    points = st.session_state["gelu_dots"].selection.points
-    if points:
-        UNIT.set(int(points[0]["customdata"]))
-
-
 low, high = float(found.before.min()), float(found.before.max())
 ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
 if ghost is not None:
@@ -115,7 +108,7 @@ scene.chart(
     gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
     key="gelu_dots",
     alt=f"GELU with the {count} units of block {block} at {scene.label}",
-    on_select=pick_unit,
+    pick=lambda dot: UNIT.set(int(dot["customdata"])),
     which=(f"block{block}",),
 )
 which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
@@ -209,13 +202,6 @@ with left:
     st.html(tables.table("reading", ["raises", "#by", "lowers", "#by"], rows))
 
 
-def pick_token() -> None:
-    """A click on a bar selects its token."""
-    points = st.session_state["unit_over_text"].selection.points
-    if points:
-        scene.select(int(points[0]["x"]))
-
-
 def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     """Each (activation, tokens as shown, which of them, where they come from), as a table."""
     drawn = []
@@ -250,7 +236,7 @@ with right:
         [f"unit {unit} at `{one}` (position {i})" for i, one in enumerate(scene.labels)],
         "activation",
         f"Unit {unit} of block {block} at every token of the text",
-        pick_token,
+        scene.select,
         (f"block{block}", f"unit{unit}"),
         at=at,
         colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],

@@ -143,11 +143,6 @@ with left:
 with right:
     rows = order[:LISTED]
 
-    def pick() -> None:
-        points = st.session_state["knock_out_list"].selection.points
-        if points:
-            open_part(*divmod(rows[int(points[0]["y"])], n_heads + 2))
-
     def hovers(found: pd.DataFrame) -> list[str]:
         left = found.iloc[rows][["probability", "logit"]].itertuples(index=False)
         return [
@@ -163,7 +158,7 @@ with right:
         [labels[row] for row in rows],
         "",
         f"The parts whose muting changes the {MEASURES[measure]} of {explained.shown} most",
-        pick,
+        lambda place: open_part(*divmod(rows[place], n_heads + 2)),
         at=rows.index(opened) if opened in rows else None,
         says=tables.map(hovers),
         lying=True,

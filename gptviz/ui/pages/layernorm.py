@@ -1,7 +1,5 @@
 """Every LayerNorm: what it is given, what it makes of it, and why."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -189,13 +187,6 @@ prose(
 )
 
 
-def pick_dimension(key: str) -> None:
-    """A click on a bar of scale or shift chooses its dimension."""
-    points = st.session_state[key].selection.points
-    if points:
-        DIMENSION.set(int(points[0]["x"]))
-
-
 learned = [("layernorm_weights", "scale", now.scale, 1.0), ("layernorm_shift", "shift", now.shift, 0.0)]
 for key, what, weights, rest in learned[: 1 + now.has_shift]:
     sheet.bars(
@@ -205,7 +196,7 @@ for key, what, weights, rest in learned[: 1 + now.has_shift]:
         [f"{what}[{i}]" for i in range(size)],
         what,
         f"The {what} of {name}: one learned number for every dimension",
-        on_select=partial(pick_dimension, key),
+        DIMENSION.set,
         which=which,
         at=dimension,
         rests=[(rest, "")],

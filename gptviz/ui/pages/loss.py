@@ -52,13 +52,6 @@ def short(loss: float) -> str:
     return fixed(loss, 2) if loss >= 0.1 or loss == 0 else significant(loss, 2)
 
 
-def select() -> None:
-    """A click on a bar selects its position: the token after which its target came."""
-    points = st.session_state["loss_bars"].selection.points
-    if points:
-        scene.select(int(points[0]["x"]))
-
-
 def bar_says(one: pd.DataFrame) -> list[str]:
     rows = zip(one["probability"].iloc[1:], one["rank"].iloc[1:], one["nats"].iloc[1:], strict=True)
     return [
@@ -96,7 +89,7 @@ def picture() -> None:
         labels[1:],
         "loss, in nats",
         "The loss of every position that has a target, the mean, and that of a uniform guess",
-        select,
+        scene.select,  # the token after which its target came
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
         colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],

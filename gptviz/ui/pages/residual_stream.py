@@ -1,7 +1,5 @@
 """The stream of the selected token as a ladder, of all tokens as maps, and the two shortcuts of a block."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -81,18 +79,11 @@ with above:
             prose(why_same(scene, f"the residual stream of {label}", sites, at))
 
 
-def pick_block() -> None:
-    """A click on a bar chooses its block; that at the end the last one."""
-    points = st.session_state["stream_ladder"].selection.points
-    if points:
-        BLOCK.set(math.floor(round(float(points[0]["x"])) / 2))
-
-
 scene.chart(
     ladder(streams, at, scene.label, block, scene.mode),
     key="stream_ladder",
     alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} rows written to it",
-    on_select=pick_block,
+    pick=lambda bar: BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
     which=(f"block{block}",),
 )
 said = []

@@ -4,7 +4,7 @@ Both hold names and never a model or a trace: sessions, fragments and callbacks 
 their visitor may come back, and a trace of a long text is hundreds of megabytes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,19 +61,19 @@ class Frame:
         fig: Figure,
         key: str,
         alt: str,
-        on_select: Callable[[], Any] | None = None,
+        pick: Callable[[Mapping[str, Any]], Any] | None = None,
         which: Iterable[object] = (),
     ) -> None:
         """Draw a figure with its picture downloads, whose title is `alt`; for `which` see `saved`.
 
-        `on_select` runs when a point is clicked; the points are then in st.session_state[key].
+        A click on a point is `pick(point)`: its x, y and customdata.
         """
         fitted = None
         if state.PRESENT.value:
             large = fig.larger(PRESENTED)
             fitted = f"clamp({fig.height:.0f}px, 100vh - {ABOVE}, {large.height:.0f}px)"
             fig = large
-        chart(fig, key, alt, self.mode, on_select, self.saved(key, alt, *which), fitted)
+        chart(fig, key, alt, self.mode, pick, self.saved(key, alt, *which), fitted)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ are on the screen, and puts them into one standalone SVG; the kernel's saving.js
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -25,7 +25,7 @@ def chart(
     key: str,
     alt: str,
     mode: Mode,
-    on_select: Callable[[], Any] | None,
+    pick: Callable[[Mapping[str, Any]], Any] | None,
     saved: Saved,
     height: str | None = None,
 ) -> None:
@@ -36,9 +36,13 @@ def chart(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
         raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
-    selecting: dict[str, Any] = (
-        {} if on_select is None else {"on_select": on_select, "selection_mode": ("points",)}
-    )
+
+    def picked() -> None:
+        assert pick is not None
+        for point in st.session_state[key].selection.points[:1]:  # none where a choice is taken back
+            pick(point)
+
+    selecting: dict[str, Any] = {} if pick is None else {"on_select": picked, "selection_mode": ("points",)}
     if height is not None:
         st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
         selecting["height"] = "stretch"

@@ -196,18 +196,12 @@ with left:
         bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn" for p in points.itertuples()
     ]
 
-    def open_point() -> None:
-        """A click on a point opens its head."""
-        picked = st.session_state["heads_finder"].selection.points
-        if picked:
-            state.open_head(*map(int, picked[0]["customdata"][:2]))
-
     of_this_text = general is None or any(name.startswith(HERE) for name in chosen)
     (scene if of_this_text else scene.unchanged).chart(
         finder(points, (across, up), (block, head), scene.mode),
         key="heads_finder",
         alt=f"Every head by {across} and {up}",
-        on_select=open_point,
+        pick=lambda point: state.open_head(*map(int, point["customdata"][:2])),
     )
 with right:
     alike: dict[str, tuple[int, ...]] = {}  # the block's heads of the opened one's label, here and in general

@@ -233,12 +233,9 @@ def named(ids: list[int]) -> list[str]:
 def beside(key: str, side: int, where: str) -> None:
     """The tokens' probabilities at the selected depth, or in the end."""
 
-    def follow() -> None:
-        points = st.session_state[key].selection.points
-        if points:
-            token = ids[int(points[0]["y"])]
-            others = [i for i in PINNED.value if i != token]
-            PINNED.set(others if len(others) < len(PINNED.value) else [*others, token][-MOST:])
+    def follow(place: int) -> None:
+        others = [i for i in PINNED.value if i != ids[place]]
+        PINNED.set(others if len(others) < len(PINNED.value) else [*others, ids[place]][-MOST:])
 
     def hovers(found: Followed) -> list[str]:
         pairs = zip(named(ids), found.probabilities[side], found.ranks[side], strict=True)
@@ -290,12 +287,6 @@ trails = both.map(lambda d: followed(d.logits, lines))  # (R, n)
 
 def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
-
-    def pick_row() -> None:
-        points = st.session_state[key].selection.points
-        if points:
-            ROW.set(int(points[0]["x"]))
-
     few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
     sheet.curves(
         scene,
@@ -304,7 +295,7 @@ def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object],
         names,
         name,
         f"{name.capitalize()} of {', '.join(named(lines))} at each depth",
-        pick_row,
+        lambda row, _: ROW.set(row),
         at=row,
         axis={
             "tickvals": list(range(len(names))),

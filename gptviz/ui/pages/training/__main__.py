@@ -153,13 +153,6 @@ def levels(run: LiveRun) -> list[Level]:
     return [Level("a blind guess, ln V", run.task.ln_v), Level("bigram", run.task.bigram), *floor]
 
 
-def pick_step() -> None:
-    """Callback: a click on a point of a curve chooses its step."""
-    points = st.session_state["training_curves"].selection.points
-    if points:
-        STEP.set(int(points[0]["x"]))
-
-
 def curves(training: Training, seen: Seen, beside: Seen | None, step: int) -> None:
     runs = [seen.curves] + ([beside.curves] if beside is not None and beside.measures else [])
     steps = max(one.status.steps for one in (seen, beside) if one is not None)
@@ -168,7 +161,7 @@ def curves(training: Training, seen: Seen, beside: Seen | None, step: int) -> No
         key="training_curves",
         which=(training.label.replace(" ", ""), f"step{step}"),
         alt="Loss and head scores, step by step: " + " and ".join(run.name for run in runs),
-        on_select=pick_step,
+        pick=lambda point: STEP.set(int(point["x"])),
     )
 
 

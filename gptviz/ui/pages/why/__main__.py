@@ -111,10 +111,8 @@ left, right = st.columns([5, 4], gap="medium")
 with left:
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 
-    def open_bar() -> None:
+    def open_bar(place: int) -> None:
         """A click on a bar opens its head."""
-        points = st.session_state["why_waterfall"].selection.points
-        place = int(points[0]["y"]) if points else -1
         if " · head " in falls.names[place]:
             row = table.iloc[falls.rows[place][0]]
             open_head(int(row["block"]), int(row["head"]))
