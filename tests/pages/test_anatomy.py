@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from gptviz.analysis.anatomy import tensor_table
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.ui.pages.anatomy.form import MOST, PRESETS
+from gptviz.ui.pages.anatomy.form import MOST, PRESETS, parts_of, problem
 from gptviz.ui.shell.navigation import UI
 from tests.specs import charts, in_numbers, prose
 
@@ -77,7 +77,9 @@ def test_the_picture_has_every_tensor_of_the_model(run_page, mini):
 
 
 def test_the_form_moves_the_sum(run_page, mini_sum):
-    at = form(run_page("anatomy"), emb_dim=512, n_layers=12, tie_embeddings=False)
+    at = form(run_page("anatomy"), n_heads=32)
+    assert total(at) == mini_sum and "as many as mini" in prose(at)
+    at = form(at, n_heads=8, emb_dim=512, n_layers=12, tie_embeddings=False)
     expected = sum(
         p.numel() for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
     )
@@ -87,60 +89,36 @@ def test_the_form_moves_the_sum(run_page, mini_sum):
     assert rows["the whole model"][-2:] == [f"{expected:,}", f"+{expected - mini_sum:,}"]
     assert rows["out_head"][-2:] == [f"{8192 * 512:,}", f"+{8192 * 512:,}"]
     assert at.query_params["cfg_emb_dim"] == "512" and at.query_params["cfg_tie_embeddings"] == "off"
+    at = form(at, emb_dim=256, n_layers=6, tie_embeddings=True)  # the model's own config is the model
+    assert "mini as it is" in prose(at) and at.session_state["cfg_n_layers"] is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, 163_009_536),
-        ({"tie_embeddings": True}, 124_412_160),
-        ({"qkv_bias": True}, 163_037_184),
-        ({"n_heads": 16}, 163_009_536),
-    ],
-)
-def test_the_seeds_numbers_by_hand(run_page, changes, expected):
+def test_the_presets_and_the_seeds_numbers_by_hand(run_page):
     at = run_page("anatomy")
-    at.button_group(key="anatomy_preset").set_value("the book's 124M").run()
-    assert total(form(at, **changes)) == expected
+    for name, preset in PRESETS.items():
+        at.button_group(key="anatomy_preset").set_value(name).run()
+        assert not at.exception and total(at) == preset.parameters
+        assert at.number_input(key="anatomy_n_heads").value == preset.n_heads
+        assert at.toggle(key="anatomy_qkv_bias").value is preset.qkv_bias
+        assert charts(at)[1]["layout"]["yaxis"]["ticktext"] == [name, "mini"]
+    assert name == "the book's 124M" and total(at) == 163_009_536
+    assert total(form(at, tie_embeddings=True)) == 124_412_160
+    assert total(form(at, tie_embeddings=False, qkv_bias=True)) == 163_037_184
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_the_presets(run_page, name):
-    at = run_page("anatomy")
-    at.button_group(key="anatomy_preset").set_value(name).run()
-    assert not at.exception
-    assert total(at) == PRESETS[name].parameters
-    assert at.number_input(key="anatomy_n_heads").value == PRESETS[name].n_heads
-    assert at.toggle(key="anatomy_qkv_bias").value is PRESETS[name].qkv_bias
-    assert charts(at)[1]["layout"]["yaxis"]["ticktext"] == [name, "mini"]
-
-
-def test_back_to_the_model(run_page, mini_sum):
-    at = form(run_page("anatomy", **LINK), n_layers=3)
-    at.button(key="anatomy_back").click().run()
-    assert total(at) == mini_sum and "mini as it is" in prose(at)
-    assert at.number_input(key="anatomy_vocab_size").value == 8192
-    assert at.query_params["cfg_vocab_size"] == ""
-
-
-def test_a_link_opens_the_form_as_it_was(run_page):
+def test_a_link_opens_the_form_as_it_was_and_a_button_leads_back(run_page, mini_sum):
     at = run_page("anatomy", **LINK, cfg_qkv_bias="on", cfg_tie_embeddings="off", cfg_norm_bias="off")
     config = GPTConfig(**SIZES, qkv_bias=True, norm_bias=False)
     assert total(at) == sum(p.numel() for p in GPTModel(config).parameters())
     assert at.toggle(key="anatomy_norm_bias").value is False
     assert at.toggle(key="anatomy_linear_bias").value is True
-
-
-def test_typing_the_models_own_config_is_the_model(run_page):
-    at = form(run_page("anatomy"), n_layers=7, vocab_size=8000)
-    at = form(at, n_layers=6, vocab_size=8192)
-    assert "mini as it is" in prose(at)
-    assert at.session_state["cfg_n_layers"] is None
-
-
-def test_the_number_of_heads_changes_nothing(run_page, mini_sum):
-    at = form(run_page("anatomy"), n_heads=32)
-    assert total(at) == mini_sum and "as many as mini" in prose(at)
+    table = in_numbers(at, "anatomy")
+    assert table["tensor"].tolist() == tensor_table(config)["tensor"].tolist()
+    assert table["parameters"].sum() == total(at)
+    at.button(key="anatomy_back").click().run()
+    assert total(at) == mini_sum and "mini as it is" in prose(at)
+    assert at.number_input(key="anatomy_vocab_size").value == 8192
+    assert at.query_params["cfg_vocab_size"] == ""
 
 
 def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
@@ -159,43 +137,22 @@ def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
     assert total(at) == GPTConfig(8192, 256, 250, 10, 6, tie_embeddings=True).parameters
 
 
-def test_a_link_to_an_impossible_config(run_page, mini_sum):
+def test_what_is_too_large_or_none_is_refused_by_name(run_page, mini_sum):
+    own = parts_of(BOOK)
+    for name, most in MOST.items():
+        assert f"{name} is {most + 1:,}; this page goes up to {most:,}." == problem(own | {name: most + 1})
+        assert not problem(own | {name: most, "n_heads": 1})
+    for name in SIZES:
+        assert f"{name} is 0; it must be at least 1." == problem(own | {name: 0})
+    at = form(run_page("anatomy"), n_layers=201)
+    assert "n_layers is 201" in at.error[0].value and at.number_input(key="anatomy_n_layers").value == 201
     at = run_page("anatomy", cfg_n_heads=7)
-    assert "cannot be divided among 7 heads" in at.error[0].value
-    assert total(at) == mini_sum
-
-
-@pytest.mark.parametrize("name", MOST)
-def test_what_is_too_large_is_refused_by_name(run_page, name):
-    at = form(run_page("anatomy"), **{name: MOST[name] + 1})
-    assert f"{name} is {MOST[name] + 1:,}; this page goes up to {MOST[name]:,}." in at.error[0].value
-    assert at.number_input(key=f"anatomy_{name}").value == MOST[name] + 1
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_zero_is_refused_by_name(run_page, name):
-    at = run_page("anatomy", **{f"cfg_{name}": 0})
-    assert f"{name} is 0; it must be at least 1." in at.error[0].value
+    assert "cannot be divided among 7 heads" in at.error[0].value and total(at) == mini_sum
 
 
 def test_the_largest_that_it_takes(run_page):
     at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
-    assert not at.error
-    assert total(at) > 10**13
-
-
-@pytest.mark.parametrize("value", ["-3", "1e3", "twelve", "٣", "9999999"])
-def test_nonsense_in_the_address_is_as_if_not_there(run_page, mini_sum, value):
-    at = run_page("anatomy", cfg_n_layers=value, cfg_qkv_bias=value)
-    assert total(at) == mini_sum
-
-
-def test_in_numbers_is_every_tensor(run_page):
-    at = run_page("anatomy", **LINK)
-    table = in_numbers(at, "anatomy")
-    expected = tensor_table(GPTConfig(**SIZES, tie_embeddings=True))
-    assert table["tensor"].tolist() == expected["tensor"].tolist()
-    assert table["parameters"].sum() == total(at)
+    assert not at.error and total(at) > 10**13
 
 
 def test_the_form_survives_another_page():
