@@ -12,7 +12,6 @@ from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
 from gptviz.ui import runs
-from gptviz.ui.components.matrix import encode
 from tests.specs import given, prose
 
 CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
@@ -68,8 +67,10 @@ def test_all_that_is_drawn_is_the_traces_own_numbers(run_page, trace) -> None:
     assert grid["roles"][4][3]["write"] == pytest.approx(write, abs=1e-3)
 
 
-@pytest.mark.parametrize("name", ["shown", "pattern"])  # an older link says pattern
-@pytest.mark.parametrize("shown", ["unchanged", "changed", "difference"])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("shown", "difference"), ("shown", "changed"), ("pattern", "unchanged")],  # as an older link says it
+)
 def test_matrix_lines_and_steps_are_of_the_chosen_model(run_page, mini, trace, name, shown) -> None:
     changed = mini.trace(TEXT, edits=["mlp_out.1=zero"])
     at = run_page("attention", **CELL, edits="mlp_out.1=zero", arcs="on", **{name: shown})
@@ -107,14 +108,6 @@ def test_average_and_hidden_first_token(run_page, trace) -> None:
     assert significant(mean[-1, 0], 4) in prose(at) and significant(rest[-1, key], 4) in prose(at)
 
 
-def test_the_text_is_coloured_by_the_selected_row_whose_strongest_key_is_chosen(run_page, trace) -> None:
-    at, row = run_page("attention", text=TEXT, block=2, head=3, token=5), trace["attn", 2][3, 5]
-    sent = given(at, CHIPS)["weights"]
-    assert sent[:6] == pytest.approx(row[:6].tolist(), abs=1e-6)
-    assert sent[6:] == [None] * (len(trace.tokens) - 6)  # what comes later is masked, and not 0
-    assert given(at, HEAD)["key"] == int(row.argmax())
-
-
 def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypatch) -> None:
     """With no room for all blocks' weights, everything that is drawn and said is the same."""
     runs.runs.clear()  # another test's pass may have kept other sites: its last bit is another
@@ -136,12 +129,16 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
     runs.runs.clear()
 
 
-def test_buttons_walk_through_all_heads(run_page, trace) -> None:
-    at = run_page("attention", text=TEXT, block=0, head=trace.config.n_heads - 1)
-    at.button(key="head_after").click().run()
-    assert (at.session_state["block"], at.session_state["head"]) == (1, 0)
-    at.button(key="head_before").click().run()
-    assert (at.session_state["block"], at.session_state["head"]) == (0, trace.config.n_heads - 1)
+def test_the_text_has_the_selected_row_and_buttons_walk_through_all_heads(run_page, trace) -> None:
+    last = trace.config.n_heads - 1
+    at, row = run_page("attention", text=TEXT, block=2, head=last, token=5), trace["attn", 2][last, 5]
+    sent = given(at, CHIPS)["weights"]
+    assert sent[:6] == pytest.approx(row[:6].tolist(), abs=1e-6)
+    assert sent[6:] == [None] * (len(trace.tokens) - 6)  # what comes later is masked, and not 0
+    assert given(at, HEAD)["key"] == int(row.argmax())
+    for button, wanted in (("head_after", (3, 0)), ("head_before", (2, last))):
+        at.button(key=button).click().run()
+        assert (at.session_state["block"], at.session_state["head"]) == wanted
 
 
 def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
@@ -192,8 +189,3 @@ def test_one_token_and_the_whole_context(run_page) -> None:
     assert len(given(at, HEAD)["tokens"]) == len(given(at, CHIPS)["tokens"]) == n_tokens
     assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, "more than the numbers themselves weigh"
     assert len(given(at, ARCS)["tokens"]) <= 256
-
-
-def test_triangles_are_packed_row_by_row() -> None:
-    packed = encode(np.array([[1, 9], [2, 3]], np.float32), triangle=True)
-    assert np.frombuffer(base64.b64decode(packed["base64"]), "<f4").tolist() == [1, 2, 3]

@@ -57,6 +57,7 @@ def test_before_and_after_a_change(run_page, mini):
         ({"vs": "model"}, "untrained"),  # a side that an address names stays
         ({"vs_model": "mini-untrained"}, "untrained"),
         ({"edits_off": "on"}, "untrained"),  # nothing is changed then
+        ({"vs": "edits", "vs_edits": "nonsense"}, "own"),
     ],
 )
 def test_under_a_change_the_right_side_is_the_model_without_it(run_page, mini, query, right):
@@ -82,15 +83,6 @@ def test_a_choice_of_sides_stays_when_the_change_is_taken_back(run_page):
         assert "the other text" in prose_of(at)
 
 
-def test_another_text_is_paired_from_its_end(run_page, mini):
-    at = run_page("compare", vs="text", vs_text="A mill. Seven green parrots sang behind the old")
-    other = mini.trace("A mill. Seven green parrots sang behind the old")
-    left, right = bars(at)
-    assert left.max() == pytest.approx(distribution(mini.trace(DEFAULT_TEXT)).max().item())
-    assert right.max() == pytest.approx(distribution(other).max().item())
-    assert f"(position {len(other) - 1})" in prose_of(at)
-
-
 def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
     at = run_page("compare", vs_model="gpt2-untrained", text="Seven green parrots")
     other = gptviz.load("gpt2-untrained").trace("Seven green parrots")
@@ -101,23 +93,6 @@ def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
     assert not math.isnan(left.max())
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"vs": "text", "text": "One"},  # nothing is left without its first word
-        {"vs": "edits", "vs_edits": "nonsense"},
-        {"vs": "edits", "vs_edits": "z.9.3=zero"},
-        {"vs": "model", "vs_model": "upload:0123"},
-        {"vs": "model", "vs_model": "mini"},
-        {"vs": "edits", "text": "a"},
-        {"vs": "text", "vs_text": "<|endoftext|> 🦜 鹦鹉", "special": "on"},
-    ],
-)
-def test_nonsense_is_a_sentence_and_no_error(run_page, query):
-    at = run_page("compare", **query)
-    assert at.info or at.warning or charts(at)
-
-
 def test_nothing_differs_is_said(run_page):
     at = run_page("compare", vs="edits")
     (said,) = at.info
@@ -126,14 +101,10 @@ def test_nothing_differs_is_said(run_page):
     assert map_of(at, 2).max() < 1e-9 and streams["layout"]["coloraxis"]["cmax"] == 1e-6  # rounding is paper
 
 
-def test_a_head_of_the_other_model_is_its_own_choice(run_page):
-    at = run_page("compare", vs_block=2, vs_head=1, block=3, head=0)
+def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini):
+    at = run_page("compare", vs="model", edits="z.4.3=zero", vs_block=2, vs_head=1, block=3, head=0)
     chosen = [at.number_input(key=key).value for key in ("vs_block", "vs_head", "block", "head")]
     assert chosen == [2, 1, 3, 0]
-
-
-def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini):
-    at = run_page("compare", vs="model", edits="z.4.3=zero")
     said = prose_of(at).replace("\\", "")
     assert "**mini (changed)** expects" in said and "**mini** " not in said
     assert "from mini (changed) to mini-untrained" in said
@@ -143,14 +114,18 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
     assert "(changed)" not in prose_of(at) and "**mini** expects" in prose_of(at)
 
 
-def test_two_texts_that_a_changed_model_reads_say_so(run_page):
+def test_two_texts_that_a_changed_model_reads_say_so(run_page, mini):
     texts = "**your text (model changed)**", "**the other text (model changed)**"
-    said = prose_of(run_page("compare", vs="text", edits="z.4.3=zero")).replace("\\", "")
-    assert all(text in said for text in texts)
-    # an edit that does not fit the shorter text is left out there: that side is the model's own
-    said = prose_of(run_page("compare", vs="text", vs_text="behind the old", edits="z.4.3@15=zero")).replace(
-        "\\", ""
+    other = mini.trace("A mill. Seven green parrots sang behind the old", edits=["z.4.3=zero"])
+    at = run_page(
+        "compare", vs="text", vs_text="A mill. Seven green parrots sang behind the old", edits="z.4.3=zero"
     )
+    assert all(text in prose_of(at).replace("\\", "") for text in texts)
+    assert bars(at)[1].max() == pytest.approx(distribution(other).max().item())
+    assert f"(position {len(other) - 1})" in prose_of(at)  # they are paired from their ends
+    # an edit that does not fit the shorter text is left out there: that side is the model's own
+    at = run_page("compare", vs="text", vs_text="behind the old", edits="z.4.3@15=zero")
+    said = prose_of(at).replace("\\", "")
     assert texts[0] in said and "**the other text**" in said
 
 

@@ -78,14 +78,11 @@ def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     assert np.allclose(np.exp(-found["loss"]), found["probability"])
 
 
-def test_a_text_that_is_too_short_says_so_and_its_chapter_still_opens(run_page):
+def test_impossible_sizes_become_possible_and_of_a_text_that_is_too_short_the_chapter_opens(run_page):
+    at = run_page("data_windows", text="one two three", dw_length=500, dw_batch=900, dw_window=77)
+    assert at.number_input(key="dw_batch").value == 64
+    assert len(printed(at)[0]) == 1  # the longest window there is
     at = run_page("data_windows", text="a")
     assert not printed(at) and not at.exception
     at.segmented_control(key="dw_text").set_value("chapter").run()
     assert len(printed(at)) == 2 and at.query_params["dw_text"] == "chapter"
-
-
-def test_impossible_sizes_of_a_link_become_possible(run_page):
-    at = run_page("data_windows", text="one two three", dw_length=500, dw_batch=900, dw_window=77)
-    assert at.number_input(key="dw_batch").value == 64
-    assert len(printed(at)[0]) == 1  # the longest window there is

@@ -29,46 +29,31 @@ def test_the_pictures_hold_the_traces_own_rows(run_page, mini):
         assert np.array_equal(np.float32(picture["z"]), t[site].numpy().T)
         assert np.allclose(line["y"], t[site].norm(dim=1).numpy(), rtol=1e-5)
     weight = mini.model.tok_emb.weight.detach()
-    cosine = torch.cosine_similarity(weight, weight[t.tokens[4].id], dim=1)
-    cosine[t.tokens[4].id] = -2
-    assert np.allclose(near["data"][0]["x"], cosine.topk(10).values.numpy(), atol=1e-6)
-
-
-def test_the_addition_is_written_with_real_digits(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=4, emb_dim=7)
-    t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
     line = prose(at).split("dimension 7, ")[1].split("**. ")[0]
     a, b, c = (
         float(part.replace("−", "-"))
         for part in line.replace("(", "").replace(")", "").replace("= **", "+ ").split(" + ")
     )
-    for site, shown in (("tok_emb", a), ("pos_emb", b), ("embed", c)):
-        assert shown == pytest.approx(t[site][4, 7].item(), abs=6e-4)
+    assert [a, b, c] == pytest.approx([row[7] for row in rows], abs=6e-4)
     assert a + b == pytest.approx(c, abs=1e-9)
+    table = in_numbers(at, "embedding")
+    for column, row in zip(("token", "position", "sum"), rows, strict=True):
+        assert np.array_equal(table[column].to_numpy(dtype=np.float32), row)
+    cosine = torch.cosine_similarity(weight, weight[t.tokens[4].id], dim=1)
+    cosine[t.tokens[4].id] = -2
+    assert np.allclose(near["data"][0]["x"], cosine.topk(10).values.numpy(), atol=1e-6)
 
 
-def test_without_a_dimension_it_is_the_sums_largest(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=4)
-    largest = int(mini.trace(TEXT, keep=("embed",))["embed"][4].abs().argmax())
-    assert f"n dimension {largest}, " in prose(at)
-
-
-def test_the_same_token_at_another_place_is_pointed_out(run_page):
-    assert "position 7" in prose(run_page("embeddings", text=TEXT, token=1))
-    assert "position 7" not in prose(run_page("embeddings", text=TEXT, token=4))
-
-
-def test_by_dot_product_the_order_is_that_of_the_dot_product(run_page, mini):
+def test_by_dot_product_the_order_is_that_of_the_dot_product_and_positions_open(run_page, mini):
     at = run_page("embeddings", text=TEXT, token=1, emb_measure="dot product")
     weight = mini.model.tok_emb.weight.detach()
     chosen = mini.encode(TEXT)[1]
     dots = weight @ weight[chosen]
     dots[chosen] = -1e9
     assert np.allclose(charts(at)[1]["data"][0]["x"], dots.topk(10).values.numpy(), atol=1e-5)
-
-
-def test_positions_open_on_demand(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=3)
+    assert "position 7" in prose(at)  # where the same token stands again
+    largest = int(mini.trace(TEXT, keep=("embed",))["embed"][1].abs().argmax())
+    assert f"n dimension {largest}, " in prose(at)  # which nobody has chosen
     assert len(charts(at)) == 2
     at.session_state["emb_positions"] = True
     at.run()
@@ -76,21 +61,7 @@ def test_positions_open_on_demand(run_page, mini):
     weight = mini.model.pos_emb.weight.detach()
     unit = weight / weight.norm(dim=1, keepdim=True)
     assert np.allclose(square["data"][0]["z"], (unit @ unit.T).numpy(), atol=1e-5)
-    assert np.allclose(curve["data"][0]["y"], (unit @ unit[3]).numpy(), atol=1e-5)
-
-
-def test_a_full_context_of_tokens_that_are_no_words(run_page):
-    at = opened(run_page, token=200, text="<b>`$x$`</b> " * 60)
-    assert not at.exception
-    assert charts(at)[2]["data"][0]["z"].shape == (256, 256)
-
-
-def test_in_numbers_has_every_digit(run_page, mini):
-    at = run_page("embeddings", text=TEXT, token=2)
-    table = in_numbers(at, "embedding")
-    t = mini.trace(TEXT, keep=("tok_emb", "pos_emb", "embed"))
-    for column, site in (("token", "tok_emb"), ("position", "pos_emb"), ("sum", "embed")):
-        assert np.array_equal(table[column].to_numpy(dtype=np.float32), t[site][2].numpy())
+    assert np.allclose(curve["data"][0]["y"], (unit @ unit[1]).numpy(), atol=1e-5)
 
 
 def test_a_change_of_a_later_block_cannot_matter(run_page, mini):

@@ -22,7 +22,9 @@ def trace(mini):
 
 
 def test_the_dots_are_every_unit_of_the_selected_token(run_page, mini, trace):
-    figure = charts(run_page("feed_forward", text=TEXT, token=3, block=2))[0]
+    at = run_page("feed_forward", text=TEXT, token=3, block=2)
+    figure = charts(at)[0]
+    assert f"**{int((trace['mlp_pre', 2][3] > 0).sum())} of them fire" in prose(at)
     dots = figure["data"][2]
     order = dots["customdata"].copy()
     assert sorted(order) == list(range(1024))
@@ -37,12 +39,6 @@ def test_the_dots_are_every_unit_of_the_selected_token(run_page, mini, trace):
     gelu = torch.nn.functional.gelu(torch.tensor(curve["x"]), approximate="tanh")
     assert np.allclose(curve["y"], gelu, atol=1e-5)
     assert np.array_equal(figure["data"][0]["y"], np.maximum(curve["x"], 0))
-
-
-def test_the_sentence_counts_what_fires(run_page, trace):
-    at = run_page("feed_forward", text=TEXT, token=3, block=2)
-    fired = int((trace["mlp_pre", 2][3] > 0).sum())
-    assert f"**{fired} of them fire" in prose(at)
 
 
 def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
@@ -107,14 +103,6 @@ def test_a_model_that_cannot_read_the_sample_says_so(run_page, monkeypatch, tmp_
     makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
     at = run_page("feed_forward", model=f"path:{tmp_path}", text="ABBA!", ff_sample="on")
     assert any("cannot read the sample" in element.value for element in at.info)
-
-
-def test_in_numbers_is_every_unit(run_page, trace):
-    at = run_page("feed_forward", text=TEXT, token=3, block=2)
-    at.session_state["numbers_feed-forward-block2"] = True
-    at.run()
-    frame = at.dataframe[0].value.sort_values("unit")
-    assert np.allclose(frame["after"], trace["mlp_act", 2][3], atol=1e-5) and len(frame) == 1024
 
 
 def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
