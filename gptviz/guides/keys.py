@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.guides.guide import Question
 from gptviz.lessons import bigram
 from gptviz.lessons.attention import Heads, HeadWeights, multi_head_attention, simple_attention
 from gptviz.lessons.scaling import by_size
@@ -117,6 +118,18 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
 def sites(name: str, lm: LanguageModel, *arguments: Any) -> Sites:
     """The sites that this key reads, for `LanguageModel.trace`."""
     return sites_of(KEYS[name][1], lm, *arguments)
+
+
+def answer_at(place: Mapping[str, str], ask: Question, lm: LanguageModel) -> Answer:
+    """The answer to a question at a place: of its text, at the token that it names. Raises CannotAsk."""
+    ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[: lm.config.context_length]
+    if not ids:
+        raise CannotAsk("its text has no tokens")
+    token, last = place.get("token", ""), len(ids) - 1
+    position = min(int(token), last) if token.isdecimal() else last
+    named = arguments(ask.key, ask.kind, ask.given)
+    trace = lm.trace(ids, keep=sites(ask.key, lm, position, None, *named))
+    return KEYS[ask.key][1](lm, trace, position, None, *named)
 
 
 # ---- the keys ----

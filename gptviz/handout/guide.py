@@ -7,9 +7,9 @@ from markdown_it import MarkdownIt
 
 from gptviz.engine.edit_values import named
 from gptviz.engine.language_model import LanguageModel
-from gptviz.guides import Guide, Step, keys
+from gptviz.guides import Guide, Step
 from gptviz.guides.guide import filled, with_facts
-from gptviz.guides.keys import KEYS, Answer, CannotAsk
+from gptviz.guides.keys import CannotAsk, answer_at
 
 EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
 PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")
@@ -65,7 +65,7 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
         return made | {"text": _markdown.render(step.text), "until": done, "after": after}
     if step.ask.kind == "find":
         raise CannotAsk("it is hunted for in the app")
-    answer = _answer(step, place, lm)
+    answer = answer_at(place, step.ask, lm)
     facts = {"truth": answer.shown} | answer.facts | {"said": SAID}
     told = with_facts(step, facts)
     assert told.ask is not None
@@ -81,15 +81,3 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
         "after": _markdown.render(told.after),
     }
     return made | {"text": _markdown.render(told.text), "ask": asked}
-
-
-def _answer(step: Step, place: Mapping[str, str], lm: LanguageModel) -> Answer:
-    assert step.ask is not None
-    ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[: lm.config.context_length]
-    if not ids:
-        raise CannotAsk("its text has no tokens")
-    token = place.get("token", "")
-    position = min(int(token), len(ids) - 1) if token.isdecimal() else len(ids) - 1
-    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
-    trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
-    return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)

@@ -16,11 +16,11 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
 from gptviz.guides.guide import with_facts
-from gptviz.guides.keys import KEYS, CannotAsk
+from gptviz.guides.keys import CannotAsk, answer_at
 from gptviz.loading import load
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS
-from gptviz.ui.shell.state import DEFAULT_TEXT, TOKEN
+from gptviz.ui.shell.state import DEFAULT_TEXT
 
 TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every key
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
@@ -41,7 +41,7 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
             logging.disable(logging.NOTSET)
     if faults:
         raise GuideError(sorted(faults))
-    place: dict[str, str] = {}
+    place = {"text": DEFAULT_TEXT}
     for step in guide.steps:
         place |= dict(step.place)
         yield _truth(step, place, model)
@@ -97,12 +97,7 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
         return step, "no question"
     try:
         lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
-        ids = lm.encode(place.get("text", DEFAULT_TEXT))[: lm.config.context_length]
-        token = TOKEN.parse(place.get("token", ""))
-        position = len(ids) - 1 if token is None else min(token, len(ids) - 1)
-        arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
-        trace = lm.trace(ids, keep=keys.sites(step.ask.key, lm, position, None, *arguments))
-        answer = KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
+        answer = answer_at(place, step.ask, lm)
     except CannotAsk as error:
         return replace(step, after=""), f"This cannot be asked of {place.get('model', model)}: {error}."
     except ValueError as error:  # a model, a change or a text that there is not

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gptviz import Edit, LanguageModel, Run
+from gptviz import Edit, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import ROLES, SHARES
@@ -29,6 +29,7 @@ from gptviz.figures.theme import Mode
 from gptviz.ui import runs
 from gptviz.ui.measured import known_trials_of
 from gptviz.ui.runs import per_run
+from gptviz.ui.words import counted
 
 # what tables call a role where the screen has a plainer word
 CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
@@ -59,7 +60,7 @@ class Measured:
 @per_run
 def measured(run: Run) -> Measured:
     lm = runs.model(run)
-    scores = _scores(lm, run)
+    scores = scores_of(lm.tokens(run.ids))
     trace = runs.get(run, ("z",), (scores,))
     blocks = trace.reduced(scores)
     first = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
@@ -70,7 +71,7 @@ def measured(run: Run) -> Measured:
 @per_run
 def previous_shares(run: Run) -> np.ndarray:
     """(n_layers, H): what each head gives the token just before, on average; 0 where there is none."""
-    scores = _scores(runs.model(run), run)
+    scores = scores_of(runs.model(run).tokens(run.ids))
     blocks = runs.get(run, (), (scores,)).reduced(scores)
     return np.nan_to_num(np.stack([block[:, SHARES.index("previous")].numpy() for block in blocks]))
 
@@ -137,7 +138,7 @@ def marks_say(run: Run) -> str:
     by = moved(run)
     block, head = divmod(int(by.argmax()), by.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
-    hatched = "" if not changed else f"Hatched: changed ({changed} {'head' if changed == 1 else 'heads'}). "
+    hatched = f"Hatched: changed ({counted(changed, 'head')}). " if changed else ""
     most = by.max().item()
     if most <= 0:
         return f"{hatched}No head's pattern moved."
@@ -151,12 +152,7 @@ def marks_say(run: Run) -> str:
 
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
     """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
-
     return tuple(edit for edit in run.edits if edit.is_of_head(block, head))
-
-
-def _scores(lm: LanguageModel, run: Run) -> Reduction:
-    return scores_of(lm.tokens(run.ids))
 
 
 def withdrawn(run: Run) -> set[tuple[int, int]]:

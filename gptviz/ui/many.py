@@ -21,7 +21,7 @@ from gptviz.ui.shell import target
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for, several
-from gptviz.ui.words import as_code, prose, show_id
+from gptviz.ui.words import as_code, counted, prose, show_id
 
 NAMES, FILE = "names", "file"
 SET: Param[str | None] = Param("many", str, None, if_there)
@@ -64,12 +64,6 @@ def section(
         go = partial(st.session_state.__setitem__, _ASKED, asked)
         st.button(label, key="many_go", type="primary", on_click=go)
         prompts = []
-
-    def given(prompts: Sequence[Prompt], one: Callable[[list[Any]], Any] = list) -> dict[str, Any]:
-        texts = {"clean" if pairs else "text": one([prompt.text for prompt in prompts])}
-        texts |= {"corrupt": one([prompt.other for prompt in prompts])} if pairs else {}
-        return {**texts, "target": one([prompt.target for prompt in prompts]), **options}
-
     found: list[tuple[Prompt, pd.DataFrame, float]] = []
     before: list[pd.DataFrame] = []  # the same of the unchanged model
     refused = left
@@ -99,34 +93,26 @@ def section(
     told = Both([one for _, one, _ in found], None if scene.other is None else before)
     if told.was and len(told.was[0]) != len(told.now[0]):
         told = Both(told.now)  # a change may have added a part, which the unchanged model has not
-    tables = told.map(
-        lambda ones: averaged(
-            [one.drop(columns=["metric", "effect"]) if pairs else one for one in ones], columns
-        )
-    )
+    not_averaged = ["metric", "effect"] if pairs else []
+    tables = told.map(lambda ones: averaged([one.drop(columns=not_averaged) for one in ones], columns))
     (column, sign), (noun, unit) = drawn, words
     both = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
     mean, error = both.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     first, own = rows[0], np.array([logit for _, _, logit in found])
     spread = own.std(ddof=1) / n**0.5 if n > 1 else np.nan
-    text = f"Over **{n} text{'s' * (n > 1)}** the largest of {len(mean)} is {noun.format(names[first])}: "
-    text += f"**{plus_minus(mean[first], error[first])}** {unit} ("
-    if both.was is not None:
-        text += f"unchanged {plus_minus(both.was[0][first], both.was[1][first])}; "
-    text += f"mean ± standard error, n = {n}). In the text "
-    text += f"above it is {significant(sign * here[column].iloc[first])}. The difference of logits itself is "
-    text += f"{plus_minus(own.mean(), spread)}, above 0 in {(own > 0).sum()} of {n}. "
-    sure = int((np.abs(mean) > SURE * error).sum())
-    if n >= ENOUGH:
-        text += f"{sure} lie more than {SURE:.0f} standard errors from 0."
-    else:
-        text += (
-            "With so few texts the standard error is a guess." if n > 1 else "One text has no standard error."
-        )
-    prose(text)
-    whose = " Outlined is the unchanged model, at its own first choice where a line names no token."
-    whose = "" if tables.was is None else whose
+    was = "" if both.was is None else f"unchanged {plus_minus(*(one[first] for one in both.was))}; "
+    sure = f"{(np.abs(mean) > SURE * error).sum()} lie more than {SURE:.0f} standard errors from 0."
+    few = "With so few texts the standard error is a guess." if n > 1 else "One text has no standard error."
+    prose(
+        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[first])}: "
+        f"**{plus_minus(mean[first], error[first])}** {unit} ({was}mean ± standard error, n = {n}). In the "
+        f"text above it is {significant(sign * here[column].iloc[first])}. The difference of logits itself "
+        f"is {plus_minus(own.mean(), spread)}, above 0 in {(own > 0).sum()} of {n}. "
+        f"{sure if n >= ENOUGH else few}"
+    )
+    outlined = " Outlined is the unchanged model, at its own first choice where a line names no token."
+    whose = "" if tables.was is None else outlined
     st.caption(f"The {len(rows)} largest means, with their standard errors.{whose}")
     sheet.bars(
         scene,
@@ -147,7 +133,10 @@ def section(
     sheet.numbers_of("many", lambda: tables, said, what="many texts", missing="–")
     texts = pd.DataFrame(kept).map(lambda one: show_id(scene.lm, one) if isinstance(one, int) else one)
     sheet.numbers_of("many-texts", lambda: Both(texts), what="the set of texts", missing="–")
-    sheet.code_of(scene, [], function, **given(kept), key="in_code_many", what="many texts")
+    given: dict[str, Any] = {"clean" if pairs else "text": [one.text for one in kept]}
+    given |= {"corrupt": [one.other for one in kept]} if pairs else {}
+    given |= {"target": [one.target for one in kept], **options}
+    sheet.code_of(scene, [], function, **given, key="in_code_many", what="many texts")
 
 
 # ---- the set ----
@@ -189,9 +178,7 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         prompts, out = indirect_objects(lm), left_out(lm)
         said = f"Of {lm.name} too few of the names are single tokens: there is no sentence."
         if prompts:
-            token, against = (
-                as_code(str(word).replace(" ", "·")) for word in (prompts[0].token, prompts[0].against)
-            )
+            token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
             said = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
         if out:
             some = [f"{word} ({count})" for word, count in out.items()]

@@ -61,20 +61,14 @@ class Action:
         return f'lm.trace(text, edits=["{self.edit}"])'
 
 
-# value -> label, formula of x, what that means of it, and the way back
+# value -> label, formula of x, what that means of it, and the way back where it has a name of its own
 VALUES = {
     "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on again"),
-    "mean": (
-        "Average of this text",
-        "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
-        "is its mean over this text's positions",
-        "Undo",
-    ),
+    "mean": ("Average of this text", "{x}ᵢ = (1/T) Σⱼ {x}ⱼ", "is its mean over this text's positions"),
     "sample": (
         "Average of a sample",
         "{x}ᵢ = mean of {x} in a sample",
         "is its mean over other text, the better null: nothing of this text is in it",
-        "Undo",
     ),
 }
 # the same of attention weights, given by hand
@@ -93,8 +87,8 @@ LOOKS = {
 }
 # the same of anything but weights, after all others
 TIMES = {
-    "x0.5": ("Halve", "{x}ᵢ = 0.5 {x}ᵢ", "is half of what it is", "Undo"),
-    "x2": ("Double", "{x}ᵢ = 2 {x}ᵢ", "is twice what it is", "Undo"),
+    "x0.5": ("Halve", "{x}ᵢ = 0.5 {x}ᵢ", "is half of what it is"),
+    "x2": ("Double", "{x}ᵢ = 2 {x}ᵢ", "is twice what it is"),
 }
 OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": ("mlp_out", "x")}
 
@@ -107,25 +101,19 @@ def actions(part: Part) -> list[Action]:
     positions = None if part.position is None else [part.position]
     site, x = OUTPUTS.get(part.kind, (part.site, "x"))
     name = f"the {PARTS[site]}" if part.kind == "site" else "its output z" if x == "z" else "its output"
-    weights = SITES[site].form == "weights"
 
-    def of(table: Mapping[str, tuple[str, str, str, str]]) -> list[Action]:
+    def of(table: Mapping[str, tuple[str, ...]]) -> list[Action]:
+        edits = {value: Edit(site, part.block, value, heads, positions) for value in table}
         return [
-            Action(
-                label,
-                Edit(site, part.block, value, heads, positions),
-                formula.format(x=x),
-                f"{name} {does}",
-                undone,
-            )
-            for value, (label, formula, does, undone) in table.items()
+            Action(label, edits[value], formula.format(x=x), f"{name} {does}", *undone)
+            for value, (label, formula, does, *undone) in table.items()
         ]
 
     looks = [
         Action(label, Edit("attn", part.block, value, heads), formula, means)
         for value, (label, formula, means) in LOOKS.items()
     ]
-    if weights:
+    if SITES[site].form == "weights":
         return looks
     return [*of(VALUES), *(looks if part.kind in ("head", "attention") else []), *of(TIMES)]
 

@@ -47,9 +47,8 @@ def notice(scene: Scene) -> None:
         else:
             held = sum(one.holds for one in found)
             said = f"This link claims {len(found)} numbers. Computed again just now, {held} hold."
-            marks = ["holds" if one.holds else "**wrong**" for one in found]
-            said_each = [f"{escaped(one.said)}, {one.verdict}" for one in found]
-            lines = [f"{mark}: {each}" for mark, each in zip(marks, said_each, strict=True)]
+            marks = {True: "holds", False: "**wrong**"}
+            lines = [f"{marks[one.holds]}: {escaped(one.said)}, {one.verdict}" for one in found]
             box = st.success if held == len(found) else st.error
             box("\n- ".join([said + "\n", *lines]))
         st.button("Forget it", key="claim_forget", on_click=state.CLAIM.set, args=(None,))

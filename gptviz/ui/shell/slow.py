@@ -97,15 +97,9 @@ def said_of(work: Work[Any], said: str) -> str:
     """What stands on the bar of a work, and how long it still takes where that is worth saying."""
     left = work.seconds_left
     about = "" if left is None or left < LONG else f", about {duration(left)}"
-    return (
-        f"{said}{about and about + ' left'}"
-        if work.state == "working"
-        else f"{_nth(work.place)} in line{about}"
-    )
-
-
-def _nth(place: int) -> str:
-    return "Next" if place <= 1 else f"Number {place}"
+    if work.state == "working":
+        return f"{said}{about and about + ' left'}"
+    return f"{'Next' if work.place <= 1 else f'Number {work.place}'} in line{about}"
 
 
 def _bar(place: DeltaGenerator, key: str | None, stop: Callable[[], Any] | None) -> DeltaGenerator:

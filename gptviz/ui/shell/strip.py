@@ -3,7 +3,7 @@
 It is drawn wherever a changed model is, and stays in sight while the page scrolls (shell.css).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run
 from gptviz.analysis.moved import Prediction, prediction
-from gptviz.analysis.reach import unseen
+from gptviz.analysis.reach import Unseen, unseen
 from gptviz.digits import significant
 from gptviz.engine.edit_text import GRAMMAR
 from gptviz.figures.next_token import probability_text
@@ -52,19 +52,18 @@ def draw(
     if not listed:
         return
     off = state.EDITS_OFF.value
-    passes = _passes(run, position, lm)
-    silent = iter(_silent(run, position, labels, lm, tried=not passes))
+    layers, tokens = lm.config.n_layers, len(run)
+    why = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
+    passes = _passes(run, why.count(None), lm)
+    silent = _silent(run, position, labels, why, tried=not passes)
     chips, notes = [], []
     for change in listed:
         made = "refused" if change.refusal is not None else "off" if off else "made"
-        said = (
-            shortened(change.text, LONGEST)
-            if change.edit is None
-            else words.says(change.edit, labels, partial(show_id, lm))
-        )
+        short = shortened(change.text, LONGEST)
+        said = short if change.edit is None else words.says(change.edit, labels, partial(show_id, lm))
         note = next(silent) if made == "made" else change.refusal or ""
         if made == "refused":
-            notes.append(["", shortened(change.text, LONGEST), f" is kept, and not made: {note}."])
+            notes.append(["", short, f" is kept, and not made: {note}."])
         elif note:
             notes.append([f"{words.capital(said)}: this {note}."])
         chips.append({"text": change.text, "says": said, "state": made, "note": note})
@@ -88,30 +87,23 @@ def draw(
     )
 
 
-def _passes(run: Run, position: int, lm: LanguageModel) -> int:
-    """How many passes are to be asked for before each edit is known to do something; 0 where none is."""
-    layers, tokens = lm.config.n_layers, len(run)
-    able = [
-        edit for edit in run.edits if unseen(edit, "final", None, layers, tokens, position=position) is None
-    ]
-    work = sum(p.numel() for p in lm.model.parameters()) * tokens * len(able)
+def _passes(run: Run, able: int, lm: LanguageModel) -> int:
+    """How many passes are to be asked for before each edit is known to do something, of so many that can."""
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
-    return 0 if alone or work <= PASSES_OF or st.session_state.get(_TRY) else len(able)
+    quick = lm.config.parameters * len(run) * able <= PASSES_OF
+    return 0 if alone or quick or st.session_state.get(_TRY) else able
 
 
-def _silent(run: Run, position: int, labels: Sequence[str], lm: LanguageModel, tried: bool) -> list[str]:
+def _silent(
+    run: Run, position: int, labels: Sequence[str], why: Sequence[Unseen | None], tried: bool
+) -> Iterator[str]:
     """Of each edit of the run, why it cannot matter for the prediction, or that it did not; "" else."""
-    what, notes = f"the prediction after “{labels[position]}” (position {position})", []
+    what = f"the prediction after “{labels[position]}” (position {position})"
     beside = ", beside the other changes" if len(run.edits) > 1 else ""
-    for number, edit in enumerate(run.edits):
-        why = unseen(edit, "final", None, lm.config.n_layers, len(run), position=position)
-        if why is not None:
-            notes.append(words.cannot_matter(why, what))
-        elif tried and share(run, position, number).nothing:
-            notes.append(f"changed nothing in {what}{beside}")
-        else:
-            notes.append("")
-    return notes
+    for number, reason in enumerate(why):
+        nothing = reason is None and tried and share(run, position, number).nothing
+        changed = f"changed nothing in {what}{beside}" if nothing else ""
+        yield changed if reason is None else words.cannot_matter(reason, what)
 
 
 def _effect(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> dict[str, Any]:

@@ -5,6 +5,7 @@ lowest one, in purple, joins in the next row; the last row is the tokens with th
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import tiktoken
@@ -54,20 +55,18 @@ def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: 
 
 def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> dict[str, Any]:
     stage = replay[index]
-    parts, at = [], 0
-    for raw in stage.parts:
-        parts.append(
+    starts = accumulate(map(len, stage.parts), initial=0)
+    return {
+        "parts": [
             {
                 "shown": show_token(raw),
                 "bytes": len(raw),
                 "hex": raw.hex(" "),
                 "title": f"“{show_token(raw)}”: {_count(len(raw), 'byte')}, {raw.hex(' ')}",
-                "mine": at in mine,
+                "mine": start in mine,
             }
-        )
-        at += len(raw)
-    return {
-        "parts": parts,
+            for raw, start in zip(stage.parts, starts, strict=False)
+        ],
         "ranks": list(stage.ranks),
         "titles": [_pair_title(stage, i) for i in range(len(stage.ranks))],
         "chosen": stage.chosen,
