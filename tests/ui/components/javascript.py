@@ -51,38 +51,10 @@ def facts() -> dict[str, Any]:
 def digits_table() -> list[tuple[str, float | str, int | None, str]]:
     """(rule, number, its digits or None, the text) for many numbers: exact halves, carries, signs, sizes."""
     rng = random.Random(6)
-    numbers = [
-        0.0,
-        0.125,
-        0.375,
-        2.5,
-        3.5,
-        0.5,
-        1.5,
-        9.995,
-        9.996,
-        0.99996,
-        99.5,
-        1e-4,
-        9.9996e-5,
-        1e21,
-        3e22,
-    ]
-    numbers += [
-        0.0995,
-        0.09949,
-        999.5,
-        999.995,
-        1000.0,
-        1234.5,
-        1235.5,
-        6.103515625e-05,
-        2.0**-20,
-        0.0009765625,
-    ]
-    numbers += [n / 64 for n in range(64)] + [
-        rng.uniform(-1, 1) * 10 ** rng.uniform(-12, 6) for _ in range(250)
-    ]
+    exact = "0 0.125 0.375 2.5 3.5 0.5 1.5 9.995 9.996 0.99996 99.5 1e-4 9.9996e-5 1e21 3e22 0.0995 0.09949"
+    exact += " 999.5 999.995 1000 1234.5 1235.5 6.103515625e-05 9.5367431640625e-07 0.0009765625"
+    numbers = [*map(float, exact.split()), *(n / 64 for n in range(64))]
+    numbers += [rng.uniform(-1, 1) * 10 ** rng.uniform(-12, 6) for _ in range(250)]
     signed = [*numbers, *(-x for x in numbers), float("nan"), float("inf"), float("-inf")]
     table: list[tuple[str, float | str, int | None, str]] = []
     for value in signed:

@@ -43,12 +43,6 @@ def modules(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["kernel", "model", "handout", "frame", *NAMES])
-def test_a_component_is_a_module_that_parses(modules, name):
-    done = run_node(modules, "--check", f"{name}.mjs")
-    assert done.returncode == 0, done.stderr
-
-
 def test_no_module_uses_what_is_not_there(modules):
     """oxlint over what the browser gets: the kernel, each component that imports it, hand-out, notebook."""
     oxlint = shutil.which("oxlint")

@@ -6,13 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import torch
 
 from gptviz.checkpoints import CheckpointError
-from gptviz.loading import plan
 from gptviz.ui.models.room import Room
 from gptviz.ui.models.uploads import Uploads
-from tests.checkpoints import makers
 
 
 def sent(name, content=b"1234"):
@@ -31,31 +28,20 @@ def uploads(gone):
     return Uploads(10_000_000, gone.append)
 
 
-def test_one_file(uploads):
-    upload = uploads.keep([sent("my model.pth", b"weights")])
-    assert upload.path.read_bytes() == b"weights" and upload.path.name == "my model.pth"
-    assert upload.label == "my model" and uploads.find(upload.number) is upload and upload.tokenizer is None
-    assert list(uploads) == [upload] and uploads.find("0") is None
-
-
-def test_the_files_of_a_folder(uploads):
-    upload = uploads.keep([sent("config.json", b"{}"), sent("model.safetensors"), sent("vocab.json")])
-    assert {file.name for file in upload.path.iterdir()} == {"config.json", "model.safetensors", "vocab.json"}
-    assert upload.tokenizer is None  # config.json says what it is; its reader finds the tokenizer
-
-
-def test_a_tokenizer_beside_a_file_that_has_none(uploads):
-    upload = uploads.keep([sent("model.pth"), sent("tokenizer.json", b"{}")])
-    assert upload.tokenizer.name == "tokenizer.json"
-
-
-def test_a_real_checkpoint_of_the_book_loads(uploads):
-    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1, n_positions=16)
-    file = io.BytesIO()
-    torch.save(makers.book_state(truth, masks=True), file)
-    upload = uploads.keep([sent("model.pth", file.getvalue())])
-    lm = plan(upload.path, n_heads=2, called=upload.label).load()
-    assert lm.name == "model" and torch.equal(lm.model.tok_emb.weight, truth.transformer.wte.weight.detach())
+@pytest.mark.parametrize(
+    ("names", "tokenizer"),
+    [
+        (["my model.pth"], None),
+        (["my model.pth", "tokenizer.json"], "tokenizer.json"),
+        (["config.json", "my model.safetensors", "tokenizer.json"], None),  # config.json says what it is
+    ],
+)
+def test_what_was_sent_lies_together(uploads, names, tokenizer):
+    upload = uploads.keep([sent(name, name.encode()) for name in names])
+    assert {name: (upload.folder / name).read_text() for name in upload.files} == {one: one for one in names}
+    assert upload.path == (upload.folder if len(names) > 1 else upload.folder / names[0])
+    assert (upload.tokenizer and upload.tokenizer.name) == tokenizer and upload.label == "my model"
+    assert list(uploads) == [uploads.find(upload.number)] == [upload] and uploads.find("0") is None
 
 
 @pytest.mark.parametrize(
@@ -160,12 +146,3 @@ def test_two_of_the_same_name_are_told_apart_and_each_can_be_removed(uploads, go
     assert gone == [second.number] and not second.folder.exists() and first.folder.exists()
     assert list(uploads) == [first, third]
     assert uploads.keep([sent("ckpt.pt")]).label == second.label  # the name is free again
-
-
-def test_what_was_removed_makes_room():
-    uploads = Uploads(10, lambda number: None)
-    big = uploads.keep([sent("a.pth", b"12345678")])
-    with pytest.raises(CheckpointError):
-        uploads.keep([sent("b.pth")])
-    uploads.remove(big.number)
-    assert uploads.keep([sent("b.pth")]).path.is_file()
