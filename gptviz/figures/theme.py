@@ -205,6 +205,13 @@ class Figure(go.Figure):
         """In pixels, as it was written."""
         return float((self.__dict__["_written"] or super().to_dict())["layout"]["height"])
 
+    @property
+    def cells(self) -> tuple[int, int]:
+        """How many rows and columns its first heatmap has."""
+        traces = (self.__dict__["_written"] or super().to_dict())["data"]
+        rows, columns = np.shape(next(trace["z"] for trace in traces if trace["type"] == "heatmap"))
+        return rows, columns
+
     def laid_out(self, **layout: Any) -> "Figure":
         """The same with this in its layout."""
         written = self.__dict__["_written"] or super().to_dict()

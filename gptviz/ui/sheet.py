@@ -26,7 +26,6 @@ from gptviz.figures import maps as map_mark
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
@@ -189,12 +188,10 @@ def maps(
     if len(panels) > 1 and not joint:
         sideways(key)  # or their scales would lie one over the other
     fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, show, joint, positions)
-    scene_of(scene, show).chart(
-        fig, key=key, alt=f"{alt} ({show})" if changed else alt, which=(*which, *changed)
-    )
-    if pick is not None:
-        picked = pick  # by its place among those that are drawn
-        cell_clicks(key, len(rows), len(positions), lambda row, i: picked(row, positions[0] + i), scene.mode)
+    # a click's place is among those that are drawn
+    on_cell = None if pick is None else lambda row, i: pick(row, positions[0] + i)
+    alt = f"{alt} ({show})" if changed else alt
+    scene_of(scene, show).chart(fig, key=key, alt=alt, which=(*which, *changed), on_cell=on_cell)
 
 
 def curves(

@@ -34,7 +34,6 @@ from gptviz.digits import fixed, significant
 from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
@@ -240,8 +239,8 @@ with left:
     st.caption(text)
     columns = [f"head {h}" for h in range(shape[1])]
     fig = share_grid(cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads)
-    scene.chart(fig, key="circuit_sheet", alt=f"The circuit of {axis}: {size} of {of} heads")
-    cell_clicks("circuit_sheet", *shape, lambda *place: take({*heads} ^ {place}), scene.mode)
+    alt = f"The circuit of {axis}: {size} of {of} heads"
+    scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
 
 # ---- F against the number of heads ----
 

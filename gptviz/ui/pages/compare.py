@@ -23,7 +23,6 @@ from gptviz.figures.token_axis import window
 from gptviz.loading import on_disk
 from gptviz.model import GPTModel
 from gptviz.ui import runs, sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
 from gptviz.ui.models import in_use as models
@@ -294,8 +293,8 @@ if apart is not None:
             share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False),
             key="compare_heads",
             alt=f"How much of each head's attention stands elsewhere: {names[0]} and {names[1]}",
+            on_cell=open_head,
         )
-        cell_clicks("compare_heads", ours.n_layers, ours.n_heads, open_head, scene.mode)
         first = ranking.query("elsewhere >= @ROUNDING")[:RANKED]
         if len(first):
             st.caption("The heads that differ most, and by how much; a click opens one:")
@@ -403,13 +402,7 @@ if one_shape:
         maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left),
         key="compare_streams",
         alt=f"How far apart the residual streams are: {names[0]} and {names[1]}",
-    )
-    cell_clicks(
-        "compare_streams",
-        len(depths),
-        len(pairs),
-        lambda _, pair: scene.select(pairs.left[pair]),
-        scene.mode,
+        on_cell=lambda _, pair: scene.select(pairs.left[pair]),
     )
     prose(
         "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same direction, 1 "

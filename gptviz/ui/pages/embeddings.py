@@ -31,7 +31,6 @@ from gptviz.figures.maps import Map
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.sheet import SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel, sideways
@@ -109,8 +108,8 @@ def three_rows() -> None:
             key="embedding_sum",
             which=(f"dimension{dimension}",),
             alt=f"{scene.label} at position {at}, dimension {dimension}: {first} + {term(second)} = {total}",
+            on_cell=lambda _, dimension: DIMENSION.set(dimension),
         )
-        cell_clicks("embedding_sum", 3, size, lambda part, dimension: DIMENSION.set(dimension))
     said = f"{first} + {term(second)} = **{total}**"
     if replaced:
         said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"

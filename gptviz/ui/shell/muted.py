@@ -11,7 +11,6 @@ from gptviz import Run
 from gptviz.analysis.ablation import knock_out
 from gptviz.both import Both
 from gptviz.figures.shares import share_grid
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import read_sample, worked
 from gptviz.ui.shell.target import Target
@@ -52,9 +51,7 @@ def muted_map(
     The columns after the heads' are the block's attention and its feed-forward. A hover says what it takes
     away in the model without its changes, too.
     """
-    layers, heads = scene.lm.config.n_layers, scene.lm.config.n_heads
-    grids = lost.map(lambda values: values.reshape(layers, -1))
-    columns = [*(f"head {h}" for h in range(heads)), *KINDS[1:]]
+    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))
+    columns = [*(f"head {h}" for h in range(scene.lm.config.n_heads)), *KINDS[1:]]
     fig = share_grid(grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was)
-    scene.chart(fig, key=key, alt=alt)
-    cell_clicks(key, layers, len(columns), on_pick, scene.mode)
+    scene.chart(fig, key=key, alt=alt, on_cell=on_pick)

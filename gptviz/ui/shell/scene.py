@@ -18,6 +18,7 @@ from gptviz.figures import Figure
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
+from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.saved import Saved, shortened, stem
@@ -63,10 +64,12 @@ class Frame:
         alt: str,
         pick: Callable[[Mapping[str, Any]], Any] | None = None,
         which: Iterable[object] = (),
+        on_cell: Callable[[int, int], Any] | None = None,
     ) -> None:
         """Draw a figure with its picture downloads, whose title is `alt`; for `which` see `saved`.
 
-        A click on a point is `pick(point)`: its x, y and customdata.
+        A click on a point is `pick(point)`: its x, y and customdata. One on a cell of the figure's heatmaps,
+        which are of one size, is `on_cell(row, column)`.
         """
         fitted = None
         if state.PRESENT.value:
@@ -74,6 +77,8 @@ class Frame:
             fitted = f"clamp({fig.height:.0f}px, 100vh - {ABOVE}, {large.height:.0f}px)"
             fig = large
         chart(fig, key, alt, self.mode, pick, self.saved(key, alt, *which), fitted)
+        if on_cell is not None:
+            cell_clicks(key, *fig.cells, on_cell, self.mode)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from gptviz.figures.maps import Map, maps
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs, sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
@@ -132,9 +131,8 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
         key="generate_heads",
         alt=f"What every head gave to {place.token} as each token was written",
         which=(f"position{key}",),
+        on_cell=lambda row, _: open_head(*divmod(row, n_heads)),
     )
-    size = len(names), len(had)
-    cell_clicks("generate_heads", *size, lambda row, _: open_head(*divmod(row, n_heads)), scene.mode)
     index = pd.MultiIndex.from_product([range(lm.config.n_layers), range(n_heads)], names=["block", "head"])
     columns = pd.MultiIndex.from_arrays([[i + 1 for i in had], words], names=["step", "written"])
     table = pd.DataFrame(weights, index, columns).stack(["step", "written"], future_stack=True)

@@ -23,7 +23,6 @@ from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, measured, sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
@@ -110,10 +109,8 @@ def cell_here(role: HeadRole) -> Cell:
 def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
     st.markdown(f"**{where.capitalize()}**")
     sideways(f"heads_{key}", 80 + 64 * n_heads)
-    of.chart(
-        role_sheet(cells, (block, head), scene.mode), key=f"heads_{key}", alt=f"Every head's label {where}"
-    )
-    cell_clicks(f"heads_{key}", len(cells), len(cells[0]), state.open_head, scene.mode)
+    fig, alt = role_sheet(cells, (block, head), scene.mode), f"Every head's label {where}"
+    of.chart(fig, key=f"heads_{key}", alt=alt, on_cell=state.open_head)
 
 
 left, right = st.columns(2, gap="medium")

@@ -301,8 +301,8 @@ if found is not None:
             key="patching_map",
             alt=f"{SITES[site]} patched at each block and position ({way})",
             which=(way, site),
+            on_cell=pick_position,
         )
-        cell_clicks("patching_map", config.n_layers, n, pick_position, scene.mode)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
     other_says = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
     text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "

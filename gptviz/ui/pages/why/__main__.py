@@ -31,7 +31,6 @@ from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import many, sheet
-from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
@@ -160,8 +159,8 @@ with right:
         key="why_grid",
         alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
         which=(shown,) if scene.other else (),
+        on_cell=open_cell,
     )
-    cell_clicks("why_grid", layers, len(columns), open_cell, scene.mode)
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
     before = " What comes before a change moves only because the last LayerNorm divides by another number."
     st.caption(text + before * (shown == DIFFERENCE))
