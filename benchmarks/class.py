@@ -22,7 +22,6 @@ import re
 import statistics
 import sys
 import tempfile
-import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -30,10 +29,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from benchmarks.visitor import Visitor
 from gptviz.classroom.classes import Classes
 from gptviz.classroom.tables import FILE, SETTING, open_database
 from gptviz.guides import FOLDER
@@ -42,7 +42,6 @@ from tests.browser.conftest import start_server, stop_server
 
 WITHIN = 2.0  # seconds in which everybody votes
 WORDS = ("mill", "house", "umbrella", "tree", "bird")
-PATIENCE = 120.0
 BROKEN = (ConnectionClosed, InvalidHandshake, OSError)
 CELL = re.compile(r'<th scope="row">([^<✓]*?)(?: ✓ right)?</th>.*?<td>(\d+)</td></tr>')
 
@@ -67,29 +66,21 @@ class Server:
         stop_server(self._process)
 
 
-class Browser:
-    """A cookie, a websocket, and what the page holds: texts, a file, the ids of the question's widgets."""
+class Browser(Visitor):
+    """A member of the class; it holds the page's texts, a file, and the ids of the question's widgets."""
+
+    prompted = False
 
     def __init__(self, server: Server, secret: str, page: str = "next_token"):
-        self._server, self._secret, self._page = server, secret, page
-        self._socket: ClientConnection | None = None
-        self._hash, self._query = "", "guide=class&step=1"
+        super().__init__(server.url, page, {"guide": "class", "step": 1})
+        self._server, self.headers = server, {"Cookie": f"{COOKIE}={secret}"}
         self.box = self.button = self.fragment = self.file = ""
         self.watch = ("", 0.0)  # the fragment that looks for news, and how often
         self.texts: list[str] = []
 
     async def open(self) -> None:
-        self._socket = await connect(
-            self._server.url.replace("http://", "ws://") + "/_stcore/stream",
-            subprotocols=["streamlit"],  # type: ignore[list-item]
-            max_size=None,
-            compression=None,
-            additional_headers={"Cookie": f"{COOKIE}={self._secret}"},
-        )
-        message = BackMsg()
-        message.rerun_script.query_string = self._query
-        message.rerun_script.page_name = self._page
-        await self._run(message)
+        self.url = self._server.url  # which may have been started again
+        await super().open()
 
     async def vote(self, word: str) -> float:
         """Seconds until the page has answered."""
@@ -98,57 +89,35 @@ class Browser:
         box, button = widgets.add(), widgets.add()
         box.id, box.string_value = self.box, word
         button.id, button.trigger_value = self.button, True
-        began = time.perf_counter()
-        await self._run(message)
-        return time.perf_counter() - began
+        return await self._run(message)
 
     async def look_on(self) -> None:
         """An open page that nobody touches: it looks for news as long as it is left to."""
         while True:
             await asyncio.sleep(self.watch[1])
-            message = self._rerun(self.watch[0])
-            await self._run(message)
+            await self._run(self._rerun(self.watch[0]))
 
     def acknowledged(self, word: str) -> bool:
         return any(f"You said {word}." in text for text in self.texts)
 
     def downloaded(self) -> str:
-        return urllib.request.urlopen(self._server.url + self.file).read().decode()
+        return urllib.request.urlopen(self.url + self.file).read().decode()
 
-    async def close(self) -> None:
-        if self._socket is not None:
-            await self._socket.close()
-
-    def _rerun(self, fragment: str) -> BackMsg:
-        message = BackMsg()
-        message.rerun_script.query_string = self._query
-        message.rerun_script.page_script_hash = self._hash
-        message.rerun_script.fragment_id = fragment
-        return message
-
-    async def _run(self, message: BackMsg) -> None:
-        assert self._socket is not None
+    async def _run(self, message: BackMsg) -> float:
         self.texts = []
-        await self._socket.send(message.SerializeToString())
-        async with asyncio.timeout(PATIENCE):
-            while not self._heard(ForwardMsg.FromString(await self._socket.recv())):  # type: ignore[arg-type]
-                continue
+        seconds = await super()._run(message)
+        if self.faults:
+            raise RuntimeError(self.faults[0])
+        return seconds
 
     def _heard(self, message: ForwardMsg) -> bool:
-        """Take note of a message; whether it ends the run."""
-        kind = message.WhichOneof("type")
-        if kind == "navigation":
-            self._hash = message.navigation.page_script_hash
-        elif kind == "auto_rerun":
+        if message.WhichOneof("type") == "auto_rerun":
             self.watch = message.auto_rerun.fragment_id, message.auto_rerun.interval
-        elif kind == "page_info_changed":
-            self._query = message.page_info_changed.query_string
-        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._element(message.delta.new_element, message.delta.fragment_id)
-        return kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        return super()._heard(message)
 
-    def _element(self, element: object, fragment: str) -> None:
-        shown = element.WhichOneof("type")  # type: ignore[attr-defined]
+    def _drawn(self, element: Element, fragment: str) -> None:
+        super()._drawn(element, fragment)
+        shown = element.WhichOneof("type")
         held = getattr(element, shown)
         if shown == "text_input" and "guide_given" in held.id:
             self.box = held.id
@@ -158,8 +127,6 @@ class Browser:
             self.file = held.url
         elif shown in ("markdown", "html", "alert"):
             self.texts.append(held.body)
-        elif shown == "exception":
-            raise RuntimeError(f"{held.type}: {held.message}")
 
 
 async def together(pupils: list[Browser], words: list[str], rng: random.Random) -> list[float]:
@@ -220,7 +187,7 @@ async def wall_and_file(server: Server, secret: str) -> tuple[Counter[str], Coun
     rows = csv.DictReader(io.StringIO(desk.downloaded()))
     in_file = Counter(row["answer"].strip('"') for row in rows if row["step"] == "1")
     for browser in (wall, desk):
-        await browser.close()
+        await browser.leave()
     return seen, in_file
 
 
@@ -261,7 +228,7 @@ async def measure(servers: list[Server], classes: Classes, args: argparse.Namesp
     back = await survive(pupils, words, rng, servers)
     print(f"servers killed in the middle of a vote: {back} came back, all {len(pupils)} acknowledged")
     for pupil in pupils:  # who had voted before has lost its server too
-        await pupil.close()
+        await pupil.leave()
         await pupil.open()
     classes.steer(secret, marks=(0, ["locked", "shown"]))
     refused, sent = await late(pupils), Counter(words)
@@ -274,7 +241,7 @@ async def measure(servers: list[Server], classes: Classes, args: argparse.Namesp
     if refused != len(pupils):
         wrong.append(f"{len(pupils) - refused} late votes were not refused")
     for pupil in pupils:
-        await pupil.close()
+        await pupil.leave()
     return wrong
 
 

@@ -39,11 +39,13 @@ from urllib.parse import parse_qs, urlencode
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from sessions import Server, Visitor, arrive, faults_of, some_text
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
+from benchmarks.sessions import Server, arrive, faults_of, some_text
+from benchmarks.visitor import Visitor
 from gptviz.classroom.classes import Classes
 from gptviz.classroom.tables import open_database
 from gptviz.guides import FOLDER
@@ -117,7 +119,6 @@ class Learner(Visitor):
 
     def __init__(self, url: str, page: str, query: dict[str, object]):
         super().__init__(url, page, query)
-        self.url = url
         self.buttons: dict[str, tuple[str, str]] = {}  # label -> id, fragment
         self.uploader = self.session = ""
         self.said: list[str] = []  # errors and warnings, in sentences
@@ -158,11 +159,7 @@ class Learner(Visitor):
         """Press a button, if there is one with this label."""
         if label not in self.buttons:
             return False
-        message = self._rerun()
-        button = message.rerun_script.widget_states.widgets.add()
-        button.id, message.rerun_script.fragment_id = self.buttons[label]
-        button.trigger_value = True
-        await self._run(message)
+        await self.press_button(*self.buttons[label])
         return True
 
     async def train(self) -> bool:
@@ -228,16 +225,17 @@ class Learner(Visitor):
             self.session = message.new_session.initialize.session_id
         elif kind == "file_urls_response":
             self.urls = [(one.file_id, one.upload_url) for one in message.file_urls_response.file_urls]
-        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            element = message.delta.new_element
-            shown = element.WhichOneof("type")
-            if shown == "button":
-                self.buttons[element.button.label] = element.button.id, message.delta.fragment_id
-            elif shown == "file_uploader":
-                self.uploader = element.file_uploader.id
-            elif shown == "alert":
-                self.said.append(element.alert.body)
         return super()._heard(message)
+
+    def _drawn(self, element: Element, fragment: str) -> None:
+        super()._drawn(element, fragment)
+        shown = element.WhichOneof("type")
+        if shown == "button":
+            self.buttons[element.button.label] = element.button.id, fragment
+        elif shown == "file_uploader":
+            self.uploader = element.file_uploader.id
+        elif shown == "alert":
+            self.said.append(element.alert.body)
 
 
 # ---- one and two ----

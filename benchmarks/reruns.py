@@ -22,11 +22,9 @@ from urllib.parse import urlencode
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.Delta_pb2 import Delta
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import ClientConnection, connect
 
 import gptviz
+from benchmarks.visitor import Visitor
 from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
 from tests.browser.conftest import start_server, stop_server
 
@@ -50,65 +48,36 @@ def descendants(pid: int) -> list[int]:
     ]
 
 
-class Session:
-    """One browser's side of the websocket: it runs its page, and reads until the run is over."""
+class Session(Visitor):
+    """A visitor who runs a page whole, with what its address says; any fault ends it."""
 
-    def __init__(self, socket: ClientConnection, page: str, query: dict[str, str]):
-        self.socket, self.page, self.query = socket, page, query
-        self.script = ""
+    prompted = False
+
+    def __init__(self, url: str, page: str, query: dict[str, object]):
+        super().__init__(url, page, query)
+        self.page, self.query = page, query
 
     async def run(self, **changes: str) -> int:
         """One run of the page; gives the bytes that came. RuntimeError if it ended in an exception."""
-        message = BackMsg()
-        state = message.rerun_script
-        state.query_string = urlencode(self.query | changes)
-        state.page_script_hash, state.page_name = self.script, "" if self.script else self.page
-        state.is_history_navigation = bool(changes)
-        return await self.answered(message)
+        before, message = self.bytes, self._rerun()
+        message.rerun_script.query_string = urlencode(self.query | changes)
+        message.rerun_script.is_history_navigation = True
+        await self._run(message)
+        return self.bytes - before
 
-    async def answered(self, message: BackMsg) -> int:
-        """Send it, and read until the run that it causes is over; gives the bytes that came."""
+    async def _run(self, message: BackMsg) -> float:
         message.rerun_script.context_info.timezone, message.rerun_script.context_info.locale = "UTC", "en"
-        await self.socket.send(message.SerializeToString())
-        size = 0
-        while True:
-            data = await self.socket.recv()
-            size += len(data)
-            answer = ForwardMsg.FromString(data)  # type: ignore[arg-type]
-            kind = answer.WhichOneof("type")
-            if kind == "delta":
-                self.drawn(answer.delta)
-            if kind == "navigation":  # new_session names app.py, whose default page is the Overview
-                self.script = answer.navigation.page_script_hash
-            if kind == "page_not_found" or (
-                kind == "delta" and answer.delta.new_element.HasField("exception")
-            ):
-                raise RuntimeError(
-                    f"/{self.page} failed: {answer.delta.new_element.exception.message or kind}"
-                )
-            if kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                return size
-
-    def drawn(self, delta: Delta) -> None:
-        """Called for everything that a run draws."""
+        seconds = await super()._run(message)
+        if self.faults:
+            raise RuntimeError(f"/{self.page} failed: {self.faults[0]}")
+        return seconds
 
 
-def connected(port: int) -> connect:
-    """The websocket of a new session of the app."""
-    return connect(
-        f"ws://127.0.0.1:{port}/_stcore/stream",
-        subprotocols=["streamlit"],  # type: ignore[list-item]
-        max_size=None,
-        compression=None,
-    )
-
-
-async def measure(port: int, pid: int, text: str, tokens: int, args: argparse.Namespace) -> dict[str, tuple]:
+async def measure(url: str, pid: int, text: str, tokens: int, args: argparse.Namespace) -> dict[str, tuple]:
     sessions = []
     for page in args.pages:
-        socket = await connected(port)
-        sessions.append(Session(socket, page, {"text": text, "model": args.model}))
-        await sessions[-1].run()
+        sessions.append(Session(url, page, {"text": text, "model": args.model}))
+        await sessions[-1].open()
     found: dict[str, list[tuple[float, ...]]] = {page: [] for page in args.pages}
     for number in range(args.rounds):
         token = str((number * 7 + 3) % tokens)
@@ -125,7 +94,7 @@ async def measure(port: int, pid: int, text: str, tokens: int, args: argparse.Na
                     sent = size
             found[session.page].append((*times, sent))
     for session in sessions:
-        await session.socket.close()
+        await session.leave()
     return {
         page: tuple(statistics.median(v) for v in zip(*runs, strict=True)) for page, runs in found.items()
     }
@@ -149,9 +118,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         server, url = start_server(Path(home), "--server.headless", "true")
         try:
-            port = int(url.rsplit(":", 1)[1].strip("/"))
             found = {
-                count: asyncio.run(measure(port, server.pid, text_of(count), count, args))
+                count: asyncio.run(measure(url, server.pid, text_of(count), count, args))
                 for count in args.tokens
             }
         finally:

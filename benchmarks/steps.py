@@ -19,11 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.Delta_pb2 import Delta
+from streamlit.proto.Element_pb2 import Element
 
 import gptviz
-from benchmarks.reruns import Session, connected, cpu, text_of
+from benchmarks.reruns import Session, cpu, text_of
 from tests.browser.conftest import start_server, stop_server
 
 
@@ -32,35 +31,27 @@ class Stepper(Session):
 
     button, fragment, wrote = "", "", False
 
-    def drawn(self, delta: Delta) -> None:
-        button = delta.new_element.button
-        if button.label == "One step":
-            self.button, self.fragment = button.id, delta.fragment_id
-        if button.label == "Begin again":
-            self.wrote = not button.disabled
-
-    async def step(self) -> None:
-        message = BackMsg()
-        state = message.rerun_script
-        state.page_script_hash, state.fragment_id = self.script, self.fragment
-        pressed = state.widget_states.widgets.add()
-        pressed.id, pressed.trigger_value = self.button, True
-        await self.answered(message)
+    def _drawn(self, element: Element, fragment: str) -> None:
+        super()._drawn(element, fragment)
+        if element.button.label == "One step":
+            self.button, self.fragment = element.button.id, fragment
+        if element.button.label == "Begin again":
+            self.wrote = not element.button.disabled
 
 
-async def stepped(port: int, pid: int, text: str, steps: int) -> tuple[list[float], list[float]]:
+async def stepped(url: str, pid: int, text: str, steps: int) -> tuple[list[float], list[float]]:
     """Milliseconds that each of the steps after a text takes: the server's CPU time, and the clock's."""
-    session, of_server = Stepper(await connected(port), "generate", {"text": text, "model": "mini"}), []
+    session, of_server = Stepper(url, "generate", {"text": text, "model": "mini"}), []
     by_clock = []
-    await session.run()
+    await session.open()
     for _ in range(steps):
         before, began = cpu(pid), time.perf_counter()
-        await session.step()
+        await session.press_button(session.button, session.fragment)
         by_clock.append((time.perf_counter() - began) * 1000)
         await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it
         of_server.append(cpu(pid) - before)
         assert session.wrote
-    await session.socket.close()
+    await session.leave()
     return of_server, by_clock
 
 
@@ -74,9 +65,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         server, url = start_server(Path(home), "--server.headless", "true")
         try:
-            port = int(url.rsplit(":", 1)[1].strip("/"))
             for what, n, steps in (("20 tokens", 20, 100), ("a full context", context, 20)):
-                found = asyncio.run(stepped(port, server.pid, text_of(n), steps))
+                found = asyncio.run(stepped(url, server.pid, text_of(n), steps))
                 cells = (f"{x:.0f} ms" for times in found for x in (statistics.median(times), max(times)))
                 print(f"| {steps} after {what} | " + " | ".join(cells) + " |", flush=True)
         finally:
