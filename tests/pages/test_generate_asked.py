@@ -9,7 +9,7 @@ import torch
 
 from gptviz.analysis.decoding_cost import steps
 from gptviz.analysis.head_roles import roles
-from gptviz.analysis.repetition import greedy_repeats, share_along
+from gptviz.analysis.repetition import share_along
 from gptviz.analysis.surgery import Operation, surgery
 from gptviz.digits import fixed
 from gptviz.engine import beams, generate
@@ -19,9 +19,8 @@ from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.pages.generate import written
 from tests.pages.conftest import run_page
-from tests.pages.test_generate import INDUCTION, STORY, by_hand, prose
-from tests.pages.test_next_token import given
-from tests.specs import charts
+from tests.pages.test_generate import INDUCTION, STORY, by_hand
+from tests.specs import charts, given, prose
 
 ALL = ("looked", "cache", "surgery", "loops", "beams")
 
@@ -49,10 +48,9 @@ def test_unasked_nothing_is_drawn_and_an_address_asks(run_page):
     assert run_page("generate", text=STORY, ask="nonsense").session_state["ask"] is None
 
 
-@pytest.mark.parametrize("query", [{"text": "A", "written": 0}, {"text": "A", "written": 1}])
 @pytest.mark.parametrize("name", ALL)
-def test_little_is_written(name, query):
-    asking(name, **query)
+def test_little_is_written(name):
+    asking(name, text="A", written=0)
 
 
 @pytest.mark.parametrize("name", ["looked", "cache", "surgery"])
@@ -83,9 +81,9 @@ def test_the_row_and_the_map_are_the_steps_own_attention(mini):
 
 def test_where_an_edit_depends_on_the_whole_text_each_step_is_its_own_pass(mini):
     edit = "mlp_out.3=mean"
-    at, lm = asking("looked", written=4, edits=edit, looked=2), mini.edited(edit)
-    prompt, new = wrote(lm, 4)
-    for step in range(4):
+    at, lm = asking("looked", written=3, edits=edit, looked=2), mini.edited(edit)
+    prompt, new = wrote(lm, 3)
+    for step in range(3):
         by_hand = column(lm.trace(prompt + new[:step], keep=["attn"]), 2)
         assert np.allclose(np.array(charts(at)[0]["data"][0]["z"])[:, step], by_hand, atol=1e-5)
     (link,) = at.get("link_button")
@@ -183,21 +181,17 @@ def test_of_a_changed_model_both_are_said(mini):
     assert not charts(refused) and any("give lm.plain" in box.value for box in refused.info)
 
 
-@pytest.mark.parametrize("query", [{}, {"surgery_at": 0}], ids=["unasked", "the sink"])
-def test_what_is_frozen_by_itself_can_matter(query):
-    at = asking("surgery", written=1, surgery="Freeze", **query)
+def test_what_is_frozen_can_matter_and_what_stands_before_the_replaced_token_remembers_nothing():
+    at = asking("surgery", written=1, surgery="Freeze")
     shown = given(at, "generate_cached")
     assert shown["highlight"] == {str(shown["selected"]): "key"}
     assert "old one still stood" in words_on(at)
     now, before = charts(at)[0]["data"]
     assert np.abs(np.array(before["x"]) - now["x"]).max() > 1e-3
-
-
-@pytest.mark.parametrize("position", [0, 4])
-def test_what_stands_before_the_replaced_token_remembers_nothing(position):
-    at = asking("surgery", written=1, surgery="Freeze", surgery_at=position, surgery_other=9)
-    said = next(block.value for block in at.markdown if block.value.startswith("**Frozen"))
-    assert "to no effect" in said and "remembers" not in said and ("itself" in said) == (position == 0)
+    for position in (0, 4):
+        at = asking("surgery", written=1, surgery="Freeze", surgery_at=position, surgery_other=9)
+        said = next(block.value for block in at.markdown if block.value.startswith("**Frozen"))
+        assert "to no effect" in said and "remembers" not in said and ("itself" in said) == (position == 0)
 
 
 # ---- loops ----
@@ -208,7 +202,6 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     ids, new = wrote(mini, 60)
     greedy, _ = charts(at)[0]["data"]
     assert np.allclose(greedy["y"], share_along(ids + new, len(ids), 3))
-    assert np.allclose(greedy["y"], greedy_repeats(mini, STORY, 60, 3)["share"])
     looks = charts(at)[1]["data"][0]["y"]  # from where each token was written, to what had followed before
     read, rows = ids + new[:-1], mini.trace(ids + new, keep=[("attn", 5)])["attn", 5][0]
     for place in range(len(ids) - 1, len(read)):

@@ -16,7 +16,7 @@ from gptviz.ui import heads, measured, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
-from tests.specs import charts, given, in_numbers, prose
+from tests.specs import charts, given, prose
 
 TEXT = "The cat sat on the mat. The cat sat on the"
 
@@ -130,19 +130,6 @@ def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
     at.button(key="heads_try_all").click().run()
     labels = known[known["role"] != "mixed"][["block", "head", "role"]]
     assert set(labels.itertuples(index=False, name=None)) <= set(asked)
-
-
-def test_a_changed_pass_stands_beside_the_unchanged_one(run_page, mini):
-    """With the previous-token head off, an induction head finds less of what came next."""
-    at = run_page("heads", text=TEXT, edits="z.4.3=zero", block=5, head=0)
-    trace, changed = mini.trace(TEXT), mini.trace(TEXT, edits=["z.4.3=zero"])
-    here, ghosts = charts(at)[2]["data"]
-    for drawn, of in ((ghosts, trace), (here, changed)):
-        assert np.allclose(drawn["x"], [roles(of)[5][0].shares[name] for name in SHARES])
-    assert ghosts["name"] == "unchanged" and ghosts["x"][0] > here["x"][0] + 0.1
-    table = in_numbers(at, "heads-here")
-    for column, of in (("unchanged spread", trace), ("spread", changed)):
-        assert np.allclose(table[column], [role.spread for row in roles(of) for role in row], atol=1e-5)
 
 
 RISES = ("repeated_rise", "unrepeated_rise", "extra", "rise")

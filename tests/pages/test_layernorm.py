@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.specs import charts, in_numbers, table
+from tests.specs import charts, table
 
 TEXT = "Sam and the dog and the cat"
 HISTOGRAMS, GRIDS, DEPTH, WEIGHTS = range(4)  # the charts, from top to bottom
@@ -30,29 +30,20 @@ def modules(mini):
     return caught
 
 
-def test_the_grids_are_the_modules_inputs_and_outputs(run_page, modules):
-    grids = charts(run_page("layernorm", text=TEXT, token=3))[GRIDS]
+@pytest.mark.parametrize("quantity", ["variance", "mean"])
+def test_the_grids_and_the_selected_tokens_curve_are_the_modules(run_page, modules, quantity):
+    query = {"ln_quantity": "mean"} if quantity == "mean" else {}
+    grids, curve = charts(run_page("layernorm", text=TEXT, token=2, **query))[GRIDS : DEPTH + 1]
     assert list(modules) == NAMES
-    for trace, side in ((grids["data"][0], 0), (grids["data"][1], 1)):
-        variances = np.stack([modules[name][side].var(dim=1, unbiased=False).numpy() for name in NAMES])
-        assert np.allclose(10.0 ** np.array(trace["z"]), variances, rtol=1e-3)
-
-
-def test_the_means_are_the_modules_too(run_page, modules):
-    grids, curve = charts(run_page("layernorm", text=TEXT, token=3, ln_quantity="mean"))[GRIDS : DEPTH + 1]
-    for trace, side in ((grids["data"][0], 0), (grids["data"][1], 1)):
-        means = np.stack([modules[name][side].mean(dim=1).numpy() for name in NAMES])
-        assert np.allclose(trace["z"], means, atol=1e-5)
-    assert np.allclose(
-        curve["data"][0]["y"], [modules[name][0][3].mean().item() for name in NAMES], atol=1e-5
-    )
-
-
-def test_the_curve_is_the_selected_tokens(run_page, modules):
-    curve = charts(run_page("layernorm", text=TEXT, token=2))[DEPTH]
-    for trace, side in zip(curve["data"], (0, 1), strict=True):
-        expected = [modules[name][side][2].var(unbiased=False).item() for name in NAMES]
-        assert np.allclose(trace["y"], expected, rtol=1e-3)
+    for side, (grid, line) in enumerate(zip(grids["data"][:2], curve["data"], strict=False)):
+        values = [modules[name][side] for name in NAMES]
+        if quantity == "mean":
+            expected, cells = np.stack([x.mean(dim=1).numpy() for x in values]), np.array(grid["z"])
+        else:
+            expected = np.stack([x.var(dim=1, unbiased=False).numpy() for x in values])
+            cells = 10.0 ** np.array(grid["z"])
+        assert np.allclose(cells, expected, rtol=1e-3, atol=1e-5 if quantity == "mean" else 1e-8)
+        assert np.allclose(line["y"], expected[:, 2], rtol=1e-3, atol=1e-5 if quantity == "mean" else 1e-8)
 
 
 @pytest.mark.parametrize("name", ["block 0 · norm1", "block 3 · norm2", "final"])
@@ -74,12 +65,6 @@ def test_inside_one_norm(run_page, mini, modules, name):
     assert float(stages[-1][2]) == pytest.approx(after.var(unbiased=False).item(), rel=1e-3)
     assert lines[-1][0] == "plus shift"
     assert float(lines[-1][-1].replace("−", "-")) == pytest.approx(after[11].item(), rel=1e-3, abs=1e-4)
-
-
-def test_in_numbers_is_norms(run_page, mini):
-    at = run_page("layernorm", text=TEXT)
-    shown, expected = in_numbers(at, "layernorm"), mini.trace(TEXT).norms()
-    assert list(shown) == list(expected) and np.allclose(shown["variance_after"], expected["variance_after"])
 
 
 def test_inside_a_norm_both_runs_share_the_bins(run_page, mini):

@@ -135,18 +135,14 @@ def test_followed_tokens_through_the_depth(run_page, mini, lens):
         ranks = 1 + (lens[:, -1] > lens[:, -1, token : token + 1]).sum(-1)
         assert np.abs(np.array(places[n]["y"]) - ranks.numpy()).max() <= 1
     assert at.multiselect(key="pinned").value == [mill, town]
-    own = charts(run_page("logit_lens", text=TEXT))[2]["data"]
+    at = run_page("logit_lens", text=TEXT)
+    own = charts(at)[2]["data"]
     leaders = list(dict.fromkeys(reversed(lens[:, -1].argmax(-1).tolist())))[:3]
     assert [line["name"] for line in own] == [show(mini, i) for i in leaders]  # that some depth has on top
-
-
-def test_who_is_offered_stands_by_the_most_that_it_ever_has(run_page, mini, lens):
-    """Also one that peaks in the middle and loses (ndif#161)."""
-    at, p = run_page("logit_lens", text=TEXT), lens[:, -1].exp()
-    peak = p.amax(0)
-    ids = sorted(set(p.topk(10).indices.flatten().tolist()), key=lambda i: -peak[i].item())
-    assert len(at.multiselect(key="pinned").options) == len(ids)
-    assert at.multiselect(key="pinned").options[:10] == [show(mini, i) for i in ids[:10]]
+    p = lens[:, -1].exp()  # offered by the most that it ever has: also one that loses in the end (ndif#161)
+    ids = sorted(set(p.topk(10).indices.flatten().tolist()), key=lambda i: -p.amax(0)[i].item())
+    options = at.multiselect(key="pinned").options
+    assert len(options) == len(ids) and options[:10] == [show(mini, i) for i in ids[:10]]
 
 
 def test_what_is_read_unasked_is_quick_and_has_the_selected_token(mini):
