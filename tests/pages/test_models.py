@@ -3,14 +3,13 @@
 import io
 import itertools
 import logging
-import random
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from huggingface_hub import constants
-from safetensors.torch import load_file, save_file
 
 import gptviz
 from gptviz.catalog import Entry
@@ -76,16 +75,11 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     assert any("gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption)
 
 
-def test_a_model_that_only_computes_differently_cuts_no_differently(run_page):
+def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_page):
     at = run_page("tokens", text=TEXT)
     at.session_state["dtype"] = "bfloat16"
     at.run()
-    assert "in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
-
-
-def test_bfloat16_is_on_the_screen_and_in_the_code(run_page):
-    at = run_page("embeddings", dtype="bfloat16")
-    assert "13.8 MB in bfloat16" in at.sidebar.caption[0].value
+    assert "13.8 MB in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
     assert "gptviz.load('mini', dtype='bfloat16')" in python_of(at)
 
 
@@ -120,28 +114,19 @@ def hub(tmp_path, monkeypatch, empty_hub_cache):
     served.close()
 
 
-def test_a_repository_is_downloaded_when_somebody_asks(run_page, hub):
-    at = run_page("tokens", text=TEXT, model="someone/tiny")
-    assert not hub.requests
-    button(at, "Download").click().run()
-    models.downloads().last("someone/tiny").wait(30)
-    at.run()
-    assert "1 blocks × 2 heads, 8 wide" in at.sidebar.caption[0].value and not at.error
-    assert "not on this machine" not in said(at)
-
-
-def test_a_download_that_fails_says_why_and_can_be_tried_again(run_page, hub):
+def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_that_fails(run_page, hub):
     hub.status = 503
     at = run_page("tokens", text=TEXT, model="someone/tiny")
-    button(at, "Download").click().run()
-    models.downloads().last("someone/tiny").wait(30)
-    at.run()
-    assert "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
-    hub.status = None
-    button(at, "Go on with the download").click().run()
-    models.downloads().last("someone/tiny").wait(30)
-    at.run()
-    assert "8 wide" in at.sidebar.caption[0].value
+    assert not hub.requests
+    for status, label in ((503, "Download"), (None, "Go on with the download")):
+        hub.status = status
+        button(at, label).click().run()
+        models.downloads().last("someone/tiny").wait(30)
+        at.run()
+        refused = "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
+        assert refused == (status == 503)
+    assert "1 blocks × 2 heads, 8 wide" in at.sidebar.caption[0].value and not at.error
+    assert "not on this machine" not in said(at)
 
 
 def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monkeypatch):
@@ -168,26 +153,28 @@ def test_a_path_that_is_none_is_said_to_be_none(run_page, paths, path):
 
 
 def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
-    def denied(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("gptviz.ui.models.apart.bytes_of", denied)  # as /proc/1/cwd is
+    denied = PermissionError(13, "Permission denied", str(tmp_path))  # as of /proc/1/cwd
+    monkeypatch.setattr("gptviz.ui.models.apart.bytes_of", Mock(side_effect=denied))
     at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
     assert "cannot be loaded: Permission denied. What you see is mini." in said(at)
 
 
+def book_file(folder, vocab_size):
+    """A file of the book's state dict, with 3 heads; of no vocabulary that is known where it has 8192."""
+    truth = makers.hf_model(vocab_size=vocab_size, n_embd=12, n_head=3, n_layer=1)
+    torch.save(makers.book_state(truth), folder / "model.pth")
+    return folder / "model.pth"
+
+
 @pytest.mark.parametrize("tokenizer", ["x" * 300, "a\0b", "/no/such"])
 def test_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, tokenizer):
-    truth = makers.hf_model(vocab_size=8192, n_embd=12, n_head=3, n_layer=1)
-    torch.save(makers.book_state(truth), tmp_path / "model.pth")
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}", n_heads=3, tokenizer=tokenizer)
+    file = book_file(tmp_path, 8192)
+    at = run_page("tokens", text=TEXT, model=f"path:{file}", n_heads=3, tokenizer=tokenizer)
     assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
 
 
 def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
-    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
-    torch.save(makers.book_state(truth), tmp_path / "model.pth")
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}")
+    at = run_page("tokens", text=TEXT, model=f"path:{book_file(tmp_path, 50257)}")
     assert "How many attention heads does" in said(at) and "does not divide the 12 here" in said(at)
     heads = at.selectbox(key="model_heads")
     assert heads.options == ["1", "2", "3", "4", "6", "12"]
@@ -200,9 +187,7 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
 
 
 def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
-    truth = makers.hf_model(vocab_size=8192, n_embd=12, n_head=3, n_layer=1)
-    torch.save(makers.book_state(truth), tmp_path / "model.pth")
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'model.pth'}", n_heads=3)
+    at = run_page("tokens", text=TEXT, model=f"path:{book_file(tmp_path, 8192)}", n_heads=3)
     assert "brings no tokenizer" in said(at)
     at.selectbox(key="model_tokenizer").select("mini")
     button(at, "Load").click().run()
@@ -256,56 +241,17 @@ def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run
     assert "you see **mini**" in at.sidebar.caption[0].value
 
 
-def write_nothing_of_a_model(folder, truth):
-    (folder / "model.pth").write_bytes(random.Random(3).randbytes(4000))
-
-
 def write_half(folder, truth):
     torch.save(makers.book_state(truth), folder / "model.pth")
     whole = (folder / "model.pth").read_bytes()
     (folder / "model.pth").write_bytes(whole[: len(whole) // 2])
 
 
-def write_code(folder, truth):
-    torch.save({"model": re.compile("code")}, folder / "model.pth")
-
-
-def write_nan(folder, truth):
-    makers.save_hf(truth, folder)
-    state = load_file(folder / "model.safetensors")
-    state["transformer.ln_f.weight"][2:4] = torch.nan
-    save_file(state, folder / "model.safetensors")
-
-
 def write_names_that_are_no_text(folder, truth):
     torch.save({"\ud800.weight": torch.ones(2, 2), "tok_emb.weight": torch.ones(2, 2)}, folder / "model.pth")
 
 
-def write_no_json(folder, truth):
-    makers.save_hf(truth, folder)
-    (folder / "config.json").write_text('{"architectures": ["\\ud800"]')
-
-
-def write_a_tokenizer_of_no_text(folder, truth):
-    torch.save(makers.nanogpt_checkpoint(makers.hf_model()), folder / "ckpt.pt")
-    meta = makers.character_meta(61)
-    meta["itos"][7] = "\ud800"
-    meta["stoi"] = {character: id for id, character in meta["itos"].items()}
-    makers.save_meta(folder / "meta.pkl", meta)
-
-
-BAD = [
-    write_nothing_of_a_model,
-    write_half,
-    write_code,
-    write_nan,
-    write_names_that_are_no_text,
-    write_no_json,
-    write_a_tokenizer_of_no_text,
-]
-
-
-@pytest.mark.parametrize("write", BAD)
+@pytest.mark.parametrize("write", [write_half, write_names_that_are_no_text])
 def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(run_page, tmp_path, monkeypatch, caplog, write):
     folder = tmp_path / "brought"
     folder.mkdir()

@@ -16,9 +16,7 @@ def saved(at, *components):
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["attention", "embeddings", "layernorm", "next_token", "residual_stream", "feed_forward"]
-)
+@pytest.mark.parametrize("name", ["embeddings", "layernorm", "next_token", "feed_forward"])
 def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
     at = run_page(name, text=TEXT, token=4)
     files = saved(at)
@@ -31,14 +29,11 @@ def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
         assert TEXT in said and "·queen" in said and "mini" in said
 
 
-def test_a_page_without_a_text_says_the_model(run_page):
-    files = saved(run_page("anatomy"))
+def test_the_bars_of_a_weight_say_their_head_and_key_and_a_page_without_a_text_its_model(run_page):
+    bars = saved(run_page("attention", text=TEXT, token=4, block=2, head=3, key=1))
+    assert all(file["stem"].endswith("-block2-head3-key1-token4") for file in bars)
+    files = saved(run_page("anatomy"))  # a page without a text
     assert files and all(file["title"] and "mini" in " ".join(file["lines"]) for file in files)
-
-
-def test_the_bars_of_a_weight_say_of_which_head_and_key(run_page):
-    files = saved(run_page("attention", text=TEXT, token=4, block=2, head=3, key=1))
-    assert all(file["stem"].endswith("-block2-head3-key1-token4") for file in files)
 
 
 def test_the_picture_of_a_changed_model_says_so(run_page):
@@ -55,7 +50,6 @@ def test_the_picture_of_a_changed_model_says_so(run_page):
         ("attention", 3, {"pattern": "unchanged", "arcs": "on"}),
         ("layernorm", 1, {"shown": "unchanged"}),
         ("why", 2, {"shown": "unchanged"}),
-        ("residual_stream", 1, {"shown": "unchanged"}),
         ("embeddings", 1, {"shown": "unchanged"}),
     ],
 )

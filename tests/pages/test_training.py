@@ -141,8 +141,9 @@ def test_the_slider_goes_through_the_snapshots(queued):
     at = started()
     run = the_run(queue)
     assert at.select_slider(key="training_slider").value == "newest" and shown(at) == run.measures[2].sample
+    at.button(key="training_start").click().run()  # the same choices are not trained twice
     at.select_slider(key="training_slider").set_value(20).run()
-    assert at.session_state["training_step"] == 20
+    assert at.session_state["training_step"] == 20 and len(queue._all) == 1
     assert shown(at) == run.measures[1].sample
     marks = {shape["x0"] for shape in charts(at)[0]["layout"]["shapes"] if shape["x0"] == shape["x1"]}
     assert marks == {20}
@@ -237,13 +238,6 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
     # a head that is off is no induction head, however it looks
     with_scores(fork.run, low, ((0.05, 0.99), (0.05, 0.04)), ((0.05, 0.99), (0.05, 0.04)))
     assert fork.run.measures[2].best_induction == (0.05, 1, 0)
-
-
-def test_the_same_choices_are_not_trained_twice(queued):
-    queue = queued()
-    at = started()
-    at.button(key="training_start").click().run()
-    assert len(queue._all) == 1
 
 
 def test_a_killed_worker_and_a_queue_are_sentences(queued):

@@ -126,7 +126,7 @@ def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkey
     assert np.allclose(sources["data"][0]["z"], found[:, :9], atol=1e-6)
 
 
-@pytest.mark.parametrize("text", ["a", "<b>**`$x$`**</b>\n\n\t  ", "word " * 300])
+@pytest.mark.parametrize("text", ["<b>**`$x$`**</b>\n\n\t  ", "word " * 300])
 def test_any_text_is_explained(run_page, text):
     at = run_page("why", text=text, mute="on" if len(text) < 20 else "off")
     _, total, own = sum_on_screen(at)
@@ -136,19 +136,6 @@ def test_any_text_is_explained(run_page, text):
         bars = charts(at)[3]["layout"]["xaxis"]["ticktext"]
         assert "<" not in "".join(bars) and any("&lt;" in tick for tick in bars)
     assert charts(at)  # plain JSON: no NaN, which no browser reads
-
-
-def test_in_numbers(run_page, mini):
-    at = open_all(run_page("why", text=TEXT, target=99, block=4, head=3))
-    *_, table, sources = (frame.value for frame in at.dataframe)
-    wanted = attribution(mini.trace(TEXT), mini.model, 99)
-    assert np.allclose(table["contribution"][:-2], wanted["contribution"])
-    assert table["part"].tolist()[-2:] == ["sum", "the model's own"]
-    assert table["contribution"].iloc[-2] == pytest.approx(table["contribution"].iloc[-1], abs=1e-4)
-    assert np.allclose(
-        sources.iloc[-1][[f"head {h}" for h in range(8)]].astype(float), grid_of(wanted)[4, :8]
-    )
-    assert sources["all of block 4"].iloc[-1] == pytest.approx(grid_of(wanted)[4, :8].sum())
 
 
 # ---- a changed model ----
@@ -175,9 +162,6 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     assert np.allclose(together[1]["y"], was.sum(0), atol=1e-5)
     assert f"**{own:.3g} (unchanged {before:.3g})** above" in prose(at)
     assert "switched off, and wrote nothing" in prose(at)
-    frame = in_numbers(at, "why")
-    assert np.allclose(frame["unchanged contribution"][:-2], old["contribution"], atol=1e-5)
-    assert np.allclose(frame["contribution"][:-2], new["contribution"], atol=1e-5)
 
 
 def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
