@@ -36,6 +36,7 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
@@ -87,12 +88,7 @@ def number(value: float) -> str:
     return significant(value) if explained.against is None else fixed(value, 2)
 
 
-def known(
-    name: str,
-    function: Callable[..., T],
-    *args: Any,
-    stop: Callable[[], Any] | None = None,
-) -> T:
+def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
     """What `function(passes, *args)` gives for this question; with a button where it can stop."""
     question = (scene.run.ids, pair, others, forwards, scene.position)
     says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
@@ -144,6 +140,7 @@ if CIRCUIT.value is not None:
         st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
 
 tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
+asked = pair, heads, others, forwards, scene.position
 brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
 if is_wanted(SHEET, lm, tokens, of):
     change, values = known("brings", each_brings, heads, stop=lambda: SHEET.set("off"))
@@ -153,7 +150,7 @@ else:
 whole, value, empty = values
 enough, size = allowed(whole, empty), len(heads)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
-counted = f"{size} head{'s' * (size != 1)}"
+counted, verdict = f"{size} head{'s' * (size != 1)}", "kept" if kept else "not kept"
 is_model = size == of and forwards
 if is_model:
     text = f"All {of} heads are in: that is the model itself, and {measured} is **{number(whole)}**. With no "
@@ -164,14 +161,11 @@ else:
     text += f"{number(empty)}. Every other head {'' if forwards else 'and every feed-forward '}gives "
     text += f"{GIVES[others]}. "
     if enough <= ROUNDING:
-        text += "No head at all gives the same as all heads: there is nothing to keep. This is "
-        text += f"{off} off."
+        text += f"No head at all gives the same as all heads: there is nothing to keep. This is {off} off."
     else:
         side = "higher" if value > whole else "lower"
-        text += (
-            f"The prediction is **{'kept' if kept else 'not kept'}**: it is {off} {side} than in the whole "
-        )
-        text += f"model, and {number(enough)} is allowed, a tenth of the way from no head to all."
+        text += f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
+        text += f"{number(enough)} is allowed, a tenth of the way from no head to all."
     if enough > ROUNDING and not kept and (value > whole) == (whole > empty):
         text += " This circuit overshoots: what is left out, taken together, "
         text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
@@ -191,7 +185,7 @@ with said:
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
                 f"The score in this link was worked out anew, and holds: {counted}, F is {shown}; the "
-                f"prediction is {'kept' if kept else 'not kept'}."
+                f"prediction is {verdict}."
             )
         else:
             st.warning(
@@ -201,8 +195,7 @@ with said:
     sets, everything = subsets(heads)
     if not is_model:  # of which both are 0
         ask, stopped = "circuit_score_ask", "circuit_score_stopped"
-        waits = st.session_state.get(stopped) == heads
-        waits = waits or is_asked_for(lm, len(scene.tokens), 2 * len(sets))
+        waits = st.session_state.get(stopped) == heads or is_asked_for(lm, tokens, 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
@@ -211,9 +204,9 @@ with said:
             where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
             prose(
                 f"Faithfulness, |F(M) − F(C)|: **{off}**. Completeness, the largest |F(C without K) − F(M "
-                f"without K)|: {'' if everything else 'at least '}**{number(worst['gap'])}**, "
-                f"{where}, the worst of "
-                f"{'all' if everything else 'some'} sets K of its heads ({len(sets)}). 0 is best for both."
+                f"without K)|: {'' if everything else 'at least '}**{number(worst['gap'])}**, {where}, "
+                f"the worst of {'all' if everything else 'some'} sets K of its heads ({len(sets)}). 0 is "
+                "best for both."
             )
 
 # ---- who is in, and what each brings ----
@@ -224,9 +217,9 @@ with left:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
         st.button(label, key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
     elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
-        given = (scene.other.ids, pair, heads, others, forwards, scene.position)
         says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
-        old = worked(scene.other, brings, *given, says=says, key="circuit_stop_brings_beside", stop=stop)
+        key, ids = "circuit_stop_brings_beside", scene.other.ids
+        old = worked(scene.other, brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
         label = "Colour it for the unchanged model, too"
@@ -285,11 +278,10 @@ with right:
     levels += [(whole - enough, ""), (whole + enough, "")]
     levels += [] if unchanged is None else [(unchanged, "the model, unchanged")]
     mine = over_sizes(pd.DataFrame({"size": [size], "value": [value]}))
-    lines = {HERE: mine, **curves}
     sheet.curves(
         scene,
         "circuit_curve",
-        {name: Both(line) for name, line in lines.items()},
+        {name: Both(line) for name, line in {HERE: mine, **curves}.items()},
         [f"{n} head{'s' * (n != 1)}" for n in range(of + 1)],
         axis,
         f"F against the number of heads: {axis}",
@@ -316,7 +308,7 @@ if not is_model:
     label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)
     st.button(label, key="circuit_everywhere", on_click=changes.add, args=edits)
-text = f"the prediction is {'kept' if kept else 'not kept'} (F is {off} off; {number(enough)} is allowed)."
+text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
 text += " Who needs fewer?" * kept
 st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")
 link = {CIRCUIT.name: written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
@@ -375,20 +367,11 @@ sheet.numbers_of(
     what="every head",
 )
 if worth is not None:
-    table = worth
     text = "F of the circuit without the heads K, F of the model without them, and how far apart the two are."
-    sheet.numbers_of("circuit-sets", lambda: Both(table), text, what="the sets K")
+    in_numbers(worth, "circuit-sets", text, "the sets K")
 if searches:
     every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
     text = "Each circuit of the search: the head that was taken away or added, and F."
-    sheet.numbers_of("circuit-search", lambda: Both(every), text, what="the curves")
-sheet.code_of(
-    scene,
-    [each_brings, Passes.of, edits_of, MultiHeadAttention.forward],
-    brings,
-    pair,
-    heads,
-    others,
-    forwards,
-    scene.position,
-)
+    in_numbers(every, "circuit-search", text, "the curves")
+sources: list[Any] = [each_brings, Passes.of, edits_of, MultiHeadAttention.forward]
+sheet.code_of(scene, sources, brings, *asked)

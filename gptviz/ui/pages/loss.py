@@ -238,8 +238,4 @@ caption = (
     "bits. The first token is no target. The last row is the mean."
 )
 sheet.numbers_of("loss", lambda: found.map(table_of), caption)
-sheet.code_of(
-    scene,
-    [loss_steps, surprises, GPTModel.forward],
-    losses,
-)
+sheet.code_of(scene, [loss_steps, surprises, GPTModel.forward], losses)

@@ -9,14 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.activation_patching import (
-    SHARES_FROM,
-    Ends,
-    ends_of,
-    estimates,
-    patching,
-    strongest,
-)
+from gptviz.analysis.activation_patching import SHARES_FROM, Ends, ends_of, estimates, patching, strongest
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen

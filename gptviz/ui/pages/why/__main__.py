@@ -1,14 +1,13 @@
 """Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import LanguageModel
 from gptviz.analysis.ablation import parts_of
 from gptviz.analysis.logit_attribution import (
     HeadsRead,
@@ -24,23 +23,21 @@ from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.digits import weight as of_attention
-from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
 from gptviz.figures.maps import Map
 from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import many, sheet
 from gptviz.ui.pages.why import flow, paths
-from gptviz.ui.runs import Keep
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
+from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import knocked, muted_map
-from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.state import BLOCK, open_head
@@ -51,17 +48,14 @@ PART = Param("why_part", str, "head", if_there)  # of the block: what the page o
 MUTE = Param("mute", bool, False)
 PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 
-
-def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """All that is read of a pass at once."""
-    return (*sites(lm.config), "q", "k", "v"), ()
-
-
-scene = page("Why this token?", needs, params=PARAMS, strip=False)
+scene = page(
+    "Why this token?", lambda lm, _: ((*sites(lm.config), "q", "k", "v"), ()), params=PARAMS, strip=False
+)
 lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
 layers, n_heads = lm.config.n_layers, lm.config.n_heads
 explained = target.target_input(scene)
 asked = explained.token, explained.against, at
+named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
 word, against = explained.shown, explained.against_shown
 title = f"the logit of {word} minus {'the mean of all' if against is None else f'that of {against}'}"
 
@@ -148,14 +142,9 @@ def open_cell(block: int, column: int) -> None:
 
 with right:
     shown = sheet.shown(scene, values, label="The maps show")
+    verb = "its share has changed by" if shown == DIFFERENCE else "its share is"
     scene_of(scene, shown).chart(
-        share_grid(
-            Map("", grids).drawn(shown),
-            columns,
-            (block, head),
-            "its share has changed by" if shown == DIFFERENCE else "its share is",
-            scene.mode,
-        ),
+        share_grid(Map("", grids).drawn(shown), columns, (block, head), verb, scene.mode),
         key="why_grid",
         alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
         which=(shown,) if scene.other else (),
@@ -233,10 +222,8 @@ sheet.bars(
 text = "Left, a cell is one token's part of what a head wrote: attention weight × value, sent through to the "
 text += "logit. A row adds up to the head's share, the bars are the sums of the columns."
 if read.now.anyway[head]:
-    text += (
-        f" {significant(read.now.anyway[head])} of it is the values' bias, which this head writes wherever "
-    )
-    text += "it looks, given here to the tokens by their attention."
+    text += f" {significant(read.now.anyway[head])} of it is the values' bias, which this head writes "
+    text += "wherever it looks, given here to the tokens by their attention."
 prose(text, "attention weight", "value")
 
 # ---- direct beside total ----
@@ -251,10 +238,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     grid, total = grids.now, -muted["effect"].to_numpy(float)
     alone, without = grid[:, :n_heads], total.reshape(layers, -1)[:, :n_heads]
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
-    text = (
-        f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}; "
-    )
-    text += f"muting it takes {significant(without[block, head])} away."
+    text = f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}"
+    text += f"; muting it takes {significant(without[block, head])} away."
     if farthest != (block, head):
         text += f" Farthest apart is {label_of('', *farthest)}: it wrote {significant(alone[farthest])}, and "
         text += f"muting it takes {significant(without[farthest])} away."
@@ -264,11 +249,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         st.markdown("**What muting takes away**")
         alt = f"What muting each part takes away from {title}"
         muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
-        st.page_link(
-            page_target("knock_out"),
-            label="Knock-out: the same by probability",
-            query_params=state.link() | in_link(target.PARAMS),
-        )
+        query = state.link() | in_link(target.PARAMS)
+        link("knock_out", query, label="Knock-out: the same by probability")
     with right:
         scene.chart(
             direct_and_total(alone, without, (block, head), scene.mode),
@@ -288,12 +270,12 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         more = {"direct": direct, "takes away": total}
         return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
 
-    sheet.numbers_of(
+    in_numbers(
+        effects,
         "muting",
-        lambda: Both(effects()),
         "Each part's direct share and what muting it takes away; without the part, the difference of logits "
         "(`logit`) and the target's probability.",
-        what="direct and total",
+        "direct and total",
     )
 
 alone_scene = replace(scene, other=None)  # these are of the run alone
@@ -308,12 +290,11 @@ many.section(scene, attributions, {}, ["contribution"], ("contribution", 1), tab
 
 def by_token(found: HeadsRead) -> pd.DataFrame:
     """A row for each token, a column for each head of the block, and their sums."""
-    table = pd.DataFrame(found.given.T, columns=[f"head {h}" for h in range(n_heads)])
-    table[f"all of block {block}"] = found.given.sum(axis=0)
-    table.insert(0, "token", labels[: at + 1])
-    table.insert(0, "position", pd.array(range(at + 1), dtype="Int64"))
-    sums = {"token": "sum", **{name: table[name].sum() for name in table.columns[2:]}}
-    return pd.concat([table, pd.DataFrame([sums])], ignore_index=True)
+    heads = {f"head {h}": given for h, given in enumerate(found.given)}
+    heads[f"all of block {block}"] = found.given.sum(axis=0)
+    places = {"position": pd.array(range(at + 1), dtype="Int64"), "token": labels[: at + 1]}
+    sums = {"token": "sum", **{name: given.sum() for name, given in heads.items()}}
+    return pd.concat([pd.DataFrame(places | heads), pd.DataFrame([sums])], ignore_index=True)
 
 
 sheet.numbers_of(
@@ -323,28 +304,13 @@ sheet.numbers_of(
     "number.",
     what="every part",
 )
+what_read = "what was read"
 sheet.numbers_of(
     f"why-block{block}",
     lambda: read.map(by_token),
     "What each token gave through each head of the opened block; the last row is each head's share.",
-    what="what was read",
+    what=what_read,
 )
-sheet.code_of(
-    scene,
-    [TransformerBlock.forward, LayerNorm.formula, reader, attribution],
-    logit_shares,
-    token=explained.token,
-    against=explained.against,
-    position=at,
-)
-sheet.code_of(
-    scene,
-    [reader],
-    heads_read,
-    block,
-    token=explained.token,
-    against=explained.against,
-    position=at,
-    key="in_code_read",
-    what="what was read",
-)
+sources: list[Any] = [TransformerBlock.forward, LayerNorm.formula, reader, attribution]
+sheet.code_of(scene, sources, logit_shares, **named)
+sheet.code_of(scene, [reader], heads_read, block, **named, key="in_code_read", what=what_read)

@@ -65,13 +65,14 @@ def _draw(scene: Scene) -> None:
     rows, followed = found if way == CONTRIBUTIONS else (found, 1.0)  # (L + 1, n)
     row = rows[0].numpy()
     with sentence:
-        text, other = f"By {way.lower()}, **{percent(float(row[at]))}** of the last stream of ", ""
+        text = f"By {way.lower()}, **{percent(float(row[at]))}** of the last stream of "
+        text += f"{Place(labels[at], at)} is its own"
         if at:
             most = int(row[:at].argmax())
-            other = (
+            text += (
                 f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
             )
-        prose(f"{text}{Place(labels[at], at)} is its own{other}.", "residual stream")
+        prose(f"{text}.", "residual stream")
     if way == CONTRIBUTIONS:
         graph = sheet.once(scene.run, contribution_graph, at, threshold, scaled)
         sideways("why_flow")
@@ -81,11 +82,8 @@ def _draw(scene: Scene) -> None:
             alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
             which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
         )
-        whole = (
-            "each head by itself, and what remains is scaled up to 100 %."
-            if scaled
-            else "all heads together."
-        )
+        each = "each head by itself, and what remains is scaled up to 100 %."
+        whole = each if scaled else "all heads together."
         left = f" {graph.left_out} places that are reached are not followed further." * bool(graph.left_out)
         st.caption(
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "

@@ -72,16 +72,8 @@ def _draw(scene: Scene, target: Target) -> None:
         "every path that was found",
         missing="–",
     )
-    token, against, position = word
-    sheet.code_of(
-        scene,
-        [TransformerBlock.forward],
-        paths,
-        token=token,
-        against=against,
-        position=position,
-        key="in_code_paths",
-    )
+    named: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
+    sheet.code_of(scene, [TransformerBlock.forward], paths, **named, key="in_code_paths")
 
 
 def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
