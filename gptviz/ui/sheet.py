@@ -67,8 +67,7 @@ def of(
 
     It must be a public function of a module, marked by `reads`; the arguments must be hashable.
     """
-    was = None if scene.other is None else once(scene.other, numbers, *args)
-    return Both(once(scene.run, numbers, *args), was)
+    return Both(scene.run, scene.other).map(lambda run: once(run, numbers, *args))
 
 
 @per_run

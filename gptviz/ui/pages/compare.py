@@ -24,7 +24,7 @@ from gptviz.loading import on_disk
 from gptviz.model import GPTModel
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.chips import chips
-from gptviz.ui.components.matrix import MASKED, Panel, attention_panel, matrix
+from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads
 from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
@@ -192,13 +192,11 @@ left, right = replace(scene, position=at[0]), replace(right, position=at[1])
 sides = left, right
 right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
 made = [", ".join(map(says, side.run.edits)) for side in sides]
+also = [" (model changed)" * bool(edits) for edits in made]
 names = {
     MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
     EDITS: (made[0] or "unchanged", made[1] or "unchanged"),
-    TEXT: (
-        "your text (model changed)" if made[0] else "your text",
-        "the other text (model changed)" if made[1] else "the other text",
-    ),
+    TEXT: (f"your text{also[0]}", f"the other text{also[1]}"),
 }[kind]
 
 
@@ -284,10 +282,9 @@ most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
 head_at = opened_head(ours, lambda: most)
 if apart is not None:
     columns = [f"head {h}" for h in range(ours.n_heads)]
-    places = np.indices(apart.shape).reshape(2, -1)
-    ranking = pd.DataFrame({"block": places[0], "head": places[1], "elsewhere": apart.ravel()}).sort_values(
-        "elsewhere", ascending=False, kind="stable", ignore_index=True
-    )
+    blocks, heads_of = np.indices(apart.shape).reshape(2, -1)
+    ranking = pd.DataFrame({"block": blocks, "head": heads_of, "elsewhere": apart.ravel()})
+    ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
     with halves[1]:
         scene.chart(
             share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False),
@@ -344,6 +341,7 @@ thirds = st.columns(3, gap="small")
 for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pick_right), strict=True)):
     seen, word = window(side.position, len(side.tokens), WINDOW), ("left", "right")[number]
     with thirds[number]:
+        title = f"{called[number]}: {names[number]}"
         st.markdown(f"**{called[number]}** · {escaped(names[number])}")
         matrix(
             f"compare_{word}",
@@ -356,28 +354,21 @@ for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pic
             pick,
             first=seen.start,
             largest=LARGEST,
-            saved=side.saved(
-                "compare_attention", f"{called[number]}: {names[number]}", word, f"block{b}", f"head{h}"
-            ),
+            saved=side.saved("compare_attention", title, word, f"block{b}", f"head{h}"),
         )
 minus = f"{called[1]} of {names[1]} minus {called[0][:1].lower()}{called[0][1:]} of {names[0]}"
-theirs, mine = (
-    compare.grouped(patterns[side][None], ends)[0] for side, ends in ((1, pairs.right), (0, pairs.left))
+mine, theirs = (
+    compare.grouped(p[None], e)[0] for p, e in zip(patterns, (pairs.left, pairs.right), strict=True)
 )
 difference, seen = (theirs - mine).float().numpy(), window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0
 with thirds[2]:
     st.markdown("**Right minus left**, where both have read as far")
-    panel = Panel(
-        "difference", "difference", "query", "key", "signed", -limit, limit,
-        label="Right minus left: rows are queries, columns are keys",
-        says="{query} gives {key} {value} more on the right",
-        says_masked=MASKED, masked=True, digits="number",
-    )  # fmt: skip
+    panel = attention_panel("Right minus left", "{query} gives {key} {value} more on the right")
     matrix(
         "compare_difference",
-        [panel],
-        {"difference": difference[seen, seen]},
+        [replace(panel, scale="signed", low=-limit, high=limit, digits="number")],
+        {"weights": difference[seen, seen]},
         [scene.labels[i] for i in pairs.left[seen]],
         chosen,
         None,
@@ -408,8 +399,7 @@ if one_shape:
         "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same direction, 1 "
         "has none in common. Read from the top down: where does a difference begin, and how far does it "
         "spread to the right?",
-        "residual stream",
-        "cosine",
+        *("residual stream", "cosine"),
     )
 
 # ---- details ----

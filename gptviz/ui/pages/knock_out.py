@@ -15,7 +15,7 @@ from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import KINDS, knocked, muted_map
-from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_wanted
@@ -69,9 +69,7 @@ if not is_wanted(MAP, lm, scene.position + 1, parts):
 
 # ---- what is lost without each part ----
 
-own = Both(
-    target.whole(scene.run, *asked), None if scene.other is None else target.whole(scene.other, *asked)
-)
+own = Both(scene.run, scene.other).map(lambda run: target.whole(run, *asked))
 table, old = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null), None
 if scene.other is not None and is_wanted(BESIDE, lm, scene.position + 1, 2 * parts):
     old = knocked(scene, explained, "knock_out_stop_beside", lambda: BESIDE.set("off"), null, scene.other)
@@ -95,7 +93,7 @@ def number(logit: float, probability: float) -> str:
 
 def without(row: int) -> Both[str]:
     """What is measured, without this part."""
-    return tables.map(lambda t: number(t["logit"].iloc[row], t["probability"].iloc[row]))
+    return tables.map(lambda t: number(*t[["logit", "probability"]].iloc[row]))
 
 
 def open_part(block: int, column: int) -> None:
@@ -107,11 +105,9 @@ def open_part(block: int, column: int) -> None:
 
 
 block, head = BLOCK.within(lm.config.n_layers), HEAD.within(n_heads)
-if block is None or (PART.value == "head" and head is None):
-    opened = strongest  # as long as nobody chose
-else:
-    column = int(head or 0) if PART.value == "head" else n_heads + KINDS.index(PART.value) - 1
-    opened = block * (n_heads + 2) + column
+column = head if PART.value == "head" else n_heads + KINDS.index(PART.value) - 1
+# as long as nobody chose
+opened = strongest if block is None or column is None else block * (n_heads + 2) + column
 harmless = int((table["probability"][is_head] >= KEPT * own.now[1]).sum())
 now = own.map(lambda w: number(*w))
 text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
@@ -123,9 +119,7 @@ else:
 prose(
     f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can be "
     "muted, one at a time, and at least nine tenths of the probability stay.",
-    "logit",
-    "block",
-    "head",
+    *("logit", "block", "head"),
 )
 left, right = st.columns([5, 4], gap="medium")
 with left:
@@ -144,11 +138,9 @@ with right:
     rows = order[:LISTED]
 
     def hovers(found: pd.DataFrame) -> list[str]:
-        left = found.iloc[rows][["probability", "logit"]].itertuples(index=False)
-        return [
-            f"without {labels[row]}: probability {chance(p)}, logit difference {fixed(logit, 3)}"
-            for row, (p, logit) in zip(rows, left, strict=True)
-        ]
+        says, few = "without {}: probability {}, logit difference {}".format, found.iloc[rows]
+        written = few["probability"].map(chance), few["logit"].map(lambda logit: fixed(logit, 3))
+        return list(map(says, [labels[row] for row in rows], *written))
 
     st.caption(f"The {len(rows)} largest, with the {MEASURES[measure]} that is left")
     sheet.bars(
@@ -208,7 +200,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         ("why", "What each part wrote for the word itself: Why this token?", pair),
         ("circuit", "Which heads are enough? The circuit", pair),
     ):
-        st.page_link(page_target(to), label=label, query_params=state.link() | more)
+        link(to, state.link() | more, label=label)
 text = f"**What to look for.** A muted part gives {GIVES[null]}, and all else runs again. {WHAT_FOR[null]} "
 text += f"Orange: without the part {what} falls. Blue: it rises. "
 opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
@@ -218,8 +210,7 @@ if measure == "logit" and opposite:
 prose(
     f"{text}A pale part need not be idle: others may do the same work, or stand in for it once it is gone. "
     "So what is lost one by one does not add up to what is lost together.",
-    "residual stream",
-    "feed-forward",
+    *("residual stream", "feed-forward"),
 )
 example_row(*EXAMPLES)
 drawn = ("lost", 1) if measure == "probability" else ("effect", -1)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from gptviz.ui.pages.patching.other import (
 )
 from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.change_words import capital
+from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
@@ -92,12 +95,11 @@ other = choose(scene)
 
 def both_texts() -> None:
     """*In numbers*: the tokens of both texts."""
-    texts = scene.labels, [] if other is None else [show_id(lm, i) for i in other.ids]
-    count = max(map(len, texts))
-    columns = [[own[i] if i < len(own) else None for i in range(count)] for own in texts]
-    frame = pd.DataFrame({"position": range(count), "prompt": columns[0], "other text": columns[1]})
+    theirs = [] if other is None else [show_id(lm, i) for i in other.ids]
+    frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
+    frame.insert(0, "position", range(len(frame)))
     caption = "Both texts, position by position; – where one has no token."
-    sheet.numbers_of("patching-tokens", lambda: Both(frame), caption, what="both texts", missing="–")
+    in_numbers(frame, "patching-tokens", caption, "both texts", "–")
 
 
 def guide(other: Other) -> None:
@@ -160,7 +162,7 @@ else:
     try:
         ends = pairs.map(scale_of)
     except ValueError as error:
-        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        problem = f"{capital(str(error))}."
 shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
     clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
@@ -309,7 +311,7 @@ if found is not None:
         what = SITES[site].lower() + ", but for the difference itself," * (site == "resid_pre")
         text += f" No single place of {what} moves the answer: each is below {least}."
     else:
-        text += f" {PLACES[site][:1].upper()}{PLACES[site][1:]} {named[0]} {does(sizes[0])}"
+        text += f" {capital(PLACES[site])} {named[0]} {does(sizes[0])}"
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
             text += f", that {'into' if site == 'resid_pre' else 'in'} {named[1]} {sizes[1].map(in_short)}"
         text += "."
@@ -326,11 +328,10 @@ if found is not None and patches:  # all that were clicked, at once
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
     st.html(f'<div data-testid="patches_made" {data}></div>')
     what, them = ("This patch is", "it") if count == 1 else (f"These {count} patches are", "them")
+    text = f"brings back {percent(made[size])} of the answer"
     if in_logits:
         text = f"moves the difference by {in_short(change)}"
-    elif way == DENOISING:
-        text = f"brings back {percent(made[size])} of the answer"
-    else:
+    elif way != DENOISING:
         text = f"takes away {percent(-made[size])} of the answer"
     prose(f"{what} made on every page, which {text}. The maps are of your prompt without {them}.")
 guide(other)
@@ -363,17 +364,12 @@ if every is not None:
     ]
     prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
     sideways("patching_head_map", 760)
-    panels = [
-        Map(
-            PARTS[part][0],
-            by_part.map(lambda e, number=number: e[number]),  # type: ignore[misc]
-            ends=(-1, 1),
-            unit=f"{PARTS[part][0]}: {size}{unit}",
-            framed=cells_of(part),
-            color=getattr(palette(scene.mode), PARTS[part][1]),
-        )
-        for number, part in enumerate(HEAD_SITES)
-    ]
+    panels = []
+    for number, part in enumerate(HEAD_SITES):
+        name, color = PARTS[part][0], getattr(palette(scene.mode), PARTS[part][1])
+        cells = by_part.map(lambda e, number=number: e[number])  # type: ignore[misc]
+        more = {"unit": f"{name}: {size}{unit}", "framed": cells_of(part), "color": color}
+        panels.append(Map(name, cells, ends=(-1, 1), **more))
     numbers = [str(head) for head in range(config.n_heads)]
     scene.chart(
         maps(panels, blocks, numbers, None, scene.mode, joint=True, place="head %{x}"),
@@ -388,9 +384,8 @@ if every is not None:
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
 
-    called = {site: name.lower() for site, name in SITES.items()} | {
-        part: name for part, (name, _) in PARTS.items()
-    }
+    called = {site: name.lower() for site, name in SITES.items()}
+    called |= {part: name for part, (name, _) in PARTS.items()}
     guessed.draw(scene, every.now, called, way)
 
     # ---- many pairs ----
@@ -416,21 +411,17 @@ if every is not None:
 # ---- in numbers, in code ----
 
 
-def all_patches(rows: Both[pd.DataFrame]) -> Both[pd.DataFrame]:
+def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
     """A row a patch; the last one is all that are made."""
     last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
-    return Both(pd.concat([joined(rows), *last], ignore_index=True))
+    return pd.concat([joined(rows), *last], ignore_index=True)
 
 
 if (found := every or found) is not None:
-    text = (
-        "logit is the difference of the two logits in the patched pass, change that minus the one without, "
-    )
-    text += "estimate what one gradient guesses for it"
-    text += (
-        "." if in_logits else ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves."
-    )
-    sheet.numbers_of("patching", partial(all_patches, found), text, what="every patch", missing="–")
+    text = "logit is the difference of the two logits in the patched pass, change that minus the one "
+    text += "without, estimate what one gradient guesses for it"
+    text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves" * (not in_logits)
+    in_numbers(partial(all_patches, found), "patching", f"{text}.", "every patch", "–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
 texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]

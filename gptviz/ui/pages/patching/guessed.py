@@ -34,11 +34,10 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
     off = good.loc[good["worst"].idxmax()]
     text += f" Farthest off is the {where(off)}: guessed {significant(off['estimate'])} logits, really "
     prose(f"{text}{significant(off['change'])}.")
-    points: dict[tuple[float, float], list[int]] = {}  # values often stand where outputs do
-    for place in good["row"]:
-        point = table.loc[place, ["change", "estimate"]].to_numpy(float).round(3)
-        points.setdefault((point[0], point[1]), []).append(place)
-    worst = {rows[0]: ", ".join(called[table["site"][row]] for row in rows) for rows in points.values()}
+    points = table.loc[good["row"]].round(3).groupby(["change", "estimate"], sort=False)
+    worst = {  # values often stand where outputs do
+        rows.index[0]: ", ".join(rows["site"].map(called)) for _, rows in points
+    }
     left, right = st.columns(2, gap="medium")
     with left:
         scene.chart(
