@@ -2,6 +2,7 @@
 
 import html
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -32,9 +33,7 @@ CONTEXTS = (1, 2, 3, 5, 8)
 STEP = Param("base_step", int, 20, if_there)
 CONTEXT = Param("base_context", int, 3, if_there)
 STEPS = Param("base_steps", int, 600, between)
-MEASURE: Param[str | None] = Param(
-    "base_measure", str, None, if_there
-)  # None: the model, where that is quick
+MEASURE: Param[str | None] = Param("base_measure", str, None, if_there)  # None: where that is quick
 
 SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
@@ -51,8 +50,8 @@ text, name = chapter(), as_code(scene.lm.name)
 def learnt() -> tuple[Counts, Counted, dict[int, NeuralBigram]]:
     """The chapter's counts, their bits per byte, and the network that learns them at some steps."""
     counts = bigram.count(text)
-    networks = bigram.learn(counts, steps=KEPT_STEPS[-1])
-    return counts, counted(text), {model.step: model for model in networks if model.step in KEPT_STEPS}
+    networks = list(bigram.learn(counts, steps=KEPT_STEPS[-1]))
+    return counts, counted(text), {step: networks[step] for step in KEPT_STEPS}
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -84,7 +83,7 @@ lead()
 
 
 @st.fragment
-def tables() -> None:
+def both_tables() -> None:
     """What was counted, and what the network has learnt by the step under the slider."""
     sentence = st.container()
     step = STEP.choose("Steps of training, right", KEPT_STEPS, st.select_slider)
@@ -100,27 +99,19 @@ def tables() -> None:
             f"loss is {significant(counts.loss, 4)}. No table of pairs can have less."
         )
     square, shown = np.ix_(often, often), [names[i] for i in often]
-    panels = [
-        Map(title, Both(chances[square]), "weight", "probability", (0, 0.5))
-        for title, chances in (
-            ("Counted", counts.probabilities),
-            (f"Learnt, {trained}", networks[step].probabilities),
-        )
-    ]
+    tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
+    panels = [Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
+    fig = maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`")
+    alt = "The probability of each character after each other: counted, and learnt by a network"
     sideways("baselines_pairs")
-    scene.chart(
-        maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`"),
-        key="baselines_pairs",
-        which=(f"step{step}",),
-        alt="The probability of each character after each other: counted, and learnt by a network",
-    )
+    scene.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
     st.caption(
         "A row is the character that stands there, a column the next. The "
         f"{len(often)} most frequent of {len(names)} are shown; *In numbers* has all."
     )
 
 
-tables()
+both_tables()
 
 # ---- the MLP ----
 
@@ -147,12 +138,10 @@ said = (
     f"{fixed(bits.bigram, 2)} there."
 )
 if held_out > fit.held_out[lowest] + 0.02:
-    said += (
-        f" After {fit.steps[lowest]} steps it was {fixed(fit.held_out[lowest], 2)}: since then it has learnt "
-        "this text by heart, and nothing about others."
-    )
+    said += f" After {fit.steps[lowest]} steps it was {fixed(fit.held_out[lowest], 2)}: since then it has "
+    said += "learnt this text by heart, and nothing about others."
 prose(said, "parameter")
-ticks = list(range(0, len(fit.steps), 1 + len(fit.steps) // 13))
+ticks = range(0, len(fit.steps), 1 + len(fit.steps) // 13)
 sheet.curves(
     scene,
     "baselines_mlp",
@@ -161,11 +150,7 @@ sheet.curves(
     "bits per byte",
     "What the MLP costs while it learns: on its own text, and on the held-out one",
     which=(f"context{context}",),
-    axis={
-        "title": {"text": "steps of training"},
-        "tickvals": ticks,
-        "ticktext": [fit.steps[i] for i in ticks],
-    },
+    axis={"title": {"text": "steps of training"}, "tickvals": [*ticks], "ticktext": fit.steps[:: ticks.step]},
     rest=bits.bigram,
     many=True,
 )
@@ -179,14 +164,8 @@ place, cost, read = st.container(), None, reading(scene.lm)
 if read is None:
     st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
 elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
-    cost = worked(
-        Run(scene.key, (0,)),
-        bits_per_byte,
-        read,
-        says="the model reads the held-out text: {} of {} windows".format,
-        key="base_stop",
-        stop=lambda: MEASURE.set("off"),
-    )
+    says, stop = "the model reads the held-out text: {} of {} windows".format, partial(MEASURE.set, "off")
+    cost = worked(Run(scene.key, (0,)), bits_per_byte, read, says=says, key="base_stop", stop=stop)
     lead(f", and the model {name} needs **{fixed(cost, 2)}**")
 else:
     label = f"Measure {name} ({len(read.windows):,} passes)"
@@ -259,18 +238,11 @@ in_numbers(
     "network gives it at the step that is shown.",
     "every pair",
 )
-in_numbers(
-    pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out}),
-    "baselines_mlp",
-    "In bits per byte, at each of these steps.",
-    "the MLP's loss",
-)
-in_numbers(
-    pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()}),
-    "baselines_scale",
-    "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes.",
-    "on one scale",
-)
+measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
+in_numbers(measured, "baselines_mlp", "In bits per byte, at each of these steps.", "the MLP's loss")
+measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
+caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
+in_numbers(measured, "baselines_scale", caption, "on one scale")
 in_code(
     [NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted],
     f"""\

@@ -20,6 +20,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
@@ -121,11 +122,8 @@ def reading(window: int) -> Scene | None:
 def found(window: int) -> Both[pd.DataFrame] | None:
     """What the model loses at each target of a window."""
     read, last = reading(window), int(windows.dataset[window][1][-1])
-    return (
-        None
-        if read is None
-        else sheet.of(read, losses, last).map(lambda one: one.iloc[1:].reset_index(drop=True))
-    )
+    told = None if read is None else sheet.of(read, losses, last)
+    return told and told.map(lambda one: one.iloc[1:].reset_index(drop=True))
 
 
 def slide() -> None:
@@ -172,9 +170,8 @@ def slide() -> None:
     )
     if told is not None:
         mean = told.map(lambda one: loss_text(float(one["nats"].mean()))[0])
-        said += (
-            f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
-        )
+        said += "The loss is −ln of the probability that this model gives a target. Their mean is "
+        said += f"**{mean}**."
     prose(said, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
     if told is not None and left_out:
@@ -250,11 +247,8 @@ def rest() -> None:
     """All that the slider moves: what is drawn, and what opens on demand."""
     if count:
         slide()
-    box = st.expander(
-        "How often is each token asked for?", icon=":material/equalizer:", on_change="rerun", key="dw_times"
-    )
-    if box.open and count:
-        with box:
+    with panel("How often is each token asked for?", ":material/equalizer:", "dw_times") as opened:
+        if opened and count:
             times = windows.times_target()
             st.markdown(
                 f"In one go through the text a token is a target {fixed(float(times[1:].mean()), 2)} times "
@@ -262,17 +256,9 @@ def rest() -> None:
             )
             says = [f"position {i}: a target of {n} windows" for i, n in enumerate(times)]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            sheet.bars(
-                scene,
-                "data_windows_times",
-                Both(times),
-                says,
-                "times a target",
-                f"How often each of {len(ids)} tokens is a target",
-                says=Both(says),
-                axis=axis,
-                height=190,
-            )
+            alt, unit = f"How often each of {len(ids)} tokens is a target", "times a target"
+            key, hovers = "data_windows_times", Both(says)
+            sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
     in_numbers(windows.table, "windows", caption, "the windows")
     if count:

@@ -63,19 +63,16 @@ def bar_says(one: pd.DataFrame) -> list[str]:
 
 def picture() -> None:
     """What the text costs, in a sentence, as bars, and on the text itself."""
-    even = f"all {vocabulary:,} tokens the same"
-    against = (
-        f"A guess that gives {even} costs ln {vocabulary:,} = {short(guess)}."
-        if mean.now < guess
-        else f"That is no better than to give {even}, which costs ln {vocabulary:,} = {short(guess)}."
-    )
+    even, cost = f"all {vocabulary:,} tokens the same", f"ln {vocabulary:,} = {short(guess)}"
+    against = f"That is no better than to give {even}, which costs {cost}."
+    if mean.now < guess:
+        against = f"A guess that gives {even} costs {cost}."
     sheet.say(
         scene,
         f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = {perplexity}, "
         f"as if the model chose among {perplexity.now} equally likely tokens each time. {against} The last "
         f"token, {Place(labels[last], last)}, has no target: what comes next is not in the text.",
-        "perplexity",
-        "token",
+        *("perplexity", "token"),
         about=nats,
         what="these losses",
         sites=[("final", None)],
@@ -94,7 +91,7 @@ def picture() -> None:
         says=found.map(bar_says),
         colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
         rests=[
-            (guess, f"a uniform guess: ln {vocabulary:,} = {short(guess)}"),
+            (guess, f"a uniform guess: {cost}"),
             (mean.now, f"the mean, the cross-entropy: {loss}"),
         ],
         axis=axis | token_ticks(shown) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
@@ -161,16 +158,13 @@ def largest_logits(position: int, cost: float) -> str:
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
     rows, rest = [], 1.0
     for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
-        said = Both(probability_text(float(p)), None if was is None else probability_text(float(was[id])))
-        rest -= 0.0 if was is None else float(was[id])
+        before = None if was is None else float(was[id])
+        said, rest = Both(float(p), before).map(probability_text), rest - (before or 0.0)
         name = show_id(scene.lm, int(id)) + ", the target" * (id == target)
         numbers = [f"{rank:,}", fixed(float(logit), 4), f"{said}", fixed(cost, 4) if id == target else ""]
         rows.append(Row([Cell(name, "word"), *map(number, numbers)], "chosen" if id == target else "line"))
     if found.rest:
-        left = Both(
-            probability_text(found.rest_probability),
-            None if was is None else probability_text(max(0.0, rest)),
-        )
+        left = Both(found.rest_probability, None if was is None else max(0.0, rest)).map(probability_text)
         rows.append(Row([f"{found.rest:,} others", "", "", number(f"{left}"), ""]))
     return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln"], rows)
 
@@ -181,15 +175,13 @@ def smallest() -> None:
     logits = torch.tensor([SLIDE_LOGITS] * len(SLIDE_LOGITS), dtype=torch.float64)
     steps = loss_steps(logits, torch.arange(len(SLIDE_LOGITS)))  # each token as the target once
     others = unlike_printed(SLIDE_LOSSES, steps.loss.tolist())
-    rounded = f" Its logits have more digits than it prints, and so it has {', '.join(others)}." * bool(
-        others
-    )
+    more = f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
     left, right = st.columns([5, 6], gap="medium")
     with left:
         prose(
             "A vocabulary of five, from a lecture's slides: five logits, their softmax, and the loss that "
             "each token would cost as the target. The target is token 0. The slides print 1.4411, and so "
-            f"does `torch.nn.functional.cross_entropy`.{rounded}",
+            f"does `torch.nn.functional.cross_entropy`.{more * bool(others)}",
             "softmax",
         )
         start = fixed(uniform_loss(NOTEBOOK_CHARACTERS), 4)
@@ -200,10 +192,8 @@ def smallest() -> None:
             "worse than none, since they are sure of the wrong things."
         )
     with right:
-        rows = []
-        for i, cells in enumerate(
-            zip(SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist(), strict=True)
-        ):
+        rows, columns = [], (SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
+        for i, cells in enumerate(zip(*columns, strict=True)):
             name = Cell(f"token {i}" + ", the target" * (i == SLIDE_TARGET), "word")
             numbers = [number(fixed(value, 4)) for value in cells]
             rows.append(Row([name, *numbers], "chosen" if i == SLIDE_TARGET else "line"))

@@ -1,6 +1,5 @@
 """How a model knows where a token stands: learned rows, sines, rotations, or nothing; and what if not."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,24 +7,21 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz import Edit, GPTModel, LanguageModel, Run
+from gptviz import Edit, GPTModel, Run
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
-from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
 from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
 from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.block import block_and_head_inputs
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
@@ -45,13 +41,11 @@ DIALS = 4  # pairs of dimensions that are drawn as arrows
 LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
 FIRST = 5  # tokens of each prediction that are listed
 
-
-def keep(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page's pass makes: what is measured of the heads."""
-    return (), (heads.scores_of(tokens),)
-
-
-scene = page("Positions", keep=keep, params=(SCHEME, DISTANCE, AT, WHAT, SEED))
+scene = page(
+    "Positions",
+    lambda _, tokens: ((), (heads.scores_of(tokens),)),
+    params=(SCHEME, DISTANCE, AT, WHAT, SEED),
+)
 config, position, label = scene.lm.config, scene.position, as_code(scene.label)
 count = config.context_length
 DISTANCE.within((0, count - 1))
@@ -63,10 +57,8 @@ scheme = SCHEME.choose("Positions", SCHEMES, label_visibility="collapsed")
 rows, by_distance = position_rows(scene.lm, scheme), products(scene.lm, scheme)
 size, distance = rows.shape[1], DISTANCE.value
 apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distance]
-same = (
-    f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: only "
-)
-same += "the distance counts, and all three lines are one."
+same = f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: "
+same += "only the distance counts, and all three lines are one."
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
 sentences = {
     "learned": f"**A row per position, learned in training.** This model has {count:,} rows of {size} "
@@ -96,9 +88,8 @@ with left:
     fig = figures.position_rows(cells, dimensions, limit, position, scene.mode)
     scene.chart(fig, key="position_rows", alt=alt, which=(scheme,))
     parts = [f"the first {len(cells):,} of {count:,} positions"] * (len(cells) < count)
-    parts += [f"{len(dimensions):,} of {size:,} dimensions, in pairs evenly spread"] * (
-        len(dimensions) < size
-    )
+    if len(dimensions) < size:
+        parts.append(f"{len(dimensions):,} of {size:,} dimensions, in pairs evenly spread")
     if parts:
         st.caption(f"The picture shows {' and '.join(parts)}; the curve is of all.")
 with right:
@@ -142,9 +133,8 @@ pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(s
 halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
 for i, (column, half) in enumerate(zip(st.columns(len(halves)), halves, strict=True)):
     with column:  # two charts: side by side they would be too small on a phone
-        alt = (
-            f"RoPE: a query at position {at}, a key at {at - distance}; pairs {' and '.join(map(str, half))}"
-        )
+        alt = f"RoPE: a query at position {at}, a key at {at - distance}; pairs "
+        alt += " and ".join(map(str, half))
         fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
         scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
 turned = lesson.rotations(count, head_size)
@@ -156,31 +146,25 @@ prose(
 )
 
 shares = heads.previous_shares(scene.run)  # (n_layers, H): what each head gives the token just before
-BLOCK.within(config.n_layers)
-HEAD.within(config.n_heads)
-first_head = int(shares[0].argmax()) if HEAD.value is None else HEAD.value
+first_head = opened_head(config, lambda: (0, int(shares[0].argmax())))[1]
 before = scene.tokens[max(0, position - 1)]
 pair = (scene.tokens[position].id, before.id, first_head, distance)
 known, plain = runs.runs(), scene.run.plain  # of the weights alone
 scores = known.derived(("pair_scores", pair), plain, lambda: pair_scores(runs.model(plain), *pair))
 by = known.derived(("compared", pair), plain, lambda: compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
-other_label = scene.labels[before.position]
+other_label, turns = scene.labels[before.position], ""
+if "RoPE" in moves:
+    turns = f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance "
+    turns += "and nothing else. "
 prose(
     f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
     f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
     f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
     f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
-    + (
-        f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance and "
-        "nothing else. "
-        if "RoPE" in moves
-        else ""
-    )
-    + "Without positions it stays, too, but at every distance. (Only the learned rows are what this model "
-    "was trained with; the others show the scheme, not what a model would learn with it.)",
-    "query",
-    "key",
+    f"{turns}Without positions it stays, too, but at every distance. (Only the learned rows are what this "
+    "model was trained with; the others show the scheme, not what a model would learn with it.)",
+    *("query", "key"),
 )
 places = scores.index.tolist()  # of the query: the first is the distance
 ticks = list(range(0, len(places), max(1, len(places) // 8)))
@@ -206,9 +190,8 @@ st.caption(
     "largest minus the smallest over all places at one distance: 0 where only the distance counts."
 )
 if scene.other is not None:
-    st.caption(
-        "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
-    )
+    text = "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
+    st.caption(text)
 
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
@@ -261,10 +244,8 @@ if len(scene.tokens) > 1:
     )
 else:
     said += "The only token can look at nothing but itself, whatever its position."
-said += (
-    f" After {label} the model said {as_code(show_id(scene.lm, best))} with {fixed(100 * own[best], 1)} %; "
-)
-said += f"it now has {fixed(100 * now[best], 1)} %, and "
+said += f" After {label} the model said {as_code(show_id(scene.lm, best))} with {fixed(100 * own[best], 1)} "
+said += f"%; it now has {fixed(100 * now[best], 1)} %, and "
 said += "is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
@@ -283,12 +264,8 @@ for column, name, title, one, weights in zip(
 ):
     with column:
         st.markdown(f"**{title}**")
-        saved = one.saved(
-            f"positions_{name}",
-            f"{title}: attention of block {block}, head {head}",
-            f"block{block}",
-            f"head{head}",
-        )
+        which = f"block{block}", f"head{head}"
+        saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
         matrix(
             f"positions_{name}",
             [attention_panel(title)],
@@ -305,51 +282,33 @@ columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[
 if scene.other is not None:
     columns = {"unchanged": following(scene.other)} | columns
 ids = list(dict.fromkeys(int(i) for p in columns.values() for i in np.argsort(-p, kind="stable")[:FIRST]))
-written = pd.DataFrame({"token": [show_id(scene.lm, i) for i in ids]})
-for name, p in columns.items():
-    written[name] = [probability_text(p[i]) for i in ids]
-sheet.table("predictions", Both(written))
+written = {name: [probability_text(p[i]) for i in ids] for name, p in columns.items()}
+sheet.table("predictions", Both(pd.DataFrame({"token": [show_id(scene.lm, i) for i in ids]} | written)))
 
 # ---- details ----
 
 
 def all_products() -> pd.DataFrame:
-    return pd.concat(
-        [products(scene.lm, s).assign(scheme=name) for s, name in SCHEMES.items()], ignore_index=True
-    )
+    every = [products(scene.lm, s).assign(scheme=name) for s, name in SCHEMES.items()]
+    return pd.concat(every, ignore_index=True)
 
 
 def all_losses() -> Both[pd.DataFrame]:
-    new = sheet.of(changed, losses).now["nats"]
-    more = {"loss, changed": new, "edit": str(edit)}
-    return sheet.of(scene, losses).map(
-        lambda one: pd.DataFrame(
-            {"position": one["position"], "token": scene.labels, "loss": one["nats"]} | more
-        )
-    )
+    more = {"loss, changed": sheet.of(changed, losses).now["nats"], "edit": str(edit)}
+    columns = {"position": "position", "nats": "loss"}
+    table = sheet.of(scene, losses).map(lambda one: one[[*columns]].rename(columns=columns).assign(**more))
+    table.map(lambda one: one.insert(1, "token", scene.labels))
+    return table
 
 
 in_numbers(all_products, "position_products", what="dot products by distance")
-in_numbers(
-    lambda: scores.reset_index(),
-    "position_scores",
-    "The score of the selected token's query for the token before it, at every place.",
-    "a pair along the text",
-)
+caption = "The score of the selected token's query for the token before it, at every place."
+in_numbers(scores.reset_index, "position_scores", caption, "a pair along the text")
 caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
 sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
 program = sheet.program(scene, position_rows, scheme) + (
     f"\nlm = lm.edited({str(edit)!r})\n"
     f"print(lm.trace({sheet.read(scene)}, keep=()).next_tokens(k={FIRST}, position={position}))\n"
 )
-in_code(
-    [
-        GPTModel.final_hidden,
-        lesson.sinusoidal.__wrapped__,
-        lesson.rotate,
-        position_rows,
-        products,
-        Edit.apply,
-    ],
-    program,
-)
+sinusoidal = lesson.sinusoidal.__wrapped__
+in_code([GPTModel.final_hidden, sinusoidal, lesson.rotate, position_rows, products, Edit.apply], program)

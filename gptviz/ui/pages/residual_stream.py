@@ -86,21 +86,24 @@ scene.chart(
     pick=lambda bar: BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
     which=(f"block{block}",),
 )
-said = []
-for write in (2 * block, 2 * block + 1):
-    size = streams.map(lambda s, i=write: float(s.writes[i, at]))  # type: ignore[misc]
-    cosine = streams.map(lambda s, i=write: float(s.cosines[i, at]))  # type: ignore[misc]
+
+
+def says(write: int) -> str:
+    """What a write of the block does to the stream."""
+    size = streams.map(lambda s: float(s.writes[write, at]))
+    cosine = streams.map(lambda s: float(s.cosines[write, at]))
     if size.now == 0:
-        said.append(f"Its {PARTS[write % 2]} writes nothing.")
-        continue
-    said.append(
+        return f"Its {PARTS[write % 2]} writes nothing."
+    return (
         f"Its {PARTS[write % 2]} writes a row of size {size:3} to one of {significant(float(sizes[write]))}, "
         f"with cosine {cosine:.2}: {MEANS[does(cosine.now)]}. It turns the stream by "
         f"{fixed(float(found.turns[write, at]), 0)}°."
     )
+
+
 sheet.say(
     scene,
-    f"**Block {block}.** {' '.join(said)}",
+    f"**Block {block}.** {says(2 * block)} {says(2 * block + 1)}",
     "cosine",
     about=streams.map(lambda s: np.stack([s.writes, s.cosines])[:, 2 * block : 2 * block + 2, at]),
     what=f"what block {block} writes to {label}",
@@ -216,6 +219,10 @@ prose(
     "embedding",
 )
 colors = part_colors(scene.mode)
+ticks = {
+    "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],
+    "ticktext": ["emb.", *map(str, range(layers))],
+}
 sheet.bars(
     scene,
     "stream_shares",
@@ -224,14 +231,7 @@ sheet.bars(
     "% of the end",
     f"What the embedding and each write gave of {scene.label}'s stream at the end",
     colors=[palette(scene.mode).quiet, *(colors[i % 2] for i in range(2 * layers))],
-    axis={
-        "showgrid": False,
-        "fixedrange": True,
-        "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],
-        "ticktext": ["emb.", *map(str, range(layers))],
-        "tickangle": 0,
-        "title": {"text": "block"},
-    },
+    axis={"showgrid": False, "fixedrange": True, "tickangle": 0, "title": {"text": "block"}} | ticks,
     height=230,
 )
 

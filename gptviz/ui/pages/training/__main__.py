@@ -101,13 +101,12 @@ def told(training: Training, seen: Seen, beside: Seen | None) -> None:
     task, origin = training.run.task, training.run.origin
     if origin is not None:
         st.markdown(story.forked(origin.step, origin.muted))
-    said = (
-        story.characters(seen, task) if task.floor is None else story.repeats(seen, task, not training.active)
-    )
+    repeats = task.floor is not None
+    said = story.repeats(seen, task, not training.active) if repeats else story.characters(seen, task)
     if beside is not None and beside.measures:
         said += story.beside(beside)
     prose(said, "induction head", "head", "block", "token")
-    if task.floor is not None:
+    if repeats:
         tests(training, seen)
     what = watch(*(run.config for run in (seen, beside) if run is not None))
     if what is not None:
@@ -206,9 +205,8 @@ def watching(mine: tuple[Training, ...]) -> None:
     choice.said()
     seen, beside = seen_of(training), None if other is None else seen_of(other)
     where = story.progress(seen.status, training.state, training.place, at_once())
-    st.caption(
-        f"{where} It is trained once for {1 + training.shared} who asked." if training.shared else where
-    )
+    shared = f" It is trained once for {1 + training.shared} who asked." * bool(training.shared)
+    st.caption(f"{where}{shared}")
     if training.said:
         st.error(f"{training.said}.")
     if seen.measures:
@@ -261,12 +259,8 @@ def details(training: Training | None, seen: Seen | None) -> None:
         in_numbers(seen.heads, "training_heads", caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
         in_numbers(lines, "training_levels", "In nats per token.", "the dashed lines")
-    in_numbers(
-        lambda: tensor_table(config.gpt_config(size)),
-        "training_tensors",
-        "What will be trained: every tensor of the model, with its shape.",
-        "the model",
-    )
+    caption = "What will be trained: every tensor of the model, with its shape."
+    in_numbers(lambda: tensor_table(config.gpt_config(size)), "training_tensors", caption, "the model")
     changed = {name: value for name, value in config.to_dict().items() if value != USUAL.to_dict()[name]}
     text = None if training is None else training.run.text
     given = () if text is None and not changed else (changed,) if text is None else (changed, text)

@@ -9,6 +9,7 @@ from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.presets import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
 from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell.change_words import capital
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
@@ -40,13 +41,9 @@ FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
 }
 SWITCHED = ("LayerNorm", "Shortcuts", "Positions", "Feed-forward")
 NUMBERS: dict[str, Param[Any]] = {
-    name: Param(
-        f"tr_{name}",
-        type(getattr(USUAL, name)),
-        getattr(USUAL, name),
-        between if isinstance(values, int) else if_there,
-    )
+    name: Param(f"tr_{name}", type(usual), usual, between if isinstance(values, int) else if_there)
     for name, (_, values, _) in FIELDS.items()
+    for usual in [getattr(USUAL, name)]
 }
 SWITCH = {name: Param(f"tr_{name}", bool, True) for name in SWITCHES}
 PARAMS: tuple[Param[Any], ...] = (
@@ -96,9 +93,7 @@ def form() -> None:
         f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
         f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
         f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens.",
-        "parameter",
-        "block",
-        "head",
+        *("parameter", "block", "head"),
     )
     key, icon = "training_start", ":material/play_arrow:"
     st.button("Train it", key=key, type="primary", icon=icon, on_click=start, args=((chosen,), text))
@@ -117,19 +112,15 @@ def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
     say(None)
     found: list[Training] = []
     for config in configs:
-        same = [
-            training
-            for training in my_trainings()
-            if training.config == config and config.task != "own" and training.state in ALIVE
-            if training.run.origin is None
-        ]
+        mine = [one for one in my_trainings() if one.config == config and one.run.origin is None]
+        same = [one for one in mine if config.task != "own" and one.state in ALIVE]
         try:
             found.append(same[-1] if same else start_training(config, text))
         except ValueError as error:
             say(str(error))
             break
     if found:
-        look_at(found[0].number, found[1].number if len(found) > 1 else None)
+        look_at(*(training.number for training in found[:2]))
 
 
 def look_at(number: str | None, beside: str | None = None) -> None:
@@ -148,4 +139,4 @@ def said() -> None:
     """Draw why nothing was started, where that was so."""
     sentence = st.session_state.get(_SAID)
     if sentence is not None:
-        st.warning(f"{sentence[:1].upper()}{sentence[1:]}.")
+        st.warning(f"{capital(sentence)}.")

@@ -15,7 +15,7 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
 from gptviz.ui.shell import state
-from gptviz.ui.shell.navigation import page_target
+from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training.mine import find_training, fork_training, open_elsewhere
@@ -73,11 +73,9 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
     (block, head), probe, measured = chosen_head(seen, step), run.task.probes[PROBE.value], seen.at(step)
     st.subheader(f"Block {block}, head {head}", anchor=False)
     looks = "The probe is ordinary text."
-    if probe.period is not None:
-        looks = f"The probe's passage has {probe.period} tokens: an induction head draws a line "
-        looks += (
-            f"{probe.period - 1} places left of the diagonal, a previous-token head one place left of it."
-        )
+    if (period := probe.period) is not None:
+        looks = f"The probe's passage has {period} tokens: an induction head draws a line "
+        looks += f"{period - 1} places left of the diagonal, a previous-token head one place left of it."
     st.markdown(
         f"After step {step:,}: induction {fixed(measured.induction[block][head], 2)}, previous token "
         f"{fixed(measured.previous_token[block][head], 2)}. {looks}"
@@ -101,10 +99,8 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
 
 def repeated(probe: Probe) -> str:
     """A probe's text as HTML, every second passage on a ground of its own."""
-    period, ground = (
-        probe.period or len(probe.text),
-        "background: rgba(128, 100, 200, 0.22); border-radius: 4px",
-    )
+    period = probe.period or len(probe.text)
+    ground = "background: rgba(128, 100, 200, 0.22); border-radius: 4px"
     spans = (
         f'<span style="{ground if i // period % 2 else ""}">{html.escape(probe.text[i : i + period])}</span>'
         for i in range(0, len(probe.text), period)
@@ -136,11 +132,9 @@ def sample(run: LiveRun, seen: Seen, step: int) -> None:
 def fork(training: Training, seen: Seen, step: int) -> None:
     st.subheader("Fork", anchor=False)
     st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
-    induction = seen.at(step).induction
-    heads = [
-        (b, h) for b, row in enumerate(induction) for h in range(len(row)) if (b, h) not in seen.config.muted
-    ]
-    best = max(heads, key=lambda at: induction[at[0]][at[1]], default=None)
+    induction = {(b, h): x for b, row in enumerate(seen.at(step).induction) for h, x in enumerate(row)}
+    heads = [head for head in induction if head not in seen.config.muted]
+    best = max(heads, key=induction.__getitem__, default=None)
     wanted, usual = touched(_HEAD, best), max(training.config.steps, step + 200)
     wanted = wanted if wanted in (None, *heads) else best
     last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
@@ -210,7 +204,7 @@ def take(training: Training, step: int) -> None:
     if st.session_state.get(_OPENED) == state.model().name:
         st.success("All pages now show this model, and the probe is their prompt. The sidebar leads back.")
         for page in ("attention", "overview"):
-            st.page_link(page_target(page), query_params=state.link())
+            link(page, state.link())
 
 
 def _content(run: LiveRun, step: int, name: str) -> bytes:

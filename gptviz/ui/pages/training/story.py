@@ -112,12 +112,11 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
             return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
         return f"{text} Up to here this training needs the head."
     came = off.measures[born.there].step
-    text += (
-        f"An induction head came all the same: block {born.head.block}, head {born.head.head}, "
-        f"{fixed(born.head.score, 2)} at step {came:,}. "
-    )
     when = f"{abs(came - there):,} steps {'later' if came > there else 'earlier'} than"
     if came == there:
         when = "the same step as"
-    text += f"That is {when} with the head on ({on.name}, {fixed(birth.head.score, 2)}). "
-    return text + "The head is not shown to be needed here: others may stand in for it."
+    return (
+        f"{text}An induction head came all the same: block {born.head.block}, head {born.head.head}, "
+        f"{fixed(born.head.score, 2)} at step {came:,}. That is {when} with the head on ({on.name}, "
+        f"{fixed(birth.head.score, 2)}). The head is not shown to be needed here: others may stand in for it."
+    )
