@@ -38,6 +38,7 @@ from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
@@ -55,7 +56,6 @@ BESIDE: Param[str | None] = Param("sheet_unchanged", str, None, if_there)  # the
 PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESIDE)
 
 NOBODY = "none"  # the empty circuit, in an address
-GIVES = {"sample": "its mean over a sample of text", "mean": "its mean over this text", "zero": "0"}
 SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
 CURVES = {"remove": "taken away one by one", "add": "added one by one"}
 RANDOM, HERE = "added in a random order", "this circuit"
@@ -67,7 +67,7 @@ lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*WAYS, "both"))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    others = OTHERS.choose("Every other head gives", GIVES)
+    others = OTHERS.choose("Every other head gives", dict(reversed(GIVES.items())))
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
 if others == "sample":
     read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))

@@ -14,7 +14,7 @@ from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
-from gptviz.ui.shell.muted import KINDS, knocked, muted_map
+from gptviz.ui.shell.muted import GIVES, KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
@@ -28,7 +28,6 @@ PART: Param[str] = Param("part", str, "head", if_there)  # of the block: its hea
 MAP: Param[str | None] = Param("map", str, None, if_there)  # None: as long as it is quick
 BESIDE: Param[str | None] = Param("map_unchanged", str, None, if_there)  # the unchanged model's, likewise
 
-GIVES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
 WHAT_FOR = {
     "zero": "It adds nothing to the stream, which is not what later parts have learnt to expect.",
     "mean": "It gives to each token what it gives to the tokens of this text on average.",

@@ -16,6 +16,8 @@ from gptviz.ui.shell.slow import read_sample, worked
 from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
+# what a part that is taken out gives instead of its own
+GIVES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
 
 
 def knocked(

@@ -168,8 +168,7 @@ class Queue:
 
     def find(self, owner: str, number: str) -> Training | None:
         """A run of this visitor; None for everybody else's."""
-        found = self._all.get(number)
-        return found if found is not None and found.owner == owner else None
+        return next((training for training in self.of(owner) if training.number == number), None)
 
     def start(self, owner: str, config: LiveConfig, text: str | None = None) -> Training:
         """A new run at the end of the queue, or another's share of one. Raises ValueError, a sentence."""

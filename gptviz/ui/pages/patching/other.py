@@ -3,6 +3,9 @@
 import html
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -111,7 +114,8 @@ def choose(scene: Scene) -> Other | None:
             icon=":material/auto_fix_high:",
             key="other_make",
             help="From your prompt: of all changes of one token the one that moves the prediction most.",
-            on_click=_make,
+            on_click=_choose,
+            args=(None, True),
         )
     nothing = (
         "Patching needs a second text: type one above, as many tokens, one word another; or have one made, "
@@ -192,17 +196,7 @@ def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
 WHOLE = 90  # columns that are all drawn; of more only those near a difference
 NEAR = 6
 
-STYLE = """<style>
-.gv-pair { display: flex; flex-wrap: wrap; row-gap: 6px; font-size: 0.9rem; align-items: stretch; }
-.gv-pair div { display: grid; grid-template-rows: 1fr 1fr; gap: 2px; margin-right: 2px; }
-.gv-pair span {
-  padding: 0 5px; border-radius: 4px; background: PANEL; white-space: pre; min-width: 1ch; min-height: 1.5em;
-}
-.gv-pair .differs span { background: ACCENT; color: PAPER; font-weight: 650; }
-.gv-pair .gap span:empty { background: transparent; border: 1.5px dashed ACCENT; }
-.gv-pair b { font-weight: 600; opacity: 0.75; padding-right: 6px; white-space: nowrap; }
-.gv-pair .equal span { background: transparent; opacity: 0.7; }
-</style>"""
+STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
 
 
 def _rows(scene: Scene, other: Other) -> None:
@@ -216,53 +210,46 @@ def _rows(scene: Scene, other: Other) -> None:
             return "differs gap"
         return "" if ids[0][here] == ids[1][there] else "differs"
 
+    def cell(column: tuple[int | None, int | None], kind: str) -> str:
+        texts = ["" if i is None else html.escape(own[i]) for own, i in zip(labels, column, strict=True)]
+        return (
+            f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
+            f'title="position {column[0] if column[1] is None else column[1]}">'
+            f"<span>{texts[0]}</span><span>{texts[1]}</span></div>"
+        )
+
     kinds = np.array([kind_of(*column) for column in columns])
     near = np.ones(len(kinds), dtype=bool)
     if len(kinds) > WHOLE:
         near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
     roles = ("corrupt", "clean") if WAY.value == DENOISING else ("clean", "corrupt")
     cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
-    left_out = 0
-    for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-        if not near[number]:
-            left_out += 1
-            continue
-        cells += _skipped(left_out)
-        left_out = 0
-        texts = ["" if i is None else html.escape(own[i]) for own, i in zip(labels, column, strict=True)]
-        cells.append(
-            f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
-            f'title="position {column[0] if column[1] is None else column[1]}">'
-            f"<span>{texts[0]}</span><span>{texts[1]}</span></div>"
-        )
+    for drawn, group in groupby(zip(near, columns, kinds, strict=True), key=itemgetter(0)):
+        some = list(group)
+        alike = f"<span>… {len(some)} alike</span>"
+        left_out = [f'<div class="equal">{alike}{alike}</div>']
+        cells += [cell(column, kind) for _, column, kind in some] if drawn else left_out
     colors, style = palette(scene.mode), STYLE
     for name in ("accent", "paper", "panel"):
         style = style.replace(name.upper(), getattr(colors, name))
-    st.html(f'{style}<div class="gv-pair" data-testid="pair">{"".join([*cells, *_skipped(left_out)])}</div>')
-
-
-def _skipped(count: int) -> list[str]:
-    said = f"<span>… {count} alike</span>"
-    return [f'<div class="equal">{said}{said}</div>'] if count else []
+    st.html(f'{style}<div class="gv-pair" data-testid="pair">{"".join(cells)}</div>')
 
 
 # ---- callbacks ----
 
 
+def _choose(other: str | None, made: bool = False) -> None:
+    OTHER.set(other)
+    MADE.set(made)
+
+
 def _typed() -> None:
-    MADE.set(False)
-    OTHER.set(st.session_state[_BOX].replace("⏎", "\n") or None)
-
-
-def _make() -> None:
-    OTHER.set(None)
-    MADE.set(True)
+    _choose(st.session_state[_BOX].replace("⏎", "\n") or None)
 
 
 def _take_pair(pair: Known) -> None:
     state.change(text=pair.text, token=None)
-    OTHER.set(pair.other)
-    MADE.set(False)
+    _choose(pair.other)
     WAY.set(None)
 
 
@@ -277,13 +264,11 @@ def turn(scene: Scene, other: Other) -> None:
     for number, _ in reversed(ours):
         changes.remove(number)
     changes.add(*(replace(edit, value=after) for _, edit in ours))
-    MADE.set(False)
-    OTHER.set(scene.text)
+    _choose(scene.text)
     state.change(text=other.text)
 
 
 def toggle(edit: Edit, other: Other) -> None:
     """Callback of a click on a cell: make the patch for the whole app, or undo it."""
-    OTHER.set(other.text)
-    MADE.set(False)
+    _choose(other.text)
     changes.toggle(edit)

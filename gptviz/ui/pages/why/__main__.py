@@ -36,14 +36,14 @@ from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
-from gptviz.ui.shell.muted import knocked, muted_map
+from gptviz.ui.shell.muted import KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 
-PARTS = ("head", "attention", "feed-forward")
 PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
 MUTE = Param("mute", bool, False)
 PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
@@ -153,7 +153,7 @@ with right:
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
     before = " What comes before a change moves only because the last LayerNorm divides by another number."
     st.caption(text + before * (shown == DIFFERENCE))
-    PART.within(PARTS)
+    PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
@@ -279,8 +279,12 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     )
 
 alone_scene = replace(scene, other=None)  # these are of the run alone
-paths.draw(alone_scene, explained)
-flow.draw(alone_scene)
+with panel("Paths: who wrote what the heads read", ":material/conversion_path:", "why_paths_box") as opens:
+    if opens:
+        paths.draw(alone_scene, explained)
+with panel("Flow: which tokens the stream is made of", ":material/account_tree:", "why_flow_box") as opens:
+    if opens:
+        flow.draw(alone_scene)
 
 nouns = ("the share of {}", "of the logit difference")
 many.section(scene, attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1)

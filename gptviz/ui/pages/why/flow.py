@@ -15,7 +15,7 @@ from gptviz.figures.maps import Map
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.panels import panel, sideways
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import Place, prose
@@ -36,16 +36,9 @@ RENORMALIZE = Param("flow_scaled", bool, True)  # as in LLM-TT
 PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 
 
-def draw(scene: Scene) -> None:
-    """The panel, for the page's selected token; closed it costs nothing."""
-    name = "Flow: which tokens the stream is made of"
-    with panel(name, ":material/account_tree:", "why_flow_box") as opened:
-        if opened:
-            _draw(scene)
-
-
 @st.fragment
-def _draw(scene: Scene) -> None:
+def draw(scene: Scene) -> None:
+    """What stands in the panel, for the page's selected token."""
     labels, at, layers = scene.labels, scene.position, scene.lm.config.n_layers
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="top"):

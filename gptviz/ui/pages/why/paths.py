@@ -11,7 +11,7 @@ from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.shell.details import in_numbers
-from gptviz.ui.shell.panels import panel, sideways
+from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import Target
@@ -24,16 +24,9 @@ THRESHOLD = Param("paths_from", float, FROM, between)  # percent
 PARAMS = (THRESHOLD,)
 
 
-def draw(scene: Scene, target: Target) -> None:
-    """The panel, for the page's word; closed it costs nothing."""
-    name = "Paths: who wrote what the heads read"
-    with panel(name, ":material/conversion_path:", "why_paths_box") as opened:
-        if opened:
-            _draw(scene, target)
-
-
 @st.fragment
-def _draw(scene: Scene, target: Target) -> None:
+def draw(scene: Scene, target: Target) -> None:
+    """What stands in the panel, for the page's word."""
     labels, word = scene.labels, (target.token, target.against, scene.position)
     found: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
