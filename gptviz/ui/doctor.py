@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz import disk_cache, load
 from gptviz.catalog import gigabytes
+from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
 from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES
 from gptviz.ui.runs import SETTING as TRACES_SETTING
@@ -116,7 +118,8 @@ def doctor() -> tuple[list[str], list[str]]:
     own, free = cores(), memory()
     a_pass, a_run = measured()
     click = THROUGH * a_run
-    each = _own_memory() + cache_bytes(TRACES_SETTING, TRACES)
+    own_memory = resident() if sys.platform == "linux" else 2**29  # with the model, and a page run
+    each = own_memory + cache_bytes(TRACES_SETTING, TRACES)
     replicas = max(1, math.floor(own))
     if free is not None:
         replicas = max(1, min(replicas, free // each))
@@ -137,9 +140,3 @@ def doctor() -> tuple[list[str], list[str]]:
         f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",
         f"router     haproxy is {router}",
     ], wrongs
-
-
-def _own_memory() -> int:
-    """The bytes that this process has, with the model loaded and a page run."""
-    words = _read("/proc/self/statm").split()
-    return int(words[1]) * os.sysconf("SC_PAGE_SIZE") if words else 2**29

@@ -19,15 +19,9 @@ def test_the_apps_colours_are_the_figures_colours(mode):
     assert theme["textColor"] == colors.ink
 
 
-def test_the_browser_chooses_between_light_and_dark():
+def test_the_browser_chooses_its_theme_and_nothing_is_asked_nor_sent():
     assert "base" not in CONFIG["theme"]
-
-
-def test_nothing_is_asked_and_nothing_is_sent():
     assert CONFIG["browser"]["gatherUsageStats"] is False
     assert CONFIG["server"]["showEmailPrompt"] is False
     assert not any("http" in str(value) for value in CONFIG["theme"].values())
-
-
-def test_no_full_collection_after_every_run():
-    assert CONFIG["runner"]["postScriptGC"] is False
+    assert CONFIG["runner"]["postScriptGC"] is False  # no full collection after every run

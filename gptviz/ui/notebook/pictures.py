@@ -92,23 +92,10 @@ def overview(s: Sheet, at: str = "") -> None:
         now, was = machine.level(s.lm, s.t, place.at, position), s.traces.was
         old = None if was is None else machine.level(was.lm, was, place.at, position, now["shown"])
         levels = Both(now, old)
-        table, path = joined(levels.map(machine.table)), [(one.at, one.name) for one in place.path]
-        beside = [(one.at, one.name) for one in place.beside(config)]
-        draw_machine(
-            place.kind,
-            levels,
-            table,
-            path,
-            s.labels,
-            position,
-            beside,
-            None,
-            said,
-            s.mode,
-            ignored,
-            ignored,
-            saved,
-        )
+        path, beside = ([(one.at, one.name) for one in some] for some in (place.path, place.beside(config)))
+        where, answers = (path, s.labels, position, beside), (ignored, ignored)
+        table = joined(levels.map(machine.table))
+        draw_machine(place.kind, levels, table, *where, None, said, s.mode, *answers, saved)
         others[place.at] = {"title": "", "data": s.parts.pop()["data"]}
         size += len(json.dumps(others[place.at]))
     s.take("machine", others[first.at]["data"] | {"known": [*others]})

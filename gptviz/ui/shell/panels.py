@@ -2,19 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
-HTML = """<style>
-.gv-swipe { display: none; font-size: 0.85rem; opacity: 0.75; }
-@media (max-width: 700px) {
-  .gv-swipe { display: block; }
-  .st-key-KEY {
-    overflow-x: auto; mask-image: linear-gradient(to right, black calc(100% - 32px), rgba(0, 0, 0, 0.15));
-  }
-  .st-key-KEY > * { min-width: PIXELSpx; padding-right: 32px; }
-}
-</style><div class="gv-swipe">Swipe sideways: the picture is wider than the screen →</div>"""
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
+SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the screen →</div>'
 
 
 @contextmanager
@@ -27,4 +20,5 @@ def panel(title: str, icon: str, key: str) -> Iterator[bool]:
 
 def sideways(key: str, pixels: int = 640) -> None:
     """The chart of this key keeps a width of at least so many pixels. Call it before the chart."""
-    st.html(HTML.replace("KEY", key).replace("PIXELS", str(pixels)))
+    style = STYLE.replace("KEY", key).replace("PIXELS", str(pixels))
+    st.html(f"<style>\n{style}</style>{SWIPE}")

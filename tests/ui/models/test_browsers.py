@@ -1,6 +1,5 @@
 """Whose uploads: Streamlit's own cookie names the browser, and its uploads go when it has left for good."""
 
-import io
 import threading
 
 import pytest
@@ -9,12 +8,7 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 from gptviz.ui.models import browsers as module
 from gptviz.ui.models.browsers import Browsers, browser_of
 from gptviz.ui.models.uploads import Uploads
-
-
-def sent(name="model.pth"):
-    file = io.BytesIO(b"weights")
-    file.name, file.size = name, 7
-    return file
+from tests.ui.models.test_uploads import sent
 
 
 @pytest.fixture
@@ -54,7 +48,7 @@ def test_what_is_no_such_cookie_names_nobody(cookie):
 
 def test_a_reload_finds_the_uploads_and_another_browser_does_not(browsers, connected):
     connected.add("before")
-    upload = browsers.visit("mine", "before").keep([sent()])
+    upload = browsers.visit("mine", "before").keep([sent("model.pth")])
     connected.remove("before")  # F5
     connected.add("after")
     assert browsers.find("mine").find(upload.number) is upload
@@ -66,7 +60,7 @@ def test_a_reload_finds_the_uploads_and_another_browser_does_not(browsers, conne
 
 def test_when_the_last_session_has_gone_for_good_the_files_go(browsers, connected):
     connected.update({"one", "two"})
-    upload = browsers.visit("mine", "one").keep([sent()])
+    upload = browsers.visit("mine", "one").keep([sent("model.pth")])
     browsers.visit("mine", "two")
     connected.remove("one")
     browsers.clear_if_gone("mine")

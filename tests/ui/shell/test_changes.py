@@ -9,11 +9,6 @@ from gptviz.ui.shell import changes, state
 from tests.conftest import random_lm
 
 
-@pytest.fixture(scope="module")
-def lm():
-    return random_lm()
-
-
 @pytest.fixture
 def session(monkeypatch):
     held: dict[str, object] = {}

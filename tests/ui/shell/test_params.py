@@ -95,29 +95,14 @@ def test_code_and_a_person_choose_the_same_thing():
     assert at.number_input[1].value == 2 and at.query_params["block"] == "2"
 
 
-def test_a_default_is_said_only_where_something_else_stood_before():
+def test_an_address_opens_what_it_says_by_an_older_name_too():
     at = AppTest.from_function(app, default_timeout=240)
-    at.query_params["norm"] = "norm1"
+    at.query_params.update(block="5", layer_norm="norm1", loud="true")
     at.run()
-    assert at.text_input[0].value == "norm1"
-    at.button[1].click().run()
-    assert at.text_input[0].value == "final" and at.query_params == {"norm": "final"}
-
-
-def test_an_address_opens_what_it_says():
-    at = AppTest.from_function(app, default_timeout=240)
-    at.query_params.update(block="5", norm="norm2", loud="true")
-    at.run()
-    assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm2", True)
-
-
-def test_an_older_name_in_a_link_is_read_and_the_new_one_goes_before_it():
-    at = AppTest.from_function(app, default_timeout=240)
-    at.query_params["layer_norm"] = "norm1"
-    at.run()
-    assert at.text_input[0].value == "norm1" and at.query_params["norm"] == "norm1"
+    assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm1", True)
+    assert at.query_params["norm"] == "norm1"
     at.button[1].click().run()  # the default, which the old name would undo when the page is loaded again
-    assert at.query_params["norm"] == "final"
+    assert at.text_input[0].value == at.query_params["norm"] == "final"
     again = AppTest.from_function(app, default_timeout=240)
     again.query_params.update(at.query_params)
     assert again.run().text_input[0].value == "final"
