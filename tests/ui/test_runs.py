@@ -162,6 +162,7 @@ def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, e
         ((*ids[:25], 7, 8), 2),  # its end was edited
         (ids[:12], 0),  # a part of what is known
         ((*ids[:27], 7, 8), 2),  # of two known ones the longer beginning
+        ((*ids[:25], 7, 8, 9), 1),  # and so it is with the one that was read later
         (ids[1:9], 8),
     ):
         trace, tokens = read(model, cache, Run("m", wanted, edits))

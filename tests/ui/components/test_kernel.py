@@ -1,5 +1,7 @@
 """What the browser may send: checked once, in one place."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,10 +93,7 @@ def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
     renderer, got = Renderer(), []
     Component("example", renderer)("key", {}, "light", {"cell": (CELL, got.append)})
 
-    class Sent:
-        cell: object = None
-
-    state = {"key": Sent()}
+    state = {"key": SimpleNamespace()}
     monkeypatch.setattr("streamlit.session_state", state)
     for value in ({"row": 1}, {"row": 99}, None, "row", {"row": 2, "column": 3}):
         state["key"].cell = value

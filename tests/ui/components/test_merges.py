@@ -36,22 +36,20 @@ def test_the_steps_of_a_word_in_sentences():
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "special", "sentence"),
+    ("text", "position", "sentence"),
     [
-        ("a", 0, False, "`a` is a single byte, 61: nothing to merge."),
+        ("a", 0, "`a` is a single byte, 61: nothing to merge."),
         (
             "<|endoftext|>",
             0,
-            True,
             "`<|endoftext|>` is a special token: it is looked up, and neither cut nor merged.",
         ),
-        ("你", 1, False, "None of these 3 bytes makes a token with its neighbour: each stays alone."),
+        ("你", 1, "None of these 3 bytes makes a token with its neighbour: each stays alone."),
     ],
 )
-def test_pieces_without_merges(text, position, special, sentence):
-    data = data_for(text, position, special)
-    assert len(data["stages"]) == 1
-    assert says(data["stages"][0]) == sentence
+def test_pieces_without_merges(text, position, sentence):
+    (stage,) = data_for(text, position, special=True)["stages"]
+    assert says(stage) == sentence
 
 
 def test_a_piece_too_wide_for_a_screen_shows_the_selected_token_alone():

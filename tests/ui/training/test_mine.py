@@ -72,10 +72,12 @@ def test_a_model_that_no_file_describes_stays(queue):
         mine.open_elsewhere(run, 6)
 
 
-@pytest.mark.parametrize("value", ["0", "many", "-1", ""])
-def test_a_setting_that_is_no_number_is_named(value, monkeypatch):
-    monkeypatch.setenv(mine.AT_ONCE, value)
-    with pytest.raises(ValueError, match=f"{mine.AT_ONCE} is '{value}'; it must be a whole number from 1 on"):
-        mine.at_once()
+def test_a_setting_that_is_no_number_is_named(monkeypatch):
+    for value in ("0", "many", "-1", ""):
+        monkeypatch.setenv(mine.AT_ONCE, value)
+        with pytest.raises(
+            ValueError, match=f"{mine.AT_ONCE} is '{value}'; it must be a whole number from 1 on"
+        ):
+            mine.at_once()
     monkeypatch.setenv(mine.AT_ONCE, "7")
     assert mine.at_once() == 7 and count("GPTVIZ_NOT_SET", 3) == 3

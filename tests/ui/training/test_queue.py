@@ -34,20 +34,22 @@ class Played:
 
 @pytest.fixture
 def played():
-    """(queue, the workers that it started, in order): one at a time."""
-    workers = []
+    """played(at_once, ...) -> a queue, and the workers that it started, in order."""
+    queues = []
 
-    def launch(folder, threads):
-        workers.append(Played(folder, threads))
-        return workers[-1]
+    def made(at_once=1, **options):
+        workers = []
+        launch = lambda *given: workers.append(Played(*given)) or workers[-1]  # noqa: E731
+        queues.append(Queue(at_once, 10**9, launch, **options))
+        return queues[-1], workers
 
-    queue = Queue(1, 10**9, launch)
-    yield queue, workers
-    queue.close()
+    yield made
+    for queue in queues:
+        queue.close()
 
 
 def test_ten_visitors_train_in_the_order_in_which_they_came(played):
-    queue, workers = played
+    queue, workers = played()
     runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(10)]
     assert [run.place for run in runs] == [None, *range(1, 10)]
     assert [run.state for run in runs] == ["starting", *["waiting"] * 9]
@@ -61,9 +63,8 @@ def test_ten_visitors_train_in_the_order_in_which_they_came(played):
     assert runs[0].state == "done" and runs[0].said is None
 
 
-def test_who_trains_alone_has_more_threads_and_keeps_them():
-    workers = []
-    queue = Queue(1, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1], alone=2)
+def test_who_trains_alone_has_more_threads_and_keeps_them(played):
+    queue, workers = played(alone=2)
     first, second, third = (queue.start("one", tiny(seed=i)) for i in range(3))
     for done in range(3):
         until(lambda done=done: len(workers) == done + 1)
@@ -77,24 +78,19 @@ def test_who_trains_alone_has_more_threads_and_keeps_them():
     queue.start("two", tiny(seed=3))
     until(lambda: len(workers) == 4)
     assert forked.config.threads == workers[3].threads == 2
-    for worker in workers[3:]:
-        worker.end()
-    queue.close()
 
 
-def test_several_at_a_time_where_the_setting_says_so():
-    workers = []
-    queue = Queue(3, 10**9, lambda *given: workers.append(Played(*given)) or workers[-1])
+def test_several_at_a_time_where_the_setting_says_so(played):
+    queue, workers = played(3)
     runs = [queue.start("one", tiny(seed=i)) for i in range(5)]
     assert [run.place for run in runs] == [None, None, None, 1, 2] and len(workers) == 3
     workers[1].end()
     until(lambda: len(workers) == 4)
     assert [run.place for run in runs][3:] == [None, 1]
-    queue.close()
 
 
 def test_who_waits_can_pause_stop_and_leave(played):
-    queue, workers = played
+    queue, workers = played()
     first, second, third, fourth = (queue.start("one", tiny(seed=i)) for i in range(4))
     second.pause()
     third.stop()
@@ -110,7 +106,7 @@ def test_who_waits_can_pause_stop_and_leave(played):
 
 
 def test_who_goes_on_before_the_worker_has_left_waits_for_it(played):
-    queue, workers = played
+    queue, workers = played()
     run = queue.start("one", tiny())
     train(run.run.folder, stop_at=1)  # the worker has said that it paused, and is about to end
     assert run.state == "paused"
@@ -121,7 +117,7 @@ def test_who_goes_on_before_the_worker_has_left_waits_for_it(played):
 
 
 def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
-    queue, workers = played
+    queue, workers = played()
     run, next_one = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
     train(run.run.folder, stop_at=3)
     run.run.write_status(type(run.run.status)("training", 3, 6, 1.0, 1.0))
@@ -144,7 +140,7 @@ def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
 
 
 def test_what_several_ask_for_is_trained_once_and_who_pauses_has_a_copy(played):
-    queue, workers = played
+    queue, workers = played()
     ann, bob, cat = (queue.start(name, tiny()) for name in ("ann", "bob", "cat"))
     other = queue.start("dan", tiny(steps=7))
     assert ann.run is bob.run is cat.run and [run.shared for run in (ann, other)] == [2, 0]
@@ -169,7 +165,7 @@ def test_what_several_ask_for_is_trained_once_and_who_pauses_has_a_copy(played):
 
 
 def test_a_visitor_who_leaves_takes_everything_along(played):
-    queue, workers = played
+    queue, workers = played()
     mine, theirs = queue.start("me", tiny()), queue.start("them", tiny(seed=1))
     queue.start("me", tiny(seed=2))
     queue.clear("me")
@@ -180,7 +176,7 @@ def test_a_visitor_who_leaves_takes_everything_along(played):
 
 
 def test_there_is_only_so_much_room(played):
-    queue, _ = played
+    queue, _ = played()
     for seed in range(MOST_OF_ONE):
         last = queue.start("me", tiny(seed=seed))
     with pytest.raises(ValueError, match="you have 8 runs"):
@@ -219,11 +215,9 @@ def full(*_):
     raise OSError(28, "No space left on device")
 
 
-def test_a_server_takes_no_more_than_so_many_that_wait():
-    queue = Queue(1, 10**9, Played, most_waiting=2)
-    runs = [
-        queue.start(f"visitor {i}", tiny(seed=i)) for i in range(3)
-    ]  # each of them new: one without a cookie
+def test_a_server_takes_no_more_than_so_many_that_wait(played):
+    queue, _ = played(most_waiting=2)
+    runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(3)]  # each new: one without a cookie
     with pytest.raises(ValueError, match=r"2 trainings .* wait already.* GPTVIZ_TRAININGS_WAITING"):
         queue.start("visitor 3", tiny(seed=3))
     assert queue.of("visitor 3") == () and len(list(queue._root.path.iterdir())) == 3 + 1  # and the lock
@@ -232,7 +226,6 @@ def test_a_server_takes_no_more_than_so_many_that_wait():
     with pytest.raises(ValueError, match="wait already"):
         runs[1].resume()
     assert runs[1].state == "paused"
-    queue.close()
 
 
 @pytest.mark.parametrize("at", ["path", "begin", "launch"])
@@ -252,7 +245,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
 
 
 def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypatch, played):
-    queue, workers = played
+    queue, workers = played()
     trains, waits = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
     monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
     with pytest.raises(ValueError, match="No space left on device"):
