@@ -21,6 +21,8 @@ def test_half_a_surrogate_pair_is_read_as_the_replacement_character(lm):
 
 def test_a_long_prompt_is_cut_at_the_context_and_says_so(lm):
     text = "word " * 300
+    fits = lm.decode(lm.encode(text)[: lm.config.context_length])
+    assert read(lm, fits, special=False).notice is None
     said = read(lm, text, special=False).notice
     assert f"{len(lm.encode(text))} tokens" in said and "first 64 tokens" in said and "kept" in said
 
