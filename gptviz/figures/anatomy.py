@@ -5,7 +5,6 @@ of the vocabulary and of the positions are grey, biases and LayerNorms are thin 
 are another's (a tied output head) is hatched: it adds nothing.
 """
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,19 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.anatomy import (
-    ATTENTION,
-    FEED_FORWARD,
-    FINAL,
-    HEAD,
-    NORM,
-    POSITION,
-    TOKEN,
-    Anatomy,
-    Tensor,
-)
+from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, FINAL, NORM, Anatomy, Tensor
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
+from gptviz.figures.marks import BARE, line, names_down, note, safe, says
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette, text_on
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
@@ -66,15 +56,8 @@ def describe(tensor: Tensor, total: int) -> str:
 
 
 def part_color(part: str, colors: Palette) -> str:
-    return {
-        TOKEN: colors.quiet,
-        POSITION: colors.quiet,
-        ATTENTION: colors.output,
-        FEED_FORWARD: colors.positive,
-        NORM: colors.ink,
-        FINAL: colors.ink,
-        HEAD: colors.quiet,
-    }[part]
+    loud = {ATTENTION: colors.output, FEED_FORWARD: colors.positive, NORM: colors.ink, FINAL: colors.ink}
+    return loud.get(part, colors.quiet)
 
 
 def _box_color(box: Box, colors: Palette) -> str:
@@ -100,10 +83,8 @@ def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: A
     shared = [bool(box.tensors and box.tensors[0].shared_with) for box in boxes]
     outlined = [min(box.width, box.height) < 1 or hatched for box, hatched in zip(boxes, shared, strict=True)]
     fills = [_box_color(box, colors) for box in boxes]
-    marker: dict[str, Any] = {
-        "color": fills,
-        "line": {"color": fills, "width": np.array(outlined, dtype=np.float32)},
-    }
+    edge = {"color": fills, "width": np.array(outlined, dtype=np.float32)}
+    marker: dict[str, Any] = {"color": fills, "line": edge}
     if any(shared):
         shapes = ["/" if hatched else "" for hatched in shared]
         marker["pattern"] = {"shape": shapes, "size": 9, "solidity": 0.15}
@@ -114,34 +95,19 @@ def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: A
         "base": np.array([box.y for box in boxes]),
         "y": np.array([box.height for box in boxes]),
         "marker": marker,
-        "text": list(texts),
-        "textposition": "inside",
-        "insidetextanchor": "middle",
-        "textangle": 0,
-        "insidetextfont": {"color": [text_on(fill) for fill in fills]},
+        **_inside_of(texts, [text_on(fill) for fill in fills]),
         **hover,
     }
 
 
-def says(sentences: Sequence[str]) -> dict[str, Any]:
-    """The hover of as many bars."""
-    return {"customdata": list(sentences), "hovertemplate": "%{customdata}<extra></extra>"}
+def _inside_of(texts: Sequence[str], color: str | Sequence[str]) -> dict[str, Any]:
+    """Texts in the middle of as many bars."""
+    middle = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    return {"text": list(texts), "insidetextfont": {"color": color}} | middle
 
 
-def note(text: str, x: float, y: float, color: str, size: int, yanchor: str = "bottom") -> dict[str, Any]:
-    """A line of text whose left end is at (x, y)."""
-    return {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xref": "x",
-        "yref": "y",
-        "xanchor": "left",
-        "yanchor": yanchor,
-        "align": "left",
-        "borderpad": 0,
-        "font": {"color": color, "size": size},
-    }
+def _note(text: str, x: float, y: float, color: str, size: int, yanchor: str = "bottom") -> dict[str, Any]:
+    return note(text, x, y, color, size, yanchor=yanchor, align="left", borderpad=0)
 
 
 def in_pixels(
@@ -186,15 +152,12 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
             numbers.append(caption)
         elif caption.about == "scale":
             text = f"{square_parameters(layout.scale):,} parameters, to the same scale"
-            notes.append(note(text, caption.x, caption.y, colors.quiet, 13, yanchor="middle"))
+            notes.append(_note(text, caption.x, caption.y, colors.quiet, 13, "middle"))
         else:
-            notes.append(note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
+            notes.append(_note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
     if 4 * found.config.emb_dim * layout.scale >= NUMBERED:
         # one trace for all: hundreds of annotations would take seconds
-        written: dict[str, Any] = {
-            "text": [caption.about for caption in numbers],
-            "textposition": "top right",
-        }
+        written: dict[str, Any] = {"text": [one.about for one in numbers], "textposition": "top right"}
         written |= {"textfont": {"color": colors.quiet, "size": 12}, "hoverinfo": "skip"}
         places = {"x": [caption.x for caption in numbers], "y": [caption.y for caption in numbers]}
         traces.append({"type": "scatter", "mode": "text"} | places | written)
@@ -294,7 +257,7 @@ def block_map(found: Anatomy, mode: Mode) -> Figure:
             f"The thin lines part the {config.n_heads} heads: {config.head_dim:,} rows each<br>"
             "of W_query, W_key and W_value, and as many columns of out_proj."
         )
-        notes.append(note(text, 0, height - LABEL - SIDE / 2, colors.quiet, 14, yanchor="middle"))
+        notes.append(_note(text, 0, height - LABEL - SIDE / 2, colors.quiet, 14, "middle"))
     return in_pixels(traces, notes, mode, BLOCK_WIDTH, height)
 
 
@@ -310,10 +273,10 @@ def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, A
     name, size = box.tensors[0].local_name, f"{box.tensors[0].shape[0]:,}"
     if name.endswith(".scale"):
         what = f"scale and shift, {size} each" if norm_bias else f"scale, {size}"
-        return [note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
+        return [_note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
     if name.endswith(".bias"):
         below = box.y + max(box.height, 1) + 2
-        return [note(f"bias, {size}", box.x, below, colors.quiet, 12, yanchor="top")]
+        return [_note(f"bias, {size}", box.x, below, colors.quiet, 12, "top")]
     return []
 
 
@@ -333,7 +296,7 @@ def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, 
         "x": np.array([x for x, _ in points]),
         "y": np.array([y for _, y in points]),
         "mode": "lines",
-        "line": {"color": colors.paper, "width": 0.5},
+        "line": line(colors.paper, 0.5),
         "opacity": 0.55,
         "hoverinfo": "skip",
     }
@@ -349,10 +312,11 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
     """
     if not tables:
         raise ValueError("tables is empty; give at least one model's part_table")
-    colors, names = palette(mode), [html.escape(name, quote=False) for name in tables]
+    colors, names = palette(mode), [*map(safe, tables)]
     bars = []
     for i, part in enumerate(next(iter(tables.values()))["part"]):
-        rows = [table.iloc[i] for table in tables.values()]
+        rows, fill = [table.iloc[i] for table in tables.values()], part_color(part, colors)
+        texts = [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows]
         bars.append(
             {
                 "type": "bar",
@@ -360,18 +324,13 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
                 "y": np.arange(len(rows)),
                 "orientation": "h",
                 "name": part,
-                "marker": {"color": part_color(part, colors), "line": {"color": colors.paper, "width": 1}},
-                "text": [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows],
-                "textposition": "inside",
-                "insidetextanchor": "middle",
-                "textangle": 0,
-                "insidetextfont": {"color": text_on(part_color(part, colors))},
-                "customdata": [
-                    f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
-                    for name, row in zip(names, rows, strict=True)
-                ],
-                "hovertemplate": "%{customdata}<extra></extra>",
+                "marker": {"color": fill, "line": line(colors.paper, 1)},
             }
+            | _inside_of(texts, text_on(fill))
+            | says(
+                f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
+                for name, row in zip(names, rows, strict=True)
+            )
         )
     layout = {
         "barmode": "stack",
@@ -379,15 +338,6 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
         "uniformtext": {"minsize": 12, "mode": "hide"},
         "hovermode": "closest",
         "xaxis": {"range": [0, 100], "visible": False, "fixedrange": True},
-        "yaxis": {
-            "range": [len(names) - 0.5, -0.5],
-            "tickvals": np.arange(len(names)),
-            "ticktext": names,
-            "fixedrange": True,
-            "showgrid": False,
-            "ticks": "",
-            "showline": False,
-            "showticklabels": len(names) > 1,
-        },
+        "yaxis": BARE | names_down(len(names)) | {"ticktext": names, "showticklabels": len(names) > 1},
     }
     return figure(bars, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)

@@ -1,7 +1,6 @@
 """Bars: one number for each of some places; the unchanged model's are outlined."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from gptviz.digits import significant
 from gptviz.figures.marks import (
     CHANGED,
     GHOSTED,
+    KEPT,
     SHARES,
     UNCHANGED,
     Floats,
@@ -18,7 +18,12 @@ from gptviz.figures.marks import (
     ghost_bars,
     level_note,
     line,
+    names_down,
+    safe,
     upright,
+)
+from gptviz.figures.marks import (
+    says as hover,
 )
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
@@ -58,9 +63,7 @@ def bars(
     """
     theme, n = palette(mode), len(names)
     x, y = ("y", "x") if lying else ("x", "y")
-    places = (
-        np.arange(n) if axis is None or "labelalias" not in axis else np.array([str(i) for i in range(n)])
-    )
+    places = np.arange(n).astype(str if axis is not None and "labelalias" in axis else int)
     if signed and colors is None:
         colors = [theme.positive if value >= 0 else theme.negative for value in values.now]
     fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
@@ -69,9 +72,11 @@ def bars(
         fills[at] = theme.accent
     elif at is not None:
         edge = {"color": theme.accent, "width": [3 * (i == at) for i in range(n)]}
-    said = says or values.map(
-        lambda v: [f"{name}: {unit} {significant(float(z), 4)}" for name, z in zip(names, v, strict=True)]
-    )
+
+    def sentences(what: str, numbers: Floats) -> list[str]:
+        return [f"{name}: {what} {significant(float(z), 4)}" for name, z in zip(names, numbers, strict=True)]
+
+    said = says or values.map(lambda v: sentences(unit, v))
     lies: dict[str, Any] = {"orientation": "h"} if lying else {}
     if base is not None:
         lies["base"] = base
@@ -81,35 +86,24 @@ def bars(
         x: places,
         y: np.asarray(values.now),
         "marker": {"color": fills, "line": edge},
-        "hovertext": [escape(one) for one in said.now],
-        "hoverinfo": "text",
-        "selected": {"marker": {"opacity": 1}},
-        "unselected": {"marker": {"opacity": 1}},
-    } | lies
+    }
+    main |= hover(map(safe, said.now)) | KEPT | lies
     if text is not None:
-        main |= {"text": [escape(one) for one in text.now], "textposition": "outside", "cliponaxis": False}
+        main |= {"text": [*map(safe, text.now)], "textposition": "outside", "cliponaxis": False}
     if errors is not None:
-        whiskers = {
-            "type": "data",
-            "array": np.nan_to_num(errors),
-            "color": theme.ink,
-            "thickness": 1.2,
-            "width": 4,
-        }
-        main[f"error_{y}"] = whiskers
+        whiskers = {"type": "data", "array": np.nan_to_num(errors), "color": theme.ink}
+        main[f"error_{y}"] = whiskers | {"thickness": 1.2, "width": 4}
     traces = [main]
     if values.was is not None:
         assert said.was is not None
-        hover = [f"{one} ({called[1]})" for one in said.was]
-        old = np.asarray(values.was)
+        old, was = np.asarray(values.was), [f"{one} ({called[1]})" for one in said.was]
         across_to, up_to = (old, places) if lying else (places, old)
-        traces.append(ghost_bars(across_to, up_to, mode, hover, **lies, name=called[1]))
+        traces.append(ghost_bars(across_to, up_to, mode, was, **lies, name=called[1]))
     if part is not None:
         inside, inner, color = part
-        hover = [f"{name}: {inside} {significant(float(z), 4)}" for name, z in zip(names, inner, strict=True)]
         drawn = {"type": "bar", "name": inside, x: places, y: inner, "marker": {"color": color}, "width": 0.4}
-        traces.append(drawn | {"hovertext": [escape(one) for one in hover], "hoverinfo": "text"} | lies)
-    ticks = {"tickvals": places, "ticktext": [escape(name, quote=False) for name in names]}
+        traces.append(drawn | hover(map(safe, sentences(inside, inner))) | lies)
+    ticks = {"tickvals": places, "ticktext": [*map(safe, names)]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
@@ -131,7 +125,7 @@ def bars(
             corners = {f"{y}0": ends[i], f"{y}1": ends[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
             layout["shapes"].append({"type": "line", "line": joint} | corners)
     if lying:
-        layout["yaxis"] |= {"range": [n - 0.5, -0.5], "ticklabelstandoff": 7}
+        layout["yaxis"] |= {"range": names_down(n)["range"], "ticklabelstandoff": 7}
     return figure(traces, layout | (GHOSTED if len(traces) > 1 else {}), mode, height)
 
 

@@ -1,12 +1,11 @@
 """Beam search as the tree it is: a column a token, the beams that were kept, and those that were dropped."""
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from gptviz.digits import fixed
 from gptviz.engine.beams import Beam, Round, ways
-from gptviz.figures.marks import UNCHANGED, line
+from gptviz.figures.marks import UNCHANGED, line, note, safe
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW, TALL_ROW = 34, 44  # pixels of a beam; of one whose end has two lines
@@ -37,25 +36,16 @@ def beam_tree(
             drawn = {"line": stroke if alive else line(colors.grid, 1.2), "hoverinfo": "skip"}
             traces.append({"type": "scatter", "mode": "lines"} | ends | drawn)
             tint = colors.accent if way else colors.output if alive else colors.quiet
-            says = _sentence(beam, name, alive, unchanged)
-            marks.append(
-                {"x": number + 1, "y": place, "size": 10 if alive else 6, "color": tint, "says": says}
-            )
+            mark = {"x": number + 1, "y": place, "size": 10 if alive else 6, "color": tint}
+            marks.append(mark | {"says": _sentence(beam, name, alive, unchanged)})
             ink = colors.accent if way else colors.ink if alive else colors.quiet
-            text = escape(f"{name(beam.ids[-1])} ■" if beam.ended else name(beam.ids[-1]))
+            text = safe(name(beam.ids[-1])) + " ■" * beam.ended
             if unchanged is not None and alive and number + 1 == len(rounds):
                 both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
                 text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"
-            note = {
-                "x": number + 1,
-                "y": place,
-                "text": text,
-                "align": "left",
-                "xanchor": "left",
-                "xshift": 7,
-            }
             ground = {"bgcolor": colors.paper, "opacity": 0.9, "borderpad": 0}  # lines go behind them
-            notes.append(note | ground | {"font": {"size": 15 if alive else 12, "color": ink}})
+            size = 15 if alive else 12
+            notes.append(note(text, number + 1, place, ink, size, align="left", xshift=7, **ground))
     start = {"x": 0, "y": 0, "size": 9, "color": colors.accent, "says": "the text"}
     beams = {key: [mark[key] for mark in (start, *marks)] for key in start}
     dots = {"marker": {"size": beams["size"], "color": beams["color"]}, "customdata": beams["says"]}
@@ -80,4 +70,4 @@ def _sentence(
     text = "".join(name(token) for token in beam.ids)
     what = "kept" if kept else "dropped"
     old = "" if unchanged is None else f", {fixed(unchanged[beam.ids], 2)} in the {UNCHANGED} model"
-    return escape(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all{old}")
+    return safe(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all{old}")

@@ -1,13 +1,12 @@
 """Two distributions of the next token, back to back: the left side's blue, the right side's orange."""
 
 from collections.abc import Sequence
-from html import escape
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from gptviz.figures.marks import Floats, heading
+from gptviz.figures.marks import BARE, Floats, axis_names, heading, names_down, on, safe, says
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
@@ -24,11 +23,11 @@ def back_to_back(
     From 0 to 1 on either side, the tokens in between. `sides` are the two sides' names.
     """
     colors, places = palette(mode), np.arange(len(tokens), dtype=np.int32)
-    names = [escape(token, quote=False) for token in tokens]
+    names = [*map(safe, tokens)]
     wrapped = [wrap(side, LETTERS, max_lines=LINES, placeholder=" …") or [side] for side in sides]
-    heads = ["<b>" + "<br>".join(escape(one, quote=False) for one in lines) + "</b>" for lines in wrapped]
+    heads = ["<b>" + "<br>".join(map(safe, lines)) + "</b>" for lines in wrapped]
     above = 18 * (max(map(len, wrapped)) - 1)  # pixels of their further lines
-    plain = {"showgrid": False, "fixedrange": True, "showticklabels": False, "ticks": ""}
+    plain = BARE | {"showticklabels": False}
     layout: dict[str, Any] = {
         "bargap": 0.3,
         "annotations": [
@@ -43,26 +42,25 @@ def back_to_back(
     }
     traces = []
     for number, side, color, values, domain, room in (
-        ("", sides[0], colors.negative, left, [0, MIDDLE[0]], [WHOLE, 0]),
-        ("2", sides[1], colors.positive, right, [MIDDLE[1], 1], [0, WHOLE]),
+        (1, sides[0], colors.negative, left, [0, MIDDLE[0]], [WHOLE, 0]),
+        (2, sides[1], colors.positive, right, [MIDDLE[1], 1], [0, WHOLE]),
     ):
+        (x, y), (xaxis, yaxis) = axis_names(number)
         written = ["not in its vocabulary" if p != p else probability_text(p) for p in values]
-        layout[f"xaxis{number}"] = plain | {"domain": domain, "range": room, "anchor": f"y{number}"}
-        layout[f"yaxis{number}"] = plain | {"range": [len(tokens) - 0.5, -0.5], "anchor": f"x{number}"}
+        layout[xaxis] = plain | {"domain": domain, "range": room, "anchor": y}
+        layout[yaxis] = plain | {"range": names_down(len(tokens))["range"], "anchor": x}
         traces.append(
             {
                 "type": "bar",
                 "orientation": "h",
                 "x": np.nan_to_num(values),
                 "y": places,
-                "xaxis": f"x{number}",
-                "yaxis": f"y{number}",
                 "marker": {"color": color},
                 "text": written,
                 "textposition": "outside",
                 "cliponaxis": False,
-                "hovertext": [f"`{a}`, {escape(side)}: {b}" for a, b in zip(names, written, strict=True)],
-                "hovertemplate": "%{hovertext}<extra></extra>",
             }
+            | on(number)
+            | says(f"`{a}`, {safe(side)}: {b}" for a, b in zip(names, written, strict=True))
         )
     return figure(traces, layout, mode, height=44 + above + 26 * len(tokens), t=30 + above)

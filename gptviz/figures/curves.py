@@ -1,7 +1,6 @@
 """Curves: numbers over the same places, a line each; the unchanged model's are dashed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,19 @@ from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.figures.marks import (
     GHOSTED,
+    STILL,
     UNCHANGED,
+    WHOLE,
     Floats,
     across,
     band,
     ghost_curve,
+    legend,
     level_note,
     line,
+    note,
+    safe,
+    says,
     upright,
 )
 from gptviz.figures.theme import Figure, Mode, figure, palette
@@ -53,7 +58,7 @@ def curves(
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
-    long, said = len(names) > 60, [escape(place) for place in names]
+    long, said = len(names) > 60, [*map(safe, names)]
     quick = long and written is None  # a sentence for each of thousands of numbers takes long
     written = written or (lambda y: significant(float(y), 4))
     traces: list[dict[str, Any]] = []
@@ -80,42 +85,34 @@ def curves(
             what = f"{unit} %{{fullData.name}}" if name != unit else unit
             hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
         else:
-            says = [escape(one) for one in _says(names, values.now, name, unit, written)]
-            hover = {"hovertext": says, "hoverinfo": "text"}
+            hover = says(map(safe, _says(names, values.now, name, unit, written)))
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers" if dots else "lines" if joined else "lines+markers",
                 "x": x,
                 "y": now,
-                "name": escape(name, quote=False),
+                "name": safe(name),
                 "showlegend": many,
                 "line": line(color, 3, dash),
                 "zorder": len(lines) - number if many else 0,
                 "marker": {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"},
-                "unselected": {"marker": {"opacity": 1}},
+                "unselected": WHOLE,
                 **hover,
             }
         )
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
-        note = {
-            "x": len(names) - 1,
-            "y": end,
-            "text": f"<b>{escape(name)}</b>",
-            "xanchor": "left",
-            "xshift": 10,
-        }
-        notes.append(note | {"font": {"color": color, "size": 15}})
+        notes.append(note(f"<b>{safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
     shapes = [] if rest is None else [across(rest, line(colors.quiet, 1))]
     if used:
         shapes.append(band(-0.5, used - 0.5, colors.panel))
     shapes += [across(level, line(colors.quiet, 1.5, "dash")) for level, _ in rests]
     if at is not None:
         shapes.append(upright(at, line(colors.accent, 1, "dot")))
-    ticks = {"tickvals": x, "ticktext": [escape(n, quote=False) for n in names], "tickangle": -40}
+    ticks = {"tickvals": x, "ticktext": said, "tickangle": -40}
     layout: dict[str, Any] = {
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
-        "yaxis": {"title": {"text": escape(unit, quote=False)}}
+        "yaxis": {"title": {"text": safe(unit)}}
         | ({"type": "log", "dtick": 1} if log else {})
         | dict(up or {}),
         "shapes": shapes,
@@ -127,7 +124,7 @@ def curves(
     if many or changed:
         layout |= GHOSTED
     if many:
-        layout["legend"] = GHOSTED["legend"] | {"x": 0, "xanchor": "left"}
+        layout["legend"] = legend(0, **STILL)
     return figure(traces, layout, mode, height, r=60 if len(lines) > 1 and not many else 8)
 
 

@@ -4,14 +4,25 @@ Shapes: T tokens, D dimensions. Labels are token texts as the screen shows them;
 here, because Plotly reads `<` in any text as the start of a tag.
 """
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.figures.marks import BAR, Floats, across, frame, in_cells, line, signed_axis, upright
+from gptviz.figures.marks import (
+    BAR,
+    BARE,
+    Floats,
+    across,
+    frame,
+    in_cells,
+    line,
+    on,
+    safe,
+    signed_axis,
+    upright,
+)
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
@@ -34,31 +45,14 @@ def embedding_sum(
     """
     colors = palette(mode)
     size, column = parts.shape[1], dimension - window.start
-    names = {
-        "tickvals": [0, 1, 2],
-        "ticktext": SUM_NAMES,
-        "autorange": "reversed",
-        "ticks": "",
-        "fixedrange": True,
-        "showgrid": False,
-    }
+    names = BARE | {"tickvals": [0, 1, 2], "ticktext": SUM_NAMES, "autorange": "reversed"}
+    plain = {"fixedrange": True, "showticklabels": False, "ticks": ""}
     axis = signed_axis(limit, mode, 0.97)
     layout = {
         "coloraxis": axis,
-        "xaxis": {
-            "range": [-0.5, size - 0.5],
-            "anchor": "y",
-            "fixedrange": True,
-            "showticklabels": False,
-            "ticks": "",
-        },
-        "xaxis2": {
-            "type": "category",
-            "anchor": "y2",
-            "fixedrange": True,
-            "showgrid": False,
-            "title": {"text": "dimension"},
-        },
+        "xaxis": plain | {"range": [-0.5, size - 0.5], "anchor": "y"},
+        "xaxis2": {"type": "category", "anchor": "y2", "fixedrange": True, "showgrid": False}
+        | {"title": {"text": "dimension"}},
         "yaxis": {**names, "domain": [0.56, 1.0]},
         "yaxis2": {**names, "domain": [0.0, 0.44], "anchor": "x2"},
         "shapes": [
@@ -80,7 +74,7 @@ def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
         "customdata": additions,
         "ygap": 5,
         "coloraxis": "coloraxis",
-        "meta": f"`{html.escape(label, quote=False)}` (position {position})",
+        "meta": f"`{safe(label)}` (position {position})",
         "hovertemplate": "%{meta}, dimension %{x}:<br>"
         "token %{customdata[0]:.4f} + position %{customdata[1]:.4f} = %{customdata[2]:.4f}<extra></extra>",
     }
@@ -94,11 +88,7 @@ def _digits(
     seen = parts[:, window.start : window.stop]  # (3, n)
     fills = {"type": "heatmap", "x": columns, "z": seen, "xgap": 4, "ygap": 4, "coloraxis": "coloraxis"}
     written = in_cells([*zip(*cells, strict=True)], seen, axis, 15, x=columns)
-    below = {
-        "xaxis": "x2",
-        "yaxis": "y2",
-        "hoverinfo": "skip",
-    }  # they say their numbers, and a click is the rows'
+    below = on(2) | {"hoverinfo": "skip"}  # they say their numbers, and a click is the rows'
     return [fills | below, written | below]
 
 

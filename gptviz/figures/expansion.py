@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures.marks import (
+    BARE,
     CHANGED,
     UNCHANGED,
-    Axes,
     Floats,
+    around,
     axis_names,
     frame,
     ghost_stroke,
     heading,
     line,
+    on,
 )
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
@@ -58,14 +60,13 @@ def expansion(
         layout["annotations"].append(heading(words, 0.5, 1 - down / height, xanchor="center"))
         for which, values in enumerate(pair):
             number = len(traces) + 1
-            x, y = axis_names(number, "x"), axis_names(number, "y")
+            axes, (xaxis, yaxis) = axis_names(number)
             grid = _grid(values, rows)
-            half, top = grid.shape[1] / wide / 2, 1 - down / height
-            bare = {"showgrid": False, "showticklabels": False, "ticks": "", "fixedrange": True}
-            bare |= {"showline": not which, "mirror": True}
-            layout[x[1]] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": y[0]}
-            layout[y[1]] = bare | {"domain": [top - HIGH / height, top], "anchor": x[0]}
-            layout[y[1]]["autorange"] = "reversed"
+            across, half, top = grid.shape[1], grid.shape[1] / wide / 2, 1 - down / height
+            bare = BARE | {"showticklabels": False, "showline": not which, "mirror": True}
+            layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
+            layout[yaxis] = bare | {"domain": [top - HIGH / height, top], "anchor": axes[0]}
+            layout[yaxis]["autorange"] = "reversed"
             traces.append(
                 {
                     "type": "heatmap",
@@ -76,15 +77,16 @@ def expansion(
                     "zmax": limit,
                     "colorscale": colors.signed,
                     "showscale": False,
-                    "xaxis": x[0],
-                    "yaxis": y[0],
                 }
+                | on(number)
                 | _says(pair, rows, head, "unit" if part in UNITS else "dimension")
             )
             if which:
-                layout["shapes"].append(_around(grid, ghost_stroke(mode), (x[0], y[0])))
+                wholly = (-0.5, across - 0.5), (-0.5, rows - 0.5)
+                layout["shapes"].append(frame(*wholly, ghost_stroke(mode), axes))
             if part in UNITS:
-                layout["shapes"].append(_cell(unit, grid, line(colors.accent, 2), (x[0], y[0])))
+                row, column = divmod(unit, across)
+                layout["shapes"].append(around(row, column, line(colors.accent, 2), axes))
             down += HIGH + BETWEEN
     return figure(traces, layout, mode, height=height, t=0, b=0)
 
@@ -108,16 +110,6 @@ def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> dict[str, 
         "customdata": np.stack([which, *grids], axis=2),  # (rows, n, 2 or 3)
         "hovertemplate": f"{head}: {what} %{{customdata[0]}} {said}<extra></extra>",
     }
-
-
-def _cell(unit: int, grid: NDArray[np.float32], stroke: dict[str, Any], axes: Axes) -> dict[str, Any]:
-    row, column = divmod(unit, grid.shape[1])
-    return frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5), stroke, axes)
-
-
-def _around(grid: NDArray[np.float32], stroke: dict[str, Any], axes: Axes) -> dict[str, Any]:
-    high, wide = grid.shape
-    return frame((-0.5, wide - 0.5), (-0.5, high - 0.5), stroke, axes)
 
 
 def _limit(values: Floats) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import significant
-from gptviz.figures.marks import UNCHANGED, Floats, across, axis_names, ghost_stroke, heading, line
+from gptviz.figures.marks import KEPT, UNCHANGED, Floats, across, ghost_curve, heading, line, on, words
 from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
@@ -38,9 +38,8 @@ def gelu_dots(
     fills = {"colorscale": [(0.0, colors.quiet), (1.0, colors.positive)], "cmin": 0, "cmax": 1}
     traces: list[dict[str, Any]] = []
     for number in (1, 2):
-        axes = {"xaxis": axis_names(number, "x")[0], "yaxis": axis_names(number, "y")[0]}
         inside = order if number == 1 else order[np.abs(before[order]) <= NEAR]
-        flat = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | axes
+        flat = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | on(number)
         traces += [
             flat | {"x": x, "y": np.maximum(x, 0), "name": "ReLU", "line": line(colors.quiet, 1.5, "dash")},
             flat | {"x": x, "y": y, "name": "GELU", "line": line(colors.accent, 1.5)},
@@ -64,44 +63,29 @@ def gelu_dots(
                 "hovertemplate": "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>"
                 "it writes a row of size %{text}<extra></extra>",
             }
-            | axes,
+            | on(number),
         ]
     if unchanged is not None:
         now = float(before[unit]), float(after[unit])
         traces += [_moved_dot(unit, unchanged, now, number, mode) for number in (1, 2)]
-    words = (
-        f"<span style='color:{colors.positive}'>● fires</span>   "
-        f"<span style='color:{colors.quiet}'>● does not</span>   "
-        f"<span style='color:{colors.accent}'>— GELU</span>   "
-        f"<span style='color:{colors.quiet}'>- - ReLU</span>"
-    )
-    if unchanged is not None:
-        # a line of its own: a phone has no room for both
-        words += f"<br><span style='color:{colors.ghost}'>○ unit {unit}, {UNCHANGED}</span>"
+    said = {"● fires": colors.positive, "● does not": colors.quiet}
+    said |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
+    above = [words(said)]
+    if unchanged is not None:  # a line of its own: a phone has no room for both
+        above.append(words({f"○ unit {unit}, {UNCHANGED}": colors.ghost}))
     top = float(after.max(initial=0.0))
+    left = {"domain": [0, 0.6], "anchor": "y", "range": _padded(x[0], x[-1])}
+    right = {"domain": [0.68, 1], "anchor": "y2", "range": [-NEAR, NEAR]}
     layout = {
         "clickmode": "event+select",
-        "annotations": [heading(words, 0, 1)],
-        "xaxis": {
-            "domain": [0, 0.6],
-            "anchor": "y",
-            "title": {"text": "before GELU"},
-            "range": _padded(x[0], x[-1]),
-        },
+        "annotations": [heading("<br>".join(above), 0, 1)],
+        "xaxis": left | {"title": {"text": "before GELU"}},
         "yaxis": {"anchor": "x", "title": {"text": "after"}, "range": _padded(min(-0.4, -top / 20), top)},
-        "xaxis2": {
-            "domain": [0.68, 1],
-            "anchor": "y2",
-            "title": {"text": "about 0"},
-            "range": [-NEAR, NEAR],
-        },
+        "xaxis2": right | {"title": {"text": "about 0"}},
         "yaxis2": {"anchor": "x2", "range": [-0.35, 1.2]},
-        "shapes": [
-            across(0, line(colors.grid, 1)),
-            across(0, line(colors.grid, 1), ("x2", "y2")),
-        ],
+        "shapes": [across(0, line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))],
     }
-    lines = words.count("<br>")
+    lines = len(above) - 1
     return figure(traces, layout, mode, height=310 + 18 * lines, t=MARGIN["t"] + 18 * lines)
 
 
@@ -111,28 +95,10 @@ def _moved_dot(
     """From where a unit is in the unchanged model, an open ring, to where it is now."""
     said = f"unit {unit}, {UNCHANGED}: {significant(unchanged[0])} before, {significant(unchanged[1])} after"
     shown = number == 1 or max(abs(unchanged[0]), abs(now[0])) <= NEAR
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": UNCHANGED,
-        "x": [unchanged[0], now[0]] if shown else [],
-        "y": [unchanged[1], now[1]] if shown else [],
-        "line": ghost_stroke(mode),
-        "marker": {
-            "symbol": ["circle-open", "circle"],
-            "size": [14, 0],
-            "color": palette(mode).ghost,
-            "line": {"width": 3},
-            "opacity": 1,
-        },
-        "hovertext": [said, said],
-        "hoverinfo": "text",
-        "customdata": [unit, unit],
-        "selected": {"marker": {"opacity": 1}},
-        "unselected": {"marker": {"opacity": 1}},
-        "xaxis": axis_names(number, "x")[0],
-        "yaxis": axis_names(number, "y")[0],
-    }
+    x, y = ([old, new] if shown else [] for old, new in zip(unchanged, now, strict=True))
+    ring = {"symbol": ["circle-open", "circle"], "size": [14, 0], "color": palette(mode).ghost}
+    marked = {"mode": "lines+markers", "marker": ring | {"line": {"width": 3}, "opacity": 1}}
+    return ghost_curve(x, y, mode, [said, said], customdata=[unit, unit], **KEPT, **on(number)) | marked
 
 
 def _padded(low: float, high: float) -> list[float]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from PIL import Image
 
-from gptviz.figures.theme import Mode, Scale, palette
+from gptviz.figures.theme import Mode, Scale, palette, rgb
 
 STEPS = 254  # colours from attention 0 to attention 1
 MASKED = 254  # the palette's entry for what the mask hides
@@ -60,17 +60,13 @@ def colour_table(mode: Mode) -> np.ndarray:
     colors = palette(mode)
     table = np.zeros((256, 3), dtype=np.uint8)
     table[:STEPS] = sample(colors.attention, np.linspace(0, 1, STEPS))
-    table[MASKED] = _rgb(colors.masked)
+    table[MASKED] = rgb(colors.masked)
     return table
 
 
 def sample(scale: Scale, values: np.ndarray) -> np.ndarray:
     """A colour scale at values from 0 to 1: (n,) -> (n, 3) uint8, straight in RGB as Plotly draws it."""
     stops = np.array([stop for stop, _ in scale])
-    channels = np.array([_rgb(color) for _, color in scale], dtype=float)  # (stops, 3)
+    channels = np.array([rgb(color) for _, color in scale], dtype=float)  # (stops, 3)
     mixed = np.stack([np.interp(values, stops, channels[:, c]) for c in range(3)], axis=-1)
     return np.rint(mixed).astype(np.uint8)
-
-
-def _rgb(color: str) -> tuple[int, int, int]:
-    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import cycle
 from typing import Any
 
@@ -13,15 +12,14 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import frame, heading, line, upright
+from gptviz.figures.marks import BARE, STILL, WHOLE, around, heading, legend, line, names_down, safe, upright
 from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
-LEGEND = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
-POINTED = {"showlegend": True, "legend": LEGEND, "hovermode": "closest"}
+POINTED = {"showlegend": True, "legend": legend(1, 1.02), "hovermode": "closest"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
-        "customdata": [[escape(c.says, quote=False) for c in row] for row in cells],
+        "customdata": [[safe(c.says) for c in row] for row in cells],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     if columns <= WRITTEN:
@@ -65,16 +63,12 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
             "texttemplate": "%{text}",
             "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
         }
-    plain = {"showgrid": False, "fixedrange": True, "ticks": ""}
-    block, head = chosen
+    across = {"side": "top", "tickvals": np.arange(columns), "range": [-0.5, columns - 0.5]}
+    down = names_down(rows) | {"ticktext": [f"{b} " for b in range(rows)]}
     layout = {
-        "xaxis": plain
-        | {"side": "top", "tickvals": np.arange(columns), "range": [-0.5, columns - 0.5]}
-        | {"title": {"text": "head"}},
-        "yaxis": plain
-        | {"tickvals": np.arange(rows), "ticktext": [f"{b} " for b in range(rows)]}
-        | {"range": [rows - 0.5, -0.5], "title": {"text": "block"}},
-        "shapes": [frame((head - 0.5, head + 0.5), (block - 0.5, block + 0.5), line(theme.accent, 2.5))],
+        "xaxis": BARE | across | {"title": {"text": "head"}},
+        "yaxis": BARE | down | {"title": {"text": "block"}},
+        "shapes": [around(*chosen, line(theme.accent, 2.5))],
     }
     return figure([heat], layout, mode, height=64 + rows * (34 if rows <= 8 else 25), t=44, r=4)
 
@@ -131,11 +125,10 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": line(theme.ink, 2.5)}
     unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
     traces.append(_dots("", places[own, 0], places[own, 1], [], ring, **unseen))
-    still = {"itemclick": False, "itemdoubleclick": False, "font": {"size": 12}}
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range(places[:, 0]),
         "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range(places[:, 1]),
-        "legend": LEGEND | {"x": 0, "xanchor": "left"} | still,
+        "legend": legend(0, 1.02, font={"size": 12}, **STILL),
     }
     if not seen:
         layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
@@ -146,13 +139,13 @@ def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **
     """Points, each with what a hover says of it."""
     found = {"type": "scatter", "mode": "markers", "name": name, "cliponaxis": False, "marker": marker}
     found |= {"x": np.asarray(x, dtype=np.float64), "y": np.asarray(y, dtype=np.float64), "customdata": says}
-    found |= {"hovertemplate": "%{customdata}<extra></extra>", "unselected": {"marker": {"opacity": 1}}}
+    found |= {"hovertemplate": "%{customdata}<extra></extra>", "unselected": WHOLE}
     return {key: value for key, value in (found | more).items() if value is not None}
 
 
 def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
     numbers = zip(axes, (point.x, point.y), strict=True)
-    said = "".join(f"<br>{escape(axis, quote=False)}: {significant(value)}" for axis, value in numbers)
+    said = "".join(f"<br>{safe(axis)}: {significant(value)}" for axis, value in numbers)
     withdrawn = ", withdrawn" if point.withdrawn else ""
     return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
 
@@ -227,20 +220,19 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     traces = []
     for name, dots, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
         says = [
-            f"block {block}, head {h}: {escape(found[row].what, quote=False)}<br>loss "
+            f"block {block}, head {h}: {safe(found[row].what)}<br>loss "
             f"{significant(found[row].whole + rise)}, {significant(abs(rise))} "
             f"{'more' if rise >= 0 else 'less'}"
             for row, h, rise in dots
         ]
-        places = {"x": [rise for *_, rise in dots], "y": [row for row, *_ in dots]}
-        traces.append(_dots(name, places["x"], places["y"], says, marker))
+        traces.append(_dots(name, [rise for *_, rise in dots], [row for row, *_ in dots], says, marker))
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {
         "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}, "fixedrange": True}
         | _range([0.0, *(rise for *_, rise in (*beside, *own))]),
         "yaxis": {"visible": False, "range": [n - 0.5, -0.65], "fixedrange": True},
         "annotations": [
-            heading(f"<b>{escape(cost.what, quote=False)}</b>: {loss}", 0, row - 0.24, yref="y")
+            heading(f"<b>{safe(cost.what)}</b>: {loss}", 0, row - 0.24, yref="y")
             for row, (cost, loss) in enumerate(zip(found, losses, strict=True))
         ],
         "shapes": [upright(0, line(colors.quiet, 1))],

@@ -6,7 +6,6 @@ tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -26,10 +25,12 @@ from gptviz.figures.marks import (
     heading,
     in_cells,
     line,
+    on,
+    safe,
     signed_axis,
     upper_half,
 )
-from gptviz.figures.theme import Figure, Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette, rgb
 from gptviz.figures.token_axis import token_categories
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what is
@@ -107,15 +108,15 @@ def maps(
                 f"({panel.title})"
             )
     n, columns = len(panels), [str(i) for i in range(len(labels))]
-    shown_tokens = [escape(label, quote=False) for label in labels]
+    shown_tokens = [*map(safe, labels)]
     drawn = [panel.drawn(shown) for panel in panels]
     layout: dict[str, Any] = {"shapes": [], "annotations": []}
     traces, numbers = [], []
     width = (1 - GAP * (n - 1)) / n
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
-        x, y = axis_names(number, "x"), axis_names(number, "y")
+        axes, (xaxis, yaxis) = axis_names(number)
         start = (number - 1) * (width + GAP)
-        _, coloraxis = axis_names(1 if joint else number, "color")
+        coloraxis = f"coloraxis{'' if joint or number == 1 else number}"
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
             layout[coloraxis] = _axis(
@@ -131,24 +132,22 @@ def maps(
                 "hovertemplate": _says(panel, place),
                 "hoverongaps": False,
                 "coloraxis": coloraxis,
-                "xaxis": x[0],
-                "yaxis": y[0],
                 "xgap": 1 if len(labels) <= 80 / n else 0,
                 "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
             }
+            | on(number)
         )
         if panel.written:
             texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
-            at_axes = {"xaxis": x[0], "yaxis": y[0]}
-            numbers.append(in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **at_axes))
+            numbers.append(in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **on(number)))
         edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
-        domain = {"domain": [start, start + width], "anchor": y[0]}
+        domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
-        layout[x[1]] = token_categories(shown_tokens, 80 // n, positions) | room | edge | domain
-        layout[y[1]] = edge | {
+        layout[xaxis] = token_categories(shown_tokens, 80 // n, positions) | room | edge | domain
+        layout[yaxis] = edge | {
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],
-            "anchor": x[0],
+            "anchor": axes[0],
             "showticklabels": number == 1,
             "tickfont": {"size": 14 if len(rows) <= 16 else 12},
             **({"tickmode": "linear"} if len(rows) <= NAMED_ROWS else {}),
@@ -156,13 +155,13 @@ def maps(
         ink = {} if panel.color is None else {"font": {"color": panel.color}}
         layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1, **ink))
         if panel.tint is not None:
-            layout["shapes"] += _tinted(panel.tint, mode, (x[0], y[0]))
+            layout["shapes"] += _tinted(panel.tint, mode, axes)
         for row, column in (*panel.framed, *([] if at is None else [at])):
             high, wide = (
                 (-0.5, count - 0.5) if i is None else (i - 0.5, i + 0.5)
                 for i, count in ((row, len(rows)), (column, len(labels)))
             )
-            layout["shapes"].append(frame(wide, high, line(palette(mode).accent, 2.5), (x[0], y[0])))
+            layout["shapes"].append(frame(wide, high, line(palette(mode).accent, 2.5), axes))
     room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
     height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
@@ -195,8 +194,7 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[dict[str, 
                 runs.remove(above)
             runs.append((row if above is None else above[0], row + 1, start, stop))
     color = palette(mode).accent
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    ground = {"fillcolor": f"rgba({red}, {green}, {blue}, {TINT})"}
+    ground = {"fillcolor": f"rgba({', '.join(map(str, rgb(color)))}, {TINT})"}
     return [
         frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), line(color, 1, "dot"), axes) | ground
         for r0, r1, c0, c1 in runs
@@ -215,44 +213,28 @@ def _axis(
         first, last = np.log10(panel.ends) if panel.is_log else panel.ends
         under, over = "≤ " if low < first else "", "≥ " if high > last else ""
         low, high = float(first), float(last)
-    limit = max(abs(low), abs(high))
+    limit, colors = max(abs(low), abs(high)), palette(mode).signed
     if differs and panel.is_log:
         limit = max(limit, 0.05)
         end = significant(10.0**limit, 2)
-        return _bar(panel, mode, right, length, [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"])
-    if differs or panel.scale == "signed":
+        values, texts = [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"]
+    elif differs or panel.scale == "signed":
         limit = limit or 1.0
         end = significant(limit, 2)
-        texts = [f"{under}−{end}", "0", f"{over}{end}"]
-        return _bar(panel, mode, right, length, [-limit, 0, limit], texts)
-    if panel.scale == "log":
-        limit = max(limit, 0.3)
-        powers = [-limit, 0.0, limit]
-        texts = [significant(10.0**p, 2) for p in powers]
-        return _bar(panel, mode, right, length, powers, [under + texts[0], texts[1], over + texts[2]])
-    if panel.scale == "size":
-        high = max(high, low + 0.1)
-        powers = [low, (low + high) / 2, high]
-        texts = [significant(10.0**p, 2) for p in powers]
-        texts = [under + texts[0], texts[1], over + texts[2]]
-        return _bar(panel, mode, right, length, powers, texts, upper_half(mode))
-    top = high or 1.0
-    if panel.scale == "weight" and panel.ends is None:
-        top = max(1.0, high)
-    colors = palette(mode).attention if panel.scale == "weight" else upper_half(mode)
-    return _bar(panel, mode, right, length, [0.0, top], ["0", over + significant(top, 2)], colors)
-
-
-def _bar(
-    panel: Map,
-    mode: Mode,
-    right: float,
-    length: float,
-    values: list[float],
-    texts: list[str],
-    colors: Any = None,
-) -> dict[str, Any]:
+        values, texts = [-limit, 0, limit], [f"−{end}", "0", end]
+    elif panel.is_log:
+        if panel.scale == "log":
+            low, high = -max(limit, 0.3), max(limit, 0.3)
+        else:
+            high, colors = max(high, low + 0.1), upper_half(mode)
+        values = [low, (low + high) / 2, high]
+        texts = [significant(10.0**power, 2) for power in values]
+    else:
+        whole = panel.scale == "weight"
+        top = max(1.0, high) if whole and panel.ends is None else high or 1.0
+        values, texts, under = [0.0, top], ["0", significant(top, 2)], ""
+        colors = palette(mode).attention if whole else upper_half(mode)
+    texts[0], texts[-1] = under + texts[0], over + texts[-1]
     axis = signed_axis(1.0, mode, right)
     bar = axis["colorbar"] | {"len": length, "tickvals": values, "ticktext": texts}
-    ends = {"cmin": values[0], "cmax": values[-1], "colorbar": bar}
-    return axis | ends | ({} if colors is None else {"colorscale": colors})
+    return axis | {"cmin": values[0], "cmax": values[-1], "colorscale": colors, "colorbar": bar}

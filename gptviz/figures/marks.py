@@ -1,11 +1,11 @@
-"""What pictures share: lines, bands, frames and words over them, the scale of signed numbers, and ghosts.
+"""What pictures share: lines, frames and words over them, hovers, axes, the scale of signed numbers, ghosts.
 
 Signed numbers are blue below zero, paper at zero, orange above. A ghost is what the unchanged model gives,
 beside what the changed one gives: outlined bars, a dashed curve, in the palette's `ghost`. On the screen the
 two are called as they are here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -16,13 +16,38 @@ from gptviz.digits import significant
 from gptviz.figures.theme import Mode, color_at, palette, text_on
 
 Floats = NDArray[np.floating]
-Places = Floats | NDArray[np.integer]
+Places = Floats | NDArray[np.integer] | Sequence[float]
 
 Axes = tuple[str, str]  # as traces call them: ("x2", "y2")
 
 # The axis of bars of probabilities and of other shares of 1, on every page: one length is one share, whatever
 # else is drawn. Beyond 1 is room for the number at a bar's end.
 SHARES: dict[str, Any] = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1], "fixedrange": True}
+BARE = {"showgrid": False, "fixedrange": True, "ticks": ""}  # an axis that is a list of names, or nothing
+STILL = {"itemclick": False, "itemdoubleclick": False}  # a legend that only says what is what
+WHOLE = {"marker": {"opacity": 1}}
+KEPT = {"selected": WHOLE, "unselected": WHOLE}  # a click leaves all as it is: the page draws what is chosen
+
+
+def safe(text: str) -> str:
+    """A text as Plotly reads it, which takes `<` for a tag's and shows an escaped quotation mark as it is."""
+    return escape(text, quote=False)
+
+
+def says(sentences: Iterable[str]) -> dict[str, Any]:
+    """The hover of as many points, bars or cells; escaped already."""
+    return {"hovertext": list(sentences), "hoverinfo": "text"}
+
+
+def names_down(count: int) -> dict[str, Any]:
+    """An axis of so many rows, the first on top."""
+    return {"range": [count - 0.5, -0.5], "tickvals": np.arange(count)}
+
+
+def legend(x: int, y: float = 1, **more: Any) -> dict[str, Any]:
+    """A legend in a row over the picture, at its left (`x` 0) or right end (1)."""
+    ends = {"x": x, "xanchor": "right" if x else "left", "y": y, "yanchor": "bottom"}
+    return {"orientation": "h"} | ends | more
 
 
 def line(color: str, width: float, dash: str | None = None) -> dict[str, Any]:
@@ -55,17 +80,34 @@ def frame(
     return {"type": "rect", "xref": axes[0], "yref": axes[1], "line": stroke} | corners
 
 
+def around(
+    row: float, column: float, stroke: dict[str, Any], axes: Axes = ("x", "y"), room: float = 0.5
+) -> dict[str, Any]:
+    """A frame around a cell of a map."""
+    return frame((column - room, column + room), (row - room, row + room), stroke, axes)
+
+
 def heading(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """Words that stand on the point (x, y) of the paper, 0 to 1, and go on to the right."""
     at = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
     return at | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
 
 
+def note(text: str, x: float, y: float, color: str, size: float, **more: Any) -> dict[str, Any]:
+    """Words, escaped already, that begin at (x, y) of the axes."""
+    return {"text": text, "x": x, "y": y, "xanchor": "left", "font": {"color": color, "size": size}} | more
+
+
+def words(said: Mapping[str, str]) -> str:
+    """What colours mean, in a line: a mark and its name -> the colour."""
+    return "   ".join(f"<span style='color:{color}'>{name}</span>" for name, color in said.items())
+
+
 def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) -> dict[str, Any]:
     """Words on a line across, at one end of the picture."""
     colors, x = palette(mode), 1 if end == "right" else 0
-    at = {"x": x, "xref": "paper", "xanchor": end, "y": y, "yanchor": "bottom", "text": escape(words)}
-    return at | {"font": {"color": colors.quiet, "size": 14}, "bgcolor": colors.paper, "opacity": 0.9}
+    ground = {"xref": "paper", "bgcolor": colors.paper, "opacity": 0.9}
+    return note(safe(words), x, y, colors.quiet, 14, xanchor=end, yanchor="bottom", **ground)
 
 
 # ---- signed numbers as colour ----
@@ -127,10 +169,15 @@ def in_cells(
     } | more
 
 
-def axis_names(number: int, letter: str) -> tuple[str, str]:
-    """How a trace and the layout call the same axis: ("x3", "xaxis3"); the first has no number."""
-    suffix = "" if number == 1 else str(number)
-    return letter + suffix, f"{letter}axis{suffix}"
+def axis_names(number: int) -> tuple[Axes, tuple[str, str]]:
+    """How traces and the layout call a panel's axes: ("x3", "y3"), ("xaxis3", "yaxis3"); 1 has no number."""
+    n = "" if number == 1 else str(number)
+    return (f"x{n}", f"y{n}"), (f"xaxis{n}", f"yaxis{n}")
+
+
+def on(number: int) -> dict[str, str]:
+    """In which panel a trace is, where there are several."""
+    return dict(zip(("xaxis", "yaxis"), axis_names(number)[0], strict=True))
 
 
 # ---- ghosts ----
@@ -142,15 +189,7 @@ UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
 GHOSTED: dict[str, Any] = {
     "barmode": "overlay",
     "showlegend": True,
-    "legend": {
-        "orientation": "h",
-        "x": 1,
-        "xanchor": "right",
-        "y": 1,
-        "yanchor": "bottom",
-        "itemclick": False,
-        "itemdoubleclick": False,
-    },
+    "legend": legend(1, **STILL),
 }
 
 
@@ -165,15 +204,9 @@ def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **m
     `hover` are n sentences, escaped here; without any the points say nothing. `more` is added to the trace,
     or replaces what it has.
     """
-    trace = {
-        "type": "scatter",
-        "mode": "lines" if len(x) > 2 else "lines+markers",  # one point alone would not be seen
-        "name": UNCHANGED,
-        "x": x,
-        "y": y,
-        "line": ghost_stroke(mode),
-    }
-    return trace | _says(hover) | more
+    drawn = "lines" if len(x) > 2 else "lines+markers"  # one point alone would not be seen
+    trace = {"type": "scatter", "mode": drawn, "x": x, "y": y, "line": ghost_stroke(mode)}
+    return trace | _ghost(hover) | more
 
 
 def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:
@@ -181,17 +214,9 @@ def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **mo
 
     `orientation="h"` among `more` for bars that lie, whose lengths are `x`. The rest as in `ghost_curve`.
     """
-    trace = {
-        "type": "bar",
-        "name": UNCHANGED,
-        "x": x,
-        "y": y,
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"color": palette(mode).ghost, "width": 2}},
-    }
-    return trace | _says(hover) | more
+    marker = {"color": "rgba(0,0,0,0)", "line": line(palette(mode).ghost, 2)}
+    return {"type": "bar", "x": x, "y": y, "marker": marker} | _ghost(hover) | more
 
 
-def _says(hover: Sequence[str]) -> dict[str, Any]:
-    if not hover:
-        return {"hoverinfo": "skip"}
-    return {"hovertext": [escape(sentence) for sentence in hover], "hoverinfo": "text"}
+def _ghost(hover: Sequence[str]) -> dict[str, Any]:
+    return {"name": UNCHANGED} | (says(map(safe, hover)) if hover else {"hoverinfo": "skip"})

@@ -1,15 +1,14 @@
 """The next token's distribution in words and pictures."""
 
 import math
-from html import escape
 from typing import Any
 
 import pandas as pd
 
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import CHANGED, GHOSTED, ghost_curve
-from gptviz.figures.theme import Figure, Mode, Palette, figure, mixed, palette
+from gptviz.figures.marks import CHANGED, GHOSTED, band, ghost_curve, line, note, safe, says, upright
+from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 
 def probability_text(p: float) -> str:
@@ -64,45 +63,38 @@ def vocabulary_curve(
     size = int(table["rank"].iloc[-1])  # a curve ends at the last rank of the vocabulary
     left = table[table["probability"] > 0]
     shapes, notes = [], []
+
+    def noted(x: float, words: str, height: float) -> None:
+        ground = {"yref": "paper", "xshift": 6, "bgcolor": colors.paper}
+        notes.append(note(safe(words), math.log10(x), height, colors.quiet, 13, **ground))
+
     if kept < size:
-        band = {"x0": kept + 0.5, "x1": size * 1.2, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 0}}
-        shapes.append(band | {"type": "rect", "fillcolor": colors.masked, "opacity": 0.35})
-        notes.append(_note(kept + 0.5, f"rank {kept + 1:,} on: cut", 0.98, colors))
+        cut = band(kept + 0.5, size * 1.2, colors.masked)
+        shapes.append(cut | {"layer": "above", "opacity": 0.35})
+        noted(kept + 0.5, f"rank {kept + 1:,} on: cut", 0.98)
     if came is not None:
         rank, token = came
-        stroke = {"color": colors.accent, "width": 2, "dash": "dot"}
-        shapes.append(
-            {"type": "line", "x0": rank, "x1": rank, "y0": 0, "y1": 1, "yref": "paper", "line": stroke}
-        )
-        notes.append(_note(rank, f"{token} came: rank {rank:,}", 0.1, colors))
+        shapes.append(upright(rank, line(colors.accent, 2, "dot")))
+        noted(rank, f"{token} came: rank {rank:,}", 0.1)
     lowest = max(float(table["model_probability"].min()), 1e-12)
-    behind = _line(table["rank"], table["model_probability"], tokens, "the model gives it") | {
-        "line": {"color": colors.quiet, "width": 2}
-    }
+    behind = _line(table["rank"], table["model_probability"], tokens, "the model gives it")
+    behind["line"] = line(colors.quiet, 2)
     chosen = _line(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
     if unchanged is not None:
         before, names = unchanged
         given = before[before["probability"] > 0]
         lowest = min([lowest, *given["probability"].clip(lower=1e-12)])
-        says = _says(given["rank"], given["probability"], names[: len(given)], "unchanged, it has")
-        behind = ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, says)
-    lines = [behind, chosen | {"name": CHANGED, "line": {"color": colors.output, "width": 4}}]
+        old = _says(given["rank"], given["probability"], names[: len(given)], "unchanged, it has")
+        behind = ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, old)
+    lines = [behind, chosen | {"name": CHANGED, "line": line(colors.output, 4)}]
+    log = {"type": "log", "dtick": 1}
     layout = ({} if unchanged is None else GHOSTED) | {
         "shapes": shapes,
         "annotations": notes,
-        "xaxis": {
-            "type": "log",
-            "title": {"text": "rank"},
-            "range": [-0.08, math.log10(size * 1.2)],
-            "dtick": 1,
-        },
-        "yaxis": {
-            "type": "log",
-            "title": {"text": "probability"},
-            "range": [math.log10(lowest) - 0.3, 0.2],
-            "dtick": 2,
-            "exponentformat": "power",
-        },
+        "xaxis": log | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)]},
+        "yaxis": log
+        | {"title": {"text": "probability"}, "range": [math.log10(lowest) - 0.3, 0.2]}
+        | {"dtick": 2, "exponentformat": "power"},
     }
     return figure(lines, layout, mode, height=300)
 
@@ -120,20 +112,4 @@ def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str)
         "x": rank.to_numpy(),
         "y": probability.to_numpy(),
         "mode": "lines+markers" if len(rank) < 3 else "lines",
-        "text": [escape(sentence) for sentence in _says(rank, probability, tokens, verb)],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _note(x: float, words: str, height: float, colors: Palette) -> dict[str, Any]:
-    """Words to the right of a vertical line."""
-    return {
-        "x": math.log10(x),
-        "y": height,
-        "yref": "paper",
-        "text": escape(words),
-        "xanchor": "left",
-        "xshift": 6,
-        "bgcolor": colors.paper,
-        "font": {"color": colors.quiet, "size": 13},
-    }
+    } | says(map(safe, _says(rank, probability, tokens, verb)))

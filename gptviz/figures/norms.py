@@ -7,7 +7,7 @@ import numpy as np
 from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import UNCHANGED, axis_names, band, ghost_curve, heading, line, upright
+from gptviz.figures.marks import UNCHANGED, axis_names, band, ghost_curve, heading, line, on, upright
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
@@ -27,8 +27,7 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         values = steps.map(lambda s, stage=stage: s.stage(stage))  # type: ignore[misc]
         x, old = values.now, values.was if values.moved else None
         counts, edges = histogram(x, also=old)
-        (xa, xaxis), (ya, yaxis) = axis_names(number, "x"), axis_names(number, "y")
-        axes = {"xaxis": xa, "yaxis": ya}
+        axes, (xaxis, yaxis) = axis_names(number)
         start, mean, deviation = (number - 1) * (width + gap), float(x.mean()), float(x.std())
         between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
         traces.append(
@@ -45,30 +44,31 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
                 "customdata": np.stack([edges[:-1], edges[1:]], axis=-1),
                 "hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}",
             }
-            | axes
+            | on(number)
         )
-        traces.append(_mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up") | axes)
+        dot = _mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up")
+        traces.append(dot | on(number))
         if old is not None:
             were, _ = histogram(old, also=x)
             stroke = line(colors.ghost, 2) | {"shape": "hv"}
             ends = np.concatenate([edges[:1], edges])  # up from the axis, and down to it again
-            traces.append(ghost_curve(ends, np.concatenate([[0], were, [0]]), mode, line=stroke, **axes))
-            was = _mark(
-                float(old[dimension]), f"{stage}, {UNCHANGED}", dimension, colors.ghost, "triangle-up-open"
-            )
-            traces.append(was | axes)
+            steps_of = np.concatenate([[0], were, [0]])
+            traces.append(ghost_curve(ends, steps_of, mode, line=stroke, **on(number)))
+            then = f"{stage}, {UNCHANGED}"
+            dot = _mark(float(old[dimension]), then, dimension, colors.ghost, "triangle-up-open")
+            traces.append(dot | on(number))
             tallest = max(tallest, int(were.max()))
         tallest = max(tallest, int(counts.max()))
         layout["shapes"] += [
-            band(mean - deviation, mean + deviation, colors.panel, (xa, ya)),
-            upright(mean, line(colors.ink, 1.5), (xa, ya)),
+            band(mean - deviation, mean + deviation, colors.panel, axes),
+            upright(mean, line(colors.ink, 1.5), axes),
         ]
         # a mean that is zero but for rounding is written as zero: 2 × 10⁻¹⁷ would read as a discovery
         middle = "0" if abs(mean) < 1e-9 else significant(mean)
         words = f"<b>{stage}</b><br>mean {middle}<br>variance {significant(deviation**2, 4)}"
         layout["annotations"].append(heading(words, start, 1))
-        layout[xaxis] = {"domain": [start, start + width], "anchor": ya}
-        layout[yaxis] = {"anchor": xa, "showticklabels": number == 1}
+        layout[xaxis] = {"domain": [start, start + width], "anchor": axes[1]}
+        layout[yaxis] = {"anchor": axes[0], "showticklabels": number == 1}
         layout[yaxis] |= {"matches": "y"} if number > 1 else {}
     layout["yaxis"] |= {"title": {"text": "dimensions"}, "range": [0, tallest * 1.05]}
     return figure(traces, layout, mode, height=330, t=70)

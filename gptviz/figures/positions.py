@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import BAR, Floats, across, line, signed_axis
+from gptviz.figures.marks import BAR, Floats, across, line, says, signed_axis
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 HEIGHT = 330
@@ -78,7 +78,5 @@ def _arrow(middle: float, angle: float, color: str, name: str) -> dict[str, Any]
         "mode": "lines+markers",
         "line": line(color, 4),
         "marker": {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1},
-        "hovertext": [said, said],
-        "hoverinfo": "text",
         "name": name,
-    }
+    } | says([said, said])

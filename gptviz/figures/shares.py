@@ -11,7 +11,19 @@ import numpy as np
 from gptviz.analysis.shares import Waterfall
 from gptviz.both import Both
 from gptviz.digits import fixed
-from gptviz.figures.marks import BAR, UNCHANGED, Floats, frame, in_cells, line, share_axis, signed_axis
+from gptviz.figures.marks import (
+    BAR,
+    BARE,
+    UNCHANGED,
+    Floats,
+    around,
+    in_cells,
+    line,
+    names_down,
+    says,
+    share_axis,
+    signed_axis,
+)
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid, or a bar of a waterfall
@@ -40,7 +52,7 @@ def share_grid(
     (rows, count), colors = values.shape, palette(mode)
     known = not np.isnan(values).any()
 
-    def says(block: int, column: int) -> str:
+    def said_of(block: int, column: int) -> str:
         said = [f"block {block} · {columns[column]}"]
         if inside is not None:
             said.append("in the circuit" if (block, column) in inside else "not in the circuit")
@@ -60,31 +72,24 @@ def share_grid(
     cells: dict[str, Any] = {
         "type": "heatmap",
         "z": values.astype(np.float32),
-        "hovertext": [[says(b, i) for i in range(count)] for b in range(rows)],
+        "hovertext": [[said_of(b, i) for i in range(count)] for b in range(rows)],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "coloraxis": "coloraxis",
-        "xgap": 1 if inside is None else 5,
-        "ygap": 1 if inside is None else 5,
+        **dict.fromkeys(("xgap", "ygap"), 1 if inside is None else 5),
     }
     traces, axis = [cells], (signed_axis if signed else share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
         traces.append(in_cells([[writes(b, i) for i in range(count)] for b in range(rows)], values, axis, 11))
-
-    def framed(place: tuple[int, int], stroke: dict[str, Any], room: float = 0.5) -> dict[str, Any]:
-        block, column = place
-        return frame((column - room, column + room), (block - room, block + room), stroke)
-
     thick, thin = line(colors.accent, 2.5), line(colors.masked, 1)
-    shapes = [] if opened is None else [framed(opened, thick)]
+    shapes = [] if opened is None else [around(*opened, thick)]
     if inside is not None:
-        places = [(b, i) for b in range(rows) for i in range(count)]
-        shapes = [framed(place, thick if place in inside else thin, 0.45) for place in places]
-    plain = {"showgrid": False, "fixedrange": True, "ticks": "", "tickmode": "array"}
+        places = np.ndindex(rows, count)
+        shapes = [around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places]
+    plain = BARE | {"tickmode": "array"}
     names = [SHORT.get(name, name.removeprefix("head ")) for name in columns]
     across = {"side": "top", "tickvals": np.arange(count), "ticktext": names, "range": [-0.5, count - 0.5]}
-    blocks = [f"block {b} " for b in range(rows)]
-    down = {"tickvals": np.arange(rows), "ticktext": blocks, "range": [rows - 0.5, -0.5]}
+    down = names_down(rows) | {"ticktext": [f"block {b} " for b in range(rows)]}
     layout = {
         "coloraxis": axis | {"showscale": known},
         "xaxis": plain | across,
@@ -138,11 +143,10 @@ def off_the_line(
         "y": y,
         "text": [name if i in far else "" for i, name in enumerate(short)],
         "textposition": ["middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x],
-        "hovertext": [says % (a, b) for says, a, b in zip(hover, x, y, strict=True)],
-        "hovertemplate": "%{hovertext}<extra></extra>",
         "cliponaxis": False,
         "marker": {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring},
     }
+    points |= says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
     low, high = float(min(x.min(), y.min(), 0)), float(max(x.max(), y.max(), 0))
     pad = 0.08 * ((high - low) or 1.0)
     ends = [low - pad, high + pad]

@@ -4,7 +4,6 @@ Shapes: S writes (two a block, attention and then feed-forward). Attention's wri
 feed-forward's orange, as on Anatomy; the stream that they join is grey.
 """
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,21 @@ import numpy as np
 from gptviz.analysis.stream import PARTS, Stream
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import GHOSTED, UNCHANGED, across, band, ghost_bars, heading, line, upright
+from gptviz.figures.marks import (
+    GHOSTED,
+    KEPT,
+    UNCHANGED,
+    across,
+    band,
+    ghost_bars,
+    heading,
+    line,
+    on,
+    safe,
+    says,
+    upright,
+    words,
+)
 from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 LINE = 20  # pixels of a line above a picture
@@ -33,28 +46,20 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     colors, found = palette(mode), streams.now
     sizes, writes, cosines = (grid[:, position] for grid in (found.sizes, found.writes, found.cosines))
     count = len(writes)
-    steps, shown = np.arange(count + 1), f"`{escape(label, quote=False)}`"
-    below = {"xaxis": "x2", "yaxis": "y2"}
+    steps, shown, below = np.arange(count + 1), f"`{safe(label)}`", on(2)
     where, does = _says(found, position, shown)
 
-    def bars(x: Any, y: Any, color: str, says: list[str], width: float, **more: Any) -> dict[str, Any]:
-        whole = {"marker": {"opacity": 1}}  # a click leaves all as it is: the page draws what is chosen
-        marker = {"color": color, "line": {"width": 0}}
-        said = {"hovertext": says, "hoverinfo": "text", "showlegend": False, "width": width}
-        return (
-            {"type": "bar", "x": x, "y": y, "marker": marker, "selected": whole, "unselected": whole}
-            | said
-            | more
-        )
+    def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
+        drawn = {"type": "bar", "x": x, "y": y, "width": width, "showlegend": False}
+        return drawn | {"marker": {"color": color, "line": {"width": 0}}} | KEPT | says(said) | more
 
     own = [np.arange(part, count, 2) for part in range(2)]
     traces = [bars(steps - 0.2, sizes, colors.masked, where, 0.36)]
     for values, shift, width, axes in ((writes, 0.2, 0.36, {}), (cosines, 0.0, 0.5, below)):
         for part, color in enumerate(part_colors(mode)):
-            says = [does[s] for s in own[part]]
-            traces.append(
-                bars(own[part] + shift, values[own[part]], color, says, width, name=PARTS[part], **axes)
-            )
+            named = {"name": PARTS[part]} | axes
+            said = [does[s] for s in own[part]]
+            traces.append(bars(own[part] + shift, values[own[part]], color, said, width, **named))
     if streams.was is not None:
         old = streams.was
         was, did = ([f"{UNCHANGED}: {one}" for one in said] for said in _says(old, position, shown))
@@ -77,16 +82,15 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     for axes2 in (("x", "y"), ("x2", "y2")):
         shapes.append(band(2 * block - 0.5, 2 * block + 1.5, colors.panel, axes2))
         shapes += [upright(x, line(colors.grid, 1), axes2) for x in np.arange(1.5, count, 2).tolist()]
-    words = f"<span style='color:{colors.quiet}'>■ the stream</span>   " + "   ".join(
-        f"<span style='color:{c}'>■ {p}</span>" for p, c in zip(PARTS, part_colors(mode), strict=True)
-    )
+    above = {"■ the stream": colors.quiet}
+    above |= {f"■ {part}": color for part, color in zip(PARTS, part_colors(mode), strict=True)}
     ghosts = streams.was is not None
     layout = {
         "barmode": "overlay",
         "clickmode": "event+select",
         "shapes": shapes,
         # over the legend of the ghosts: a phone has no room for them side by side
-        "annotations": [heading(words, 0, 1, yshift=LINE * ghosts)],
+        "annotations": [heading(words(above), 0, 1, yshift=LINE * ghosts)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
         "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}, "fixedrange": True},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},

@@ -100,10 +100,14 @@ def palette(mode: Mode) -> Palette:
     return PALETTES[mode]
 
 
+def rgb(color: str) -> tuple[int, ...]:
+    """Red, green and blue of `#rrggbb`, 0 to 255."""
+    return tuple(bytes.fromhex(color[1:]))
+
+
 def mixed(low: str, high: str, share: float) -> str:
     """The colour at `share` (0 to 1) of the way from `low` to `high`, both `#rrggbb`."""
-    pairs = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
-    share = min(max(share, 0.0), 1.0)
+    share, pairs = min(max(share, 0.0), 1.0), zip(rgb(low), rgb(high), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
@@ -122,7 +126,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def _luminance(color: str) -> float:
-    parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    parts = (part / 255 for part in rgb(color))
     red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -168,12 +172,7 @@ def _axis(mode: Mode) -> dict[str, Any]:
 
 
 # Plotly's names of what a browser's typed arrays can hold
-_TYPES = {"float32": "f4", "float64": "f8"}
-_TYPES |= {
-    f"{sign}int{8 * size}": f"{letter}{size}"
-    for sign, letter in (("", "i"), ("u", "u"))
-    for size in (1, 2, 4)
-}
+_TYPES = {np.dtype(code): code for code in ("f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4")}
 
 
 class Figure(go.Figure):
@@ -201,9 +200,13 @@ class Figure(go.Figure):
         return getattr(self, name)
 
     @property
+    def _now(self) -> dict[str, Any]:
+        return self.__dict__["_written"] or super().to_dict()
+
+    @property
     def height(self) -> float:
         """In pixels, as it was written."""
-        return float((self.__dict__["_written"] or super().to_dict())["layout"]["height"])
+        return float(self._now["layout"]["height"])
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -214,16 +217,14 @@ class Figure(go.Figure):
 
     def laid_out(self, **layout: Any) -> "Figure":
         """The same with this in its layout."""
-        written = self.__dict__["_written"] or super().to_dict()
-        return Figure({"data": written["data"], "layout": written["layout"] | layout})
+        return Figure(self._now | {"layout": self._now["layout"] | layout})
 
     def larger(self, factor: float) -> "Figure":
         """The same with type, points, margins and height of this factor: for a screen that is far away."""
-        written = self.__dict__["_written"] or super().to_dict()
-        layout = _larger(written["layout"], factor)
+        layout = _larger(self._now["layout"], factor)
         if "height" in layout:
             layout["height"] *= factor
-        return Figure({"data": _larger(written["data"], factor), "layout": layout})
+        return Figure({"data": _larger(self._now["data"], factor), "layout": layout})
 
     def to_dict(self) -> dict[str, Any]:
         """What the browser gets: fresh dictionaries, long arrays of numbers as typed arrays."""
@@ -278,7 +279,7 @@ def _array(array: np.ndarray) -> Any:
         if not array.size or np.abs(array).max() > np.iinfo(np.int32).max:
             return array.tolist()
         array = array.astype(np.int32)
-    code = _TYPES.get(array.dtype.name)
+    code = _TYPES.get(array.dtype)
     if code is None or not array.size:
         return packed(array.tolist())
     if array.size <= LISTED:

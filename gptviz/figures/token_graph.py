@@ -4,13 +4,13 @@ Columns are positions, rows are depths; only those that have a node take room. E
 layout, as thick as their share; an invisible point in the middle of each carries its sentence and numbers.
 """
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from gptviz.figures.marks import BARE, legend, line, safe, says
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 Key = tuple[object, ...]
@@ -67,7 +67,7 @@ def token_graph(
     columns: Mapping[int, str],
     rows: Mapping[int, str],
     selected: int,
-    legend: Sequence[Line],
+    entries: Sequence[Line],
     mode: Mode,
     row_height: float = ROW,
 ) -> Figure:
@@ -90,9 +90,7 @@ def token_graph(
     drawn = sorted((_around(edge, at) for edge in edges), key=lambda edge: edge.share)
     shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
     shown = [columns[p] for p in centres]
-    named = {
-        p: _safe(columns[p]) + (f" <sub>{p}</sub>" if shown.count(columns[p]) > 1 else "") for p in centres
-    }
+    named = {p: _safe(columns[p]) + f" <sub>{p}</sub>" * (shown.count(columns[p]) > 1) for p in centres}
     ticks = [f"<b>{named[p]}</b>" if p == selected else named[p] for p in centres]
     layout = {
         "shapes": shapes,
@@ -107,10 +105,10 @@ def token_graph(
             "tickfont": {"size": 13 if len(depths) <= 16 else 11, "color": colors.quiet},
         },
         "hovermode": "closest",
-        "showlegend": bool(legend),
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
+        "showlegend": bool(entries),
+        "legend": legend(0),
     }  # fmt: skip
-    traces = [_middles(drawn, at), _nodes(nodes, at, mode), *(_entry(line) for line in legend)]
+    traces = [_middles(drawn, at), _nodes(nodes, at, mode), *(_entry(one) for one in entries)]
     return figure(traces, layout, mode, height=90 + row_height * len(depths) + 40, t=44)
 
 
@@ -151,13 +149,8 @@ def _curve(
     middle = (y0 + y1) / 2
     path = f"M {x0} {y0} C {x0 + edge.bow} {middle} {x1 + edge.bow} {middle} {x1} {y1}"
     width = max(THINNEST, THICKEST * edge.share / largest)
-    return {
-        "type": "path",
-        "path": path,
-        "layer": "below",
-        "opacity": 0.75,
-        "line": {"color": edge.color, "width": width, "dash": "solid" if edge.solid else "dot"},
-    }
+    stroke = line(edge.color, width, "solid" if edge.solid else "dot")
+    return {"type": "path", "path": path, "layer": "below", "opacity": 0.75, "line": stroke}
 
 
 def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
@@ -170,10 +163,8 @@ def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> di
         "mode": "markers",
         "marker": {"size": 16, "opacity": 0},
         "customdata": np.array([[e.value, e.share] for e in edges]).reshape(-1, 2),
-        "hovertext": [_safe(e.says) for e in edges],
-        "hoverinfo": "text",
         "showlegend": False,
-    }
+    } | says(_safe(e.says) for e in edges)
 
 
 def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: Mode) -> dict[str, Any]:
@@ -192,22 +183,19 @@ def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: M
             "opacity": 1,
             "line": {"color": [node.color for node in nodes], "width": 2},
         },
-        "hovertext": [_safe(node.says) for node in nodes],
-        "hoverinfo": "text",
         "showlegend": False,
-    }
+    } | says(_safe(node.says) for node in nodes)
 
 
-def _entry(line: Line) -> dict[str, Any]:
-    stroke = {"color": line.color, "width": 4, "dash": "solid" if line.solid else "dot"}
-    return {"type": "scatter", "x": [None], "y": [None], "mode": "lines", "name": line.name, "line": stroke}
+def _entry(said: Line) -> dict[str, Any]:
+    stroke = line(said.color, 4, "solid" if said.solid else "dot")
+    return {"type": "scatter", "x": [None], "y": [None], "mode": "lines", "name": said.name, "line": stroke}
 
 
 def _axis(end: float, margin: float = 0.7) -> dict[str, Any]:
-    plain = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": False}
-    return plain | {"range": [-margin, end + margin]}
+    return BARE | {"range": [-margin, end + margin]}
 
 
 def _safe(text: str) -> str:
     """A token inside a Plotly text, which reads a little HTML; line breaks of ours stay."""
-    return html.escape(text, quote=False).replace("&lt;br&gt;", "<br>")
+    return safe(text).replace("&lt;br&gt;", "<br>")

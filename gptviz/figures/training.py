@@ -6,13 +6,12 @@ Shapes: n points, L blocks, H heads.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import Floats, across, line, upright
+from gptviz.figures.marks import STILL, Floats, across, legend, line, note, on, safe, says, upright
 from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 from gptviz.training.live.seen import Curves
@@ -35,19 +34,19 @@ def training_curves(
 
     The first run has solid lines, and each of its heads a thin one; a second run has dashed lines.
     """
-    colors, below = palette(mode), {"xaxis": "x2", "yaxis": "y2"}
+    colors, below = palette(mode), on(2)
     traces: list[dict[str, Any]] = []
     for number, run in enumerate(runs):
-        dash, name = "dash" if number else None, escape(run.name, quote=False)
+        dash, name = "dash" if number else None, safe(run.name)
         hidden = {"showlegend": number == 0}
         dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}  # one line for all of it
         for what, losses, color, width in (
             ("training", run.train, colors.quiet, 1.5),
             ("validation", run.validation, colors.accent, 3.0),
         ):
-            says = {"hovertemplate": f"{name}, step %{{x}}: {what} loss %{{y:.3f}}<extra></extra>"}
+            hover = {"hovertemplate": f"{name}, step %{{x}}: {what} loss %{{y:.3f}}<extra></extra>"}
             shown = hidden | (dashed if what == "validation" else {})
-            traces.append(_curve(run, what, losses, line(color, width, dash)) | shown | says)
+            traces.append(_curve(run, what, losses, line(color, width, dash)) | shown | hover)
         for role, what, scores in (
             ("previous", "previous-token", run.previous),
             ("induction", "induction", run.induction),
@@ -63,16 +62,14 @@ def training_curves(
                 for at, row, i in zip(run.steps, flat, best, strict=True)
             ]
             strong = _curve(run, f"best {what} head", flat.max(axis=1, initial=0.0), line(color, 3, dash))
-            hover = {"text": told, "hovertemplate": "%{text}<extra></extra>"}
-            traces.append(strong | below | hidden | hover)
+            traces.append(strong | below | hidden | says(told))
     axis = {"range": [-0.01 * last, 1.01 * last], "fixedrange": True}
     loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1], "fixedrange": True}
     score = {"title": {"text": "score of a head"}, "domain": [0, 0.4], "fixedrange": True}
-    legend = {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "itemclick": False}
     mark = line(colors.accent, 2, "dot")
     layout = {
         "showlegend": True,
-        "legend": legend | {"itemdoubleclick": False},
+        "legend": legend(0, 1.01, **STILL),
         "xaxis": axis | {"anchor": "y", "showticklabels": False},
         "xaxis2": axis | {"anchor": "y2", "matches": "x", "title": {"text": "steps of training"}},
         "yaxis": loss | {"range": list(_range(runs, levels))},
@@ -118,8 +115,6 @@ def _named(level: Level, place: int, levels: Sequence[Level], colors: Palette) -
         for i, other in enumerate(levels)
     )
     near = near or level.nats == min(other.nats for other in levels)
-    text = f"{escape(level.name, quote=False)}: {significant(level.nats, 3)}"
-    return {"text": text, "x": 0.985, "xref": "paper", "xanchor": "right", "y": level.nats} | {
-        "yanchor": "top" if near else "bottom",
-        "font": {"size": 13, "color": colors.quiet},
-    }
+    text = f"{safe(level.name)}: {significant(level.nats, 3)}"
+    at = {"xref": "paper", "xanchor": "right", "yanchor": "top" if near else "bottom"}
+    return note(text, 0.985, level.nats, colors.quiet, 13, **at)

@@ -86,7 +86,7 @@ def test_the_bars_are_the_boxes_and_say_what_they_are():
     assert np.allclose(bar.x - bar.width / 2, [box.x for box in layout.boxes])
     assert np.allclose(bar.base, [box.y for box in layout.boxes])
     assert np.allclose(bar.y, [box.height for box in layout.boxes])
-    said = dict(zip([box.tensors[0].name for box in layout.boxes], bar.customdata, strict=True))
+    said = dict(zip([box.tensors[0].name for box in layout.boxes], bar.hovertext, strict=True))
     assert said["trf_blocks.3.att.W_query.weight"] == (
         "trf_blocks.3.att.W_query.weight is 768 × 768:<br>589,824 parameters, 0.47 % of the model"
     )
