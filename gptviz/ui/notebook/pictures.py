@@ -457,6 +457,7 @@ PICTURES: dict[str, Callable[..., None]] = {
         patching, compare, every_head,
     )
 }  # fmt: skip
+WHOLE = [name for name in PICTURES if name != "every_head"]  # the pages of one text's pass
 SHORT = {"attn": "attention", "mlp": "feed_forward", "norms": "layernorm", "lens": "logit_lens"}
 
 
@@ -490,6 +491,8 @@ def show(
         raise ValueError(f"shown is {shown!r}; it must be one of {', '.join(SHOWN)}")
     draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)
     if whole:
+        if name not in WHOLE:
+            raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}")
         return sheet.drawn(of_page, name, **options)
     try:
         inspect.signature(draw).bind(sheet, *args, **options)

@@ -15,12 +15,6 @@ import torch
 
 from gptviz.ui.notebook.sheet import Sheet
 
-# the pages of one text's pass
-PAGES = (
-    "overview", "tokens", "embeddings", "layernorm", "attention", "feed_forward", "next_token", "generate",
-    "data_windows", "positions", "anatomy", "loss", "residual_stream", "logit_lens", "why", "heads",
-    "knock_out", "circuit", "patching", "compare",
-)  # fmt: skip
 SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
 SECONDS = 600  # that a page may take
 
@@ -28,19 +22,15 @@ SECONDS = 600  # that a page may take
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
     """Draw them: `choices` are the page's, by their names in the address ("ln_norm"); None is its default.
 
-    Raises ValueError where the app runs in this process, for a page that there is not, and for a choice that
-    the page does not take.
+    Raises ValueError where the app runs in this process, and for a choice that the page does not take.
     """
-    if name not in PAGES:
-        raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(PAGES)}")
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _: False)
     from streamlit.runtime import Runtime
     from streamlit.testing.v1 import AppTest
 
     from gptviz.ui import works
     from gptviz.ui.runs import runs
-    from gptviz.ui.shell.navigation import PAGES as DOORS
-    from gptviz.ui.shell.navigation import page_file
+    from gptviz.ui.shell.navigation import PAGES, page_file
     from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
@@ -74,7 +64,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     for key, value in choices.items():
         if key not in at.session_state or str(at.session_state[key]) != str(value):
             raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
-    title, question = DOORS[name].title, DOORS[name].question
+    title, question = PAGES[name].title, PAGES[name].question
     s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
     sections: list[list[dict[str, Any]]] = [[]]
     for element in _leaves(at.main):

@@ -14,7 +14,6 @@ import gptviz
 from gptviz import Edit
 from gptviz.both import Both
 from gptviz.ui.notebook import PICTURES, pictures
-from gptviz.ui.notebook.whole import PAGES as PAGES_BY_SCRIPT
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import random_lm
 
@@ -139,7 +138,7 @@ def as_numbers(values):
     return np.asarray(values, dtype=float)
 
 
-@pytest.mark.parametrize("name", PAGES_BY_SCRIPT)
+@pytest.mark.parametrize("name", pictures.WHOLE)
 def test_every_page_that_is_drawn_whole_has_no_less_than_its_first_picture(name):
     choices = {"other": "&'(,"} if name == "patching" else {}
     found = random_lm().edited("z.1.2=zero", "attn.0=uniform").trace([5, 6, 7, 9])
