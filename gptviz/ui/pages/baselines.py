@@ -121,7 +121,7 @@ if not sheet.in_sight(scene, "mlp"):  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)
-recipe = Recipe(context=context, steps=int(steps))
+recipe = Recipe(context=context, steps=steps)
 fit, bar = fit_of(recipe), st.empty()
 size = len(fit.tokenizer.vocabulary)
 while not fit.done:  # a click interrupts it, and it goes on from there

@@ -241,11 +241,9 @@ if best[0] == best[1]:
 else:
     others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
     known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
-    each = [
-        f"{bold[side]} expects {as_code(shown[best[side]])} with {p[side]} (on the other side: {known[side]})"
-        for side in (0, 1)
-    ]
-    said = f"{after} {'; '.join(each)}."
+    each = "{} expects {} with {} (on the other side: {})".format
+    firsts = [as_code(shown[row]) for row in best]
+    said = f"{after} {'; '.join(map(each, bold, firsts, p, known))}."
 if at[0] != scene.position:
     lonely = Place(scene.label, scene.position)
     said = f"{lonely} has no partner on the right: compared is the next place that both have read. {said}"

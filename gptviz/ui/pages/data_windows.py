@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -39,12 +40,6 @@ scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW
 st.html(STYLE)
 above = st.container()
 
-
-def size(param: Param[int], label: str, largest: int, help: str) -> int:
-    chosen = param.number(st.number_input, label, 1, largest, step=1, help=help, width=130)
-    return param.default if chosen is None else int(chosen)
-
-
 # ---- which text, and how it is cut ----
 
 own, story = scene.lm.config, scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
@@ -53,9 +48,10 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
     encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
     ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
-    length = size(LENGTH, "max_length", max(1, min(1024, len(ids) - 1)), "How many tokens a window holds.")
-    stride = size(STRIDE, "stride", 1024, "How many tokens further on the next one begins.")
-    batch_size = size(BATCH, "batch_size", 64, "How many windows are learned from at once.")
+    longest, box = max(1, min(1024, len(ids) - 1)), partial(st.number_input, step=1, width=130)
+    length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
+    stride = STRIDE.number(box, "stride", 1, 1024, help="How many tokens further on the next one begins.")
+    batch_size = BATCH.number(box, "batch_size", 1, 64, help="How many windows are learned from at once.")
     drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
 windows = Windows(ids, length, stride, batch_size, drop)
 count, tokens = len(windows), counted(length, "token")

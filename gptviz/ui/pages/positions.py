@@ -120,12 +120,9 @@ if scheme == "sinusoidal" and size % 2 == 0:
 
 st.subheader("A pair of tokens moves along the text", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    limits = {"min_value": 0, "max_value": count - 1, "step": 1, "width": 130}
-    picked = DISTANCE.widget(st.number_input, "Tokens apart", **limits)
-    distance = distance if picked is None else int(picked)
-    at = distance
+    distance = at = DISTANCE.number(st.number_input, "Tokens apart", 0, count - 1, step=1, width=130)
     if distance < count - 1:
-        at = int(AT.number(st.slider, "Position of the query", distance, count - 1, step=1) or distance)
+        at = AT.number(st.slider, "Position of the query", distance, count - 1, step=1)
 prose("**RoPE, as arrows.** In four pairs of a head's dimensions, the slowest on the right:")
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
