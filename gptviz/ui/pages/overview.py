@@ -16,9 +16,8 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Token
 from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
-from gptviz.ui import heads, sheet, tables
+from gptviz.ui import heads, runs, sheet, tables
 from gptviz.ui.components.machine import machine as draw
-from gptviz.ui.pages.overview.levels import level, needs, place
 from gptviz.ui.shell import guide, picture, state
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
@@ -28,30 +27,36 @@ from gptviz.ui.words import counted, prose
 
 
 def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """What the page reads of a pass: at the place in hand, and to know where *Play* leads."""
-    sites, reductions = needs(lm, AT.value, len(tokens) - 1)
-    return (*sites, *(site for at in way for site in sites_of(resolve, lm, at, 0))), reductions
+    """What the page reads of a pass: at the place in hand, and to know where *Play* leads.
+
+    Of the stream as a whole the lengths are enough, made on the way.
+    """
+    places = [(at, 0) for at in way]
+    sites, lengths = machine.reading(lm), machine.LENGTHS
+    if AT.value:
+        places.append((AT.value, len(tokens) - 1))
+        sites, lengths = sites_of(machine.level, lm, AT.value), ()
+    return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
 
 steps = read((FOLDER / "way.md").read_text("utf-8")).steps
 way = [dict(step.place).get("at", "") for step in steps]
 picture.arrive()
 chosen = parse(AT.value)
-if (
-    chosen.kind == "cell"
-    and chosen.query >= 0
-    and state.TOKEN.value is None
-    and "token" not in st.query_params
-):
+named = state.TOKEN.value is not None or "token" in st.query_params
+if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 scene = page("Overview", reads, params=(AT,))
 config, position = scene.lm.config, scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
     chosen = replace(chosen, query=position, key=min(chosen.key, position))
-here = place(scene.run, chosen.at, position)
+here = sheet.once(scene.run, resolve, chosen.at, position)
 picture.stored()
-now = level(scene.run, here.at, position, None)
-both = Both(now, None if scene.other is None else level(scene.other, here.at, position, now["shown"]))
+now, was = sheet.once(scene.run, machine.level, here.at, position), None
+if scene.other is not None:
+    runs.get(scene.other, scene.keep, scene.reduce)
+    was = sheet.once(scene.other, machine.level, here.at, position, now["shown"])
+both = Both(now, was)
 about = picture.page_about(here)
 
 
@@ -78,7 +83,7 @@ opened = draw(
     [(one.at, one.name) for one in here.beside(config)],
     more,
     [
-        {"at": place(scene.run, at, position).at, "says": step.text}
+        {"at": sheet.once(scene.run, resolve, at, position).at, "says": step.text}
         for at, step in zip(way, steps, strict=True)
     ],
     scene.mode,
