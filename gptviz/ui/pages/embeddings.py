@@ -266,8 +266,4 @@ sheet.numbers_of(
     "The length of each row; the cosine of token and position.",
     what="the lengths",
 )
-sheet.code_of(
-    scene,
-    [GPTModel.final_hidden],
-    embedding_rows,
-)
+sheet.code_of(scene, [GPTModel.final_hidden], embedding_rows)

@@ -40,7 +40,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row, number
-from gptviz.ui.words import as_code, prose, show_id
+from gptviz.ui.words import Place, as_code, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
@@ -83,14 +83,14 @@ with above:
         text += f"{int((found.fires != both.was.fires).sum()):,} fire in only one of the two. "
     if half.now:
         text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written. "
-    comes = (
-        "A change replaces what they write together: a row"
-        if found.is_replaced
-        else "All together write a row"
-    )
+    size = f"a row of size {both.map(lambda u: u.size):3}"
+    if found.is_replaced:
+        comes = f"A change replaces what they write together: {size} comes out."
+    else:
+        comes = f"All together write {size}."
     sheet.say(
         scene,
-        f"{text}{comes} of size {both.map(lambda u: u.size):3}{' comes out' if found.is_replaced else ''}.",
+        f"{text}{comes}",
         *("block", "feed-forward"),
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
@@ -99,11 +99,9 @@ with above:
     )
 
 
-low, high = float(found.before.min()), float(found.before.max())
 ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
-if ghost is not None:
-    low, high = min(low, ghost[0]), max(high, ghost[0])
-curve = activation_curve(lm.model, block, min(low, -1.0), max(high, 1.0))
+reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
+curve = activation_curve(lm.model, block, min(reached), max(reached))
 scene.chart(
     gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
     key="gelu_dots",
@@ -130,11 +128,6 @@ times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the cho
 read = sheet.once(scene.run, readings, block, (*order, unit), times, READ, at)
 
 
-def shown_tokens(pairs: Iterable[tuple[int, float]]) -> list[str]:
-    """Tokens as the screen shows them."""
-    return [show_id(lm, token) for token, _ in pairs]
-
-
 st.subheader("The units that write most", anchor=False)
 prose(
     "A unit writes its activation times its column in the second matrix. Beside each, the tokens that it "
@@ -144,19 +137,12 @@ prose(
 writes = {"writes": found.writes[order]}
 if both.was is not None:
     writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
-largest = pd.DataFrame(
-    {
-        "unit": order,
-        "before": found.before[order],
-        "after": found.after[order],
-        "column": found.columns[order],
-    }
-    | writes
-    | {
-        name: [" ".join(shown_tokens(getattr(read[i], name))[:TOKENS]) for i in range(len(order))]
-        for name in ("raises", "lowers")
-    }
-)
+columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
+tokens = {
+    name: [" ".join(show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS]) for one in read[: len(order)]]
+    for name in ("raises", "lowers")
+}
+largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(columns={"columns": "column"})
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
 cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"})
 st.caption(
@@ -187,18 +173,12 @@ with left:
         f"{significant(divisor, 4)}:",
         *("logit", "LayerNorm"),
     )
+
+    def moves(token: int, by: float) -> list[Cell]:
+        return [Cell(show_id(lm, token), "label"), number("+" * (by > 0) + significant(by))]
+
     column = read[len(order)]
-    rows = [
-        Row(
-            [
-                Cell(show_id(lm, up[0]), "label"),
-                number(f"+{significant(up[1])}" if up[1] > 0 else significant(up[1])),
-                Cell(show_id(lm, down[0]), "label"),
-                number(f"+{significant(down[1])}" if down[1] > 0 else significant(down[1])),
-            ]
-        )
-        for up, down in zip(column.raises, column.lowers, strict=True)
-    ]
+    rows = [Row([*moves(*up), *moves(*down)]) for up, down in zip(column.raises, column.lowers, strict=True)]
     st.html(tables.table("reading", ["raises", "#by", "lowers", "#by"], rows))
 
 
@@ -208,13 +188,9 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     for value, tokens, i, source in places:
         start, end = max(0, i - BESIDE), i + 1 + BESIDE
         # read as a text, a space is a space again
-        head, it, tail = (
-            "".join(some).replace("·", " ")
-            for some in (tokens[start:i], tokens[i : i + 1], tokens[i + 1 : end])
-        )
-        cell = Cell(
-            ("… " if start else "") + head, marked=it, rest=tail + (" …" if end < len(tokens) else "")
-        )
+        text = [token.replace("·", " ") for token in tokens]
+        head, tail = "".join(text[start:i]), "".join(text[i + 1 : end])
+        cell = Cell("… " * (start > 0) + head, marked=text[i], rest=tail + " …" * (end < len(text)))
         drawn.append(Row([number(significant(value)), cell, source]))
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
@@ -224,7 +200,7 @@ with right:
     peak = int(activations.now.argmax())
     prose(
         f"In this text it fires at {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} tokens. It "
-        f"is largest at {as_code(scene.labels[peak])} (position {peak}): "
+        f"is largest at {Place(scene.labels[peak], peak)}: "
         f"{significant(float(activations.now[peak]))}.",
         "token",
     )
@@ -329,10 +305,4 @@ sheet.numbers_of(
     "that; with the bias's the shares add up to 1.",
     what=f"the units of block {block} at {label}",
 )
-sheet.code_of(
-    scene,
-    [FeedForward.forward, GELU.forward, GELU.formula],
-    units,
-    block,
-    at,
-)
+sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], units, block, at)

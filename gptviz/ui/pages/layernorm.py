@@ -44,14 +44,10 @@ names = list(norms)
 above = st.container()
 with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
-    picked = DIMENSION.index(
-        f"Dimension, 0 to {size - 1}",
-        size,
-        "the farthest from the mean",
-        260,
-        "The orange mark. A click on a bar of scale or shift chooses it, too.",
-    )
+    told = "The orange mark. A click on a bar of scale or shift chooses it, too."
+    picked = DIMENSION.index(f"Dimension, 0 to {size - 1}", size, "the farthest from the mean", 260, told)
 steps = sheet.of(scene, inside, name, scene.position)
+given = steps.map(lambda s: s.before)
 dimension = largest_dimension(steps.now) if picked is None else picked
 ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in STAGES}  # type: ignore[misc]
 which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
@@ -62,7 +58,7 @@ with above:
         f"and of **{ends['after']:3}** when they leave it.",
         "variance",
         "token",
-        about=steps.map(lambda s: s.before),
+        about=given,
         what=f"{name.replace('final', 'the final norm')} at {label}",
         sites=[norms[name].source],
         position=scene.position,
@@ -73,12 +69,10 @@ with above:
         which=which,
         alt=f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it",
     )
-    ghosts = " The grey outline and the open mark are the unchanged model's."
+    ghosts = " The grey outline and the open mark are the unchanged model's." * given.moved
     st.caption(
         "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-        f"deviation to each side of it, the orange mark dimension {dimension}."
-        + ghosts
-        * steps.map(lambda s: s.before).moved
+        f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
     )
 sheet.table("stages", steps.map(stage_table))
 
@@ -94,11 +88,11 @@ with st.container(horizontal=True):
     before, after = grids.map(lambda g: g[0]), grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)
 with said:
-    low, high = (f"{significant(float(x))}" for x in (before.now.min(), before.now.max()))
-    text = (
-        f"Over all norms and tokens, the {quantity} runs from {low} to {high} before the norms, and from "
-        f"{significant(float(after.now.min()))} to {significant(float(after.now.max()))} after them."
-    )
+    runs = [
+        " to ".join(significant(float(end)) for end in (g.now.min(), g.now.max())) for g in (before, after)
+    ]
+    text = f"Over all norms and tokens, the {quantity} runs from {runs[0]} before the norms, and from "
+    text += f"{runs[1]} after them."
     if quantity == "mean":
         text += " Each norm subtracts the mean; what there is of one after it comes from scale and shift."
     prose(text, "mean", "residual stream")
@@ -107,10 +101,10 @@ with said:
         far = np.abs(Map("", before, "log" if quantity == "variance" else "signed").drawn(DIFFERENCE))
         row, column = divmod(int(far.argmax()), far.shape[1])
         first = names[int((far > 1e-5).any(axis=1).argmax())]
+        there = before.map(lambda g: float(g[row, column]))
         prose(
             f"**What was changed is seen from {first} on.** Farthest apart is "
-            f"{as_code(scene.labels[column])} at "
-            f"{names[row]}: {before.map(lambda g: float(g[row, column])):3}."
+            f"{as_code(scene.labels[column])} at {names[row]}: {there:3}."
         )
     elif before.was is not None:
         prose(why_same(scene, "what the LayerNorms are given", [norm.source for norm in norms.values()]))
@@ -122,14 +116,12 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-scale: Scale = "log" if quantity == "variance" else "signed"
+both, is_variance = {"before": before, "after": after}, quantity == "variance"
+scale: Scale = "log" if is_variance else "signed"
 sheet.maps(
     scene,
     "layernorm_grids",
-    [
-        Map(f"{quantity} {when}", grid, scale, f"{quantity} {when}")
-        for when, grid in (("before", before), ("after", after))
-    ],
+    [Map(f"{quantity} {when}", grid, scale, f"{quantity} {when}") for when, grid in both.items()],
     names,
     f"The {quantity} of every token's values before and after each of the {len(names)} norms",
     (names.index(name), scene.position),
@@ -138,28 +130,20 @@ sheet.maps(
     joint=True,
     which=(quantity,),
 )
-middle = (
-    "what the change did not touch"
-    if shown == DIFFERENCE
-    else "a variance of 1"
-    if quantity == "variance"
-    else "0"
-)
+middle = "a variance of 1" if is_variance else "0"
+middle = "what the change did not touch" if shown == DIFFERENCE else middle
 st.caption(f"A row is a norm, a column a token; a click chooses both. No colour: {middle}.")
 sheet.curves(
     scene,
     "layernorm_depth",
-    {
-        "before": before.map(lambda g: g[:, scene.position]),
-        "after": after.map(lambda g: g[:, scene.position]),
-    },
+    {when: grid.map(lambda g: g[:, scene.position]) for when, grid in both.items()},
     names,
     quantity,
     f"The {quantity} of {scene.label} (position {scene.position}) before and after each norm",
     which=(quantity,),
     at=names.index(name),
-    log=quantity == "variance",
-    rest=1.0 if quantity == "variance" else 0.0,
+    log=is_variance,
+    rest=1.0 if is_variance else 0.0,
 )
 st.caption(f"{label} through the depth of the network, norm by norm.")
 

@@ -1,6 +1,7 @@
 """What comes next, how sure the model is of it, and how temperature, top-k and top-p choose."""
 
 from dataclasses import replace
+from functools import partial
 from html import escape
 
 import pandas as pd
@@ -27,7 +28,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
 from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.words import as_code, is_whole, prose, show_id
+from gptviz.ui.words import Place, as_code, is_whole, prose, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars
 COUNT = Param("next_rows", int, ROWS[0], if_there)
@@ -64,10 +65,8 @@ def sentence() -> str:
     best = first(found.now)
     given, unsure = runs_of.map(lambda run: chance(run, best)), found.map(lambda one: one.entropy.perplexity)
     who = "the model" if scene.other is None else "the **changed** model"
-    said = (
-        f"After {as_code(scene.label)} (position {scene.position}) {who} gives {as_code(show_id(lm, best))} "
-    )
-    said += f"{given:%}. It is as unsure as between {unsure:3} equally likely tokens."
+    said = f"After {Place(scene.label, scene.position)} {who} gives {as_code(show_id(lm, best))} {given:%}. "
+    said += f"It is as unsure as between {unsure:3} equally likely tokens."
     if scene.other is not None and found.was is not None and (old := first(found.was)) != best:
         before, now = percent(chance(scene.other, old)), percent(chance(scene.run, old))
         said += f" The unchanged model expects {as_code(show_id(lm, old))}, {before}, which now has {now}."
@@ -94,14 +93,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
     found = found_for(sampling, count)
     headline(top, found)
-    rows, rest = candidate_rows(
-        found.now,
-        sampling,
-        lambda i: show_id(lm, i),
-        lambda i: is_whole(lm, i),
-        came,
-        found.was,
-    )
+    show, whole = partial(show_id, lm), partial(is_whole, lm)
+    rows, rest = candidate_rows(found.now, sampling, show, whole, came, found.was)
     # what tells the picture from the one of the model as it is, for the file's name
     set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
     which = [f"{name}{value:g}" for name, value in set_to.items() if value not in (None, 1.0)]
@@ -156,10 +149,8 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
 
 
 def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
-    own, bits = (
-        found.map(lambda one: fixed(one.model_entropy.bits, 2)),
-        found.map(lambda one: fixed(one.entropy.bits, 2)),
-    )
+    bits = found.map(lambda one: fixed(one.entropy.bits, 2))
+    own = found.map(lambda one: fixed(one.model_entropy.bits, 2))
     said = (
         "**What to look for.** The model ends in one logit per token of its vocabulary, "
         f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an entropy of {own} "

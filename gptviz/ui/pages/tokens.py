@@ -39,10 +39,7 @@ st.html(STYLE)
 prose(
     "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a ⏎ for a "
     "line break.",
-    "token",
-    "position",
-    "·",
-    "⏎",
+    *("token", "position", "·", "⏎"),
 )
 if scene.other is not None:
     st.markdown(

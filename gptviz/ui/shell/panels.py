@@ -1,10 +1,13 @@
 """Room on a page: a part that costs nothing until it is opened, a picture that a phone scrolls sideways."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, TypeVar
 
 import streamlit as st
+
+T = TypeVar("T")
 
 STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the screen →</div>'
@@ -16,6 +19,14 @@ def panel(title: str, icon: str, key: str) -> Iterator[bool]:
     box = st.expander(title, icon=icon, on_change="rerun", key=key)
     with box:
         yield bool(box.open)
+
+
+def side_by_side(items: Iterable[T], gap: Literal["small", "medium", "large"] = "medium") -> Iterator[T]:
+    """Each of these, in a column of its own: what a loop over them draws stands there."""
+    items = tuple(items)
+    for column, item in zip(st.columns(len(items), gap=gap), items, strict=True):
+        with column:
+            yield item
 
 
 def sideways(key: str, pixels: int = 640) -> None:

@@ -71,12 +71,7 @@ def everything() -> None:
         f"{percent(share[ATTENTION] + share[FEED_FORWARD] + share[NORM])}. The feed-forward (orange) is "
         "twice as large as the attention: 8 × emb_dim² against 4 × emb_dim². Biases and LayerNorms, the line "
         f"below each block, are {percent(vectors / count)} together.",
-        "dimension",
-        "parameter",
-        "token",
-        "block",
-        "feed-forward",
-        "LayerNorm",
+        *("dimension", "parameter", "token", "block", "feed-forward", "LayerNorm"),
     )
     scene.chart(
         model_map(shown, scene.mode),

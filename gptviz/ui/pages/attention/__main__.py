@@ -22,14 +22,7 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.heads import Thumbnail, head_grid
-from gptviz.ui.components.matrix import (
-    MASKED,
-    Axis,
-    Panel,
-    attention_panel,
-    matrix,
-    pattern,
-)
+from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
 from gptviz.ui.sheet import SHOWN, scene_of, why_same
@@ -38,9 +31,10 @@ from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import capital, says
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
-from gptviz.ui.words import as_code, counted, does, prose, term
+from gptviz.ui.words import Place, counted, does, prose, term
 
 AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
 MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))
@@ -56,12 +50,7 @@ WITHDRAWN = (
 
 scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, SHOWN), strip=False)
 lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
-
-
-def place(position: int) -> str:
-    """A token in a sentence: `·it` (position 7)."""
-    return f"{as_code(labels[position])} (position {position})"
-
+places = [Place(label, position) for position, label in enumerate(labels)]
 
 # ---- which head, which key, of which model ----
 
@@ -121,7 +110,7 @@ def habit() -> str:
 
 def gives(key: int) -> str:
     """What the selected row gives a key: drawn, and where that is rescaled the model's own."""
-    weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {place(key)}"
+    weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
     return weight + (f" (the model: {significant(float(own.now[at, key]), 2)})" if hide else "")
 
 
@@ -136,7 +125,7 @@ with sentence:
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
-    said.append(f"{place(at)} gives {', '.join(named) or 'nothing else'}.")
+    said.append(f"{places[at]} gives {', '.join(named) or 'nothing else'}.")
     if len(labels) == 1:
         said.append("Every head must give it 1: type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
@@ -255,7 +244,7 @@ with reading:
             f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
         )
         st.markdown(
-            f"**Why {'is it so often ' * first.draws_all}the first token?** {place(0)} gets "
+            f"**Why {'is it so often ' * first.draws_all}the first token?** {places[0]} gets "
             f"{percent(first.own)} of the attention of this head and {percent(first.mean)} of that of all "
             f"{first.of} heads; from heads that look at all tokens alike it would be "
             f"{percent(first.even)}.{more * (first.heads > 0)} A row must sum to 1, also where a head finds "
@@ -330,18 +319,18 @@ with worked_out:
     some = " + ".join(term(fixed(product, 2)) for product in now.products[:3].tolist())
     some += f" + … ({size} products)" if size > 3 else ""
     steps_said = [
-        f"**query · key** of {place(at)} and {place(key)}: {some} = **{cells.map(lambda c: c.score):.2}**",
+        f"**query · key** of {places[at]} and {places[key]}: {some} = **{cells.map(lambda c: c.score):.2}**",
         f"**scaled** by √{size}: {fixed(now.score, 2)} ÷ {root} = **{cells.map(lambda c: c.scaled):.2}**",
     ]
     if now.weight is None:
         steps_said.append(
-            f"**masked**: {place(key)} comes after {place(at)}, so the model replaces this score by −∞ "
+            f"**masked**: {places[key]} comes after {places[at]}, so the model replaces this score by −∞ "
             "before the softmax: whatever the score, no attention can go there."
         )
     else:
         exp, total = significant(float(now.row.exp[key]), 4), significant(now.row.total, 4)
         steps_said += [
-            f"**softmax** over the {counted(at + 1, 'key')} that {place(at)} can see: "
+            f"**softmax** over the {counted(at + 1, 'key')} that {places[at]} can see: "
             f"e^({fixed(now.scaled, 2)} − {term(fixed(now.row.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
             f"**{cells.map(lambda c: c.weight or 0.0):4}**, where {total} is the sum of the row. (Its "
             "largest score is taken off first; that changes no weight, and nothing overflows.)"
@@ -349,17 +338,17 @@ with worked_out:
         if any(edit.site == "attn" for edit in changed):
             steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
         steps_said.append(
-            f"**weight × value**: {significant(used)} of the value of {place(key)} goes into the output for "
-            f"{place(at)}."
+            f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
+            f"{places[at]}."
         )
         base, lost = float(own.now[at, key]), float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
         if hide and key > 0:
-            rescaled = f"{significant(base, 4)} ÷ (1 − {significant(lost, 4)})"
-            rest = (
-                f"it is {rescaled} = {significant(base / (1 - lost), 4)}" if lost < 1 else "nothing is left"
-            )
-            drawn_as.append(f"without the first token {rest}")
+            without = "nothing is left"
+            if lost < 1:
+                without = f"it is {significant(base, 4)} ÷ (1 − {significant(lost, 4)}) = "
+                without += significant(base / (1 - lost), 4)
+            drawn_as.append(f"without the first token {without}")
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
@@ -386,21 +375,17 @@ with worked_out:
         axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
         visible = [escape(label, quote=False) for label in labels[: at + 1]]
         axis_of |= token_ticks(visible, TICKS, places=FEWEST)
-        for column, (name, unit, numbers) in zip(
-            st.columns(3, gap="medium"),
-            (
-                ("scaled", "scaled score", cells.map(lambda c: c.row.scaled)),
-                ("exp", "e^(score − largest)", cells.map(lambda c: c.row.exp)),
-                ("softmax", "weight", cells.map(lambda c: c.row.weights)),
-            ),
-            strict=True,
-        ):
-            with column:
-                sheet.bars(
-                    scene, f"attention_{name}", numbers, keys, unit, f"{unit} of {query}, for each key",
-                    which=which, colors=[theme.key if i == key else theme.output for i in range(at + 1)],
-                    axis=axis_of,
-                )  # fmt: skip
+        softmax_by_step = (
+            ("scaled", "scaled score", cells.map(lambda c: c.row.scaled)),
+            ("exp", "e^(score − largest)", cells.map(lambda c: c.row.exp)),
+            ("softmax", "weight", cells.map(lambda c: c.row.weights)),
+        )
+        for name, unit, numbers in side_by_side(softmax_by_step):
+            sheet.bars(
+                scene, f"attention_{name}", numbers, keys, unit, f"{unit} of {query}, for each key",
+                which=which, colors=[theme.key if i == key else theme.output for i in range(at + 1)],
+                axis=axis_of,
+            )  # fmt: skip
 
 # ---- details ----
 
@@ -431,6 +416,4 @@ in_numbers(
     * bool(scene.other),
     "what each head does",
 )
-sheet.code_of(
-    scene, [MultiHeadAttention.forward, steps, cell], weights, block, one, hide,
-)  # fmt: skip
+sheet.code_of(scene, [MultiHeadAttention.forward, steps, cell], weights, block, one, hide)

@@ -331,10 +331,8 @@ def softmax() -> None:
     left, right = st.columns([5, 6], gap="medium")
     powers, others = unlike_printed(SLIDE_EXPONENTIALS, exponentials), unlike_printed(SLIDE_WEIGHTS, weights)
     with left:
-        said = (
-            "e to the power of each score makes all of them positive; then each is divided by their sum. The "
-        )
-        said += "slides that these five scores are from print the same weights"
+        said = "e to the power of each score makes all of them positive; then each is divided by their sum. "
+        said += "The slides that these five scores are from print the same weights"
         said += f" but for {', '.join(others)}." if others else "."
         more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
         prose(said + more * bool(powers), "softmax")

@@ -15,6 +15,7 @@ from gptviz.ui import sheet
 from gptviz.ui.shell.block import opened_head
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
+from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose
@@ -50,16 +51,15 @@ def draw(made: Frame) -> None:
         prose(text, "attention weight", "token")
     largest, written = max(1.0, float(found.after.max())), len(labels) <= READABLE
     squares = {"before": "Weights", "mask": "Mask", "after": f"Weights × mask ÷ {1 - p:.1f}"}
-    for column, (name, title) in zip(st.columns(3, gap="medium"), squares.items(), strict=True):
+    for name, title in side_by_side(squares.items()):
         ends = (0.0, 1.0 if name == "mask" else largest)
         square = Map(title, Both(getattr(found, name).numpy()), "weight", "weight", ends, written=written)
-        with column:
-            made.chart(
-                maps([square], labels, labels, None, made.mode),
-                key=f"scaling_drop_{name}",
-                which=(f"p{p:g}", f"seed{seed}"),
-                alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
-            )
+        made.chart(
+            maps([square], labels, labels, None, made.mode),
+            key=f"scaling_drop_{name}",
+            which=(f"p{p:g}", f"seed{seed}"),
+            alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
+        )
     book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
     st.caption(
         f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "

@@ -17,6 +17,7 @@ from gptviz.ui.heads import changed_in
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
+from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose
@@ -49,20 +50,19 @@ def draw(made: Frame) -> None:
             f"{significant(row['largest_scaled'], 2)}: much the same for every d.",
             "variance", "softmax", "query", "key",
         )  # fmt: skip
-    for column, (name, title) in zip(st.columns(3), CHARTS.items(), strict=True):
-        with column:
-            sheet.curves(
-                made,
-                f"scaling_{name}",
-                {"q · k": Both(table[name]), "÷ √d": Both(table[f"{name}_scaled"])},
-                [str(size) for size in table["d"]],
-                title,
-                f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
-                which=(f"d{d}",),
-                at=lesson.SIZES.index(d),
-                log=name == "variance",
-                height=265,
-            )
+    for name, title in side_by_side(CHARTS.items(), "small"):
+        sheet.curves(
+            made,
+            f"scaling_{name}",
+            {"q · k": Both(table[name]), "÷ √d": Both(table[f"{name}_scaled"])},
+            [str(size) for size in table["d"]],
+            title,
+            f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
+            which=(f"d{d}",),
+            at=lesson.SIZES.index(d),
+            log=name == "variance",
+            height=265,
+        )
     left, left_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
     size, *printed = lesson.PRINTED
     st.caption(
@@ -75,11 +75,7 @@ def draw(made: Frame) -> None:
     _one_query(made, d)
     _sharper(made)
     in_numbers(table, "scaling.csv", "For every d, the scores as they are, and divided by √d.", "for every d")
-    sheet.code_of(
-        made,
-        [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened],
-        by_size,
-    )
+    sheet.code_of(made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size)
     _own_heads(made)
 
 
@@ -90,21 +86,16 @@ def _one_query(made: Frame, d: int) -> None:
     weights = scores.map(lambda row: torch.from_numpy(row).softmax(-1).numpy())
     best, divided = (significant(float(row.max())) for row in weights.all)
     st.subheader("One query and its eight keys", anchor=False)
-    prose(
-        f"Undivided, the best key of query {QUERY.value} gets **{best}** of the attention; divided, "
-        f"**{divided}**."
-    )
-    for column, title, rows in zip(
-        st.columns(2, gap="medium"), ("score", "weight"), (scores, weights), strict=True
-    ):
-        with column:
-            sheet.bars(
-                made, f"scaling_{title}s", rows, [f"key {i}" for i in range(lesson.KEYS)], title,
-                f"Query {QUERY.value}, d = {d}: the {title}s of its {lesson.KEYS} keys, undivided and "
-                "divided",
-                which=(f"d{d}", f"query{QUERY.value}"), called=(DIVIDED, UNDIVIDED),
-                colors=palette(made.mode).output,
-            )  # fmt: skip
+    gets = f"the best key of query {QUERY.value} gets **{best}** of the attention"
+    prose(f"Undivided, {gets}; divided, **{divided}**.")
+    for title, rows in side_by_side({"score": scores, "weight": weights}.items()):
+        sheet.bars(
+            made, f"scaling_{title}s", rows, [f"key {i}" for i in range(lesson.KEYS)], title,
+            f"Query {QUERY.value}, d = {d}: the {title}s of its {lesson.KEYS} keys, undivided and "
+            "divided",
+            which=(f"d{d}", f"query{QUERY.value}"), called=(DIVIDED, UNDIVIDED),
+            colors=palette(made.mode).output,
+        )  # fmt: skip
     QUERY.number(st.number_input, "Another query", 0, lesson.QUERIES - 1, step=1, width=150)
 
 
@@ -154,28 +145,25 @@ def _own_heads(made: Frame) -> None:
             f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
             f"would be {mean('largest'):2}."
         )
-    edited = [any(e.site == "attn" for e in changed_in(shown.run, block, h)) for h in range(config.n_heads)]
-    if any(edited):
-        given = ", ".join(str(h) for h, one in enumerate(edited) if one)
-        text += f" The weights of head {given} are replaced: here is what queries and keys would give."
+    heads = range(config.n_heads)
+    if given := [str(h) for h in heads if any(e.site == "attn" for e in changed_in(shown.run, block, h))]:
+        text += (
+            f" The weights of head {', '.join(given)} are replaced: here is what queries and keys would give."
+        )
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)
 
     theme = palette(shown.mode)
-    for column, (name, how, color) in zip(
-        st.columns(2, gap="medium"),
-        (("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)),
-        strict=True,
-    ):
-        with column:
-            st.markdown(f"**Largest weight, {how} by √{d}**")
-            sheet.bars(
-                shown, f"scaling_heads_{name}", found.map(itemgetter(name)),
-                [f"head {i}" for i in range(config.n_heads)], "weight",
-                f"Block {block}: each head's mean largest weight, {how} by √{d}",
-                which=(f"block{block}",), colors=color,
-            )  # fmt: skip
+    ways = ("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)
+    for name, how, color in side_by_side(ways):
+        st.markdown(f"**Largest weight, {how} by √{d}**")
+        sheet.bars(
+            shown, f"scaling_heads_{name}", found.map(itemgetter(name)),
+            [f"head {i}" for i in range(config.n_heads)], "weight",
+            f"Block {block}: each head's mean largest weight, {how} by √{d}",
+            which=(f"block{block}",), colors=color,
+        )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, head)
     sheet.numbers_of(

@@ -167,14 +167,9 @@ def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> No
         p = step.model_probability if writer.sampling.greedy else step.probability
         shown, exact = show_id(lm, step.id), probability_text(p)
         had = f"You put {shown} here; its probability was" if step.forced else f"{shown} had probability"
-        token = {
-            "shown": shown,
-            "id": step.id,
-            "put": step.forced,
-            "probability": p,
-            "sentence": f"{had} {exact}",
-        }
-        tokens.append(token | {"p_text": exact if p == 0 or p >= 0.995 else significant(p, 2)})
+        token = {"shown": shown, "id": step.id, "put": step.forced, "probability": p}
+        short = exact if p == 0 or p >= 0.995 else significant(p, 2)
+        tokens.append(token | {"sentence": f"{had} {exact}", "p_text": short})
     writing(
         b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
         tokens,
@@ -213,18 +208,15 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     found = [writer.written(replace(tree, branch=i, step=None)) for i in range(len(tree.branches))]
     said = "Click a candidate that was not drawn: the text forks there."
     if len(found) > 1:
-        said = (
-            f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave each token: "
-        )
-        said += "nearer to 0 is more probable. Perplexity is the same per token."
+        said = f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave each "
+        said += "token: nearer to 0 is more probable. Perplexity is the same per token."
     prose(said, "perplexity")
     if not found[tree.branch].steps:
         return
     rows: list[dict[str, Any]] = []
     for branch, written in zip(tree.branches, found, strict=True):
         own = show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
-        old = given_in_all(written)
-        ln, length = log_probability(written.steps), len(written.steps)
+        old, ln, length = given_in_all(written), log_probability(written.steps), len(written.steps)
         per_token = perplexity(ln, length)
         row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
         row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
@@ -262,10 +254,8 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
         table = table.astype({"rank": "Int64", "id": "Int64"})
         return Both(table, table.assign(probability=rows["ghost"]) if scene.other else None)
 
-    told = (
-        "`probability` is the one that a token was drawn with, `model_probability` the model's own. `point` "
-    )
-    told += "is the random number, which fell between `start` and `stop`."
+    told = "`probability` is the one that a token was drawn with, `model_probability` the model's own. "
+    told += "`point` is the random number, which fell between `start` and `stop`."
     sheet.numbers_of("generate", steps, told, what="the text")
     told = "What the chosen token was drawn from. The last row sums all others."
     sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")

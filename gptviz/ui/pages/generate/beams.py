@@ -50,15 +50,13 @@ def draw(scene: Scene, written: Written) -> None:
         fixed(way["ln p"], 2) + f" ({way['tokens']} token{'s' * (way['tokens'] != 1)})" * (not even)
         for _, way in found.now.iterrows()
     ]
-    start = "A single beam is greedy: the best token each time, which may miss the best text."
+    start = "A single beam is greedy: the best token each time, which"
     if beams > 1:
-        start = (
-            f"Beam search keeps the {beams} most probable texts after each token; greedy keeps one, and may "
-        )
-        start += "miss the best text."
+        start = f"Beam search keeps the {beams} most probable texts after each token; greedy keeps one, and"
     drawn = "" if len(said) < 3 else f", the one that the seed draws {said[2]}"
     last = "" if even else " Texts of different lengths are compared by perplexity: it is per token."
-    prose(f"{start} Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}.{last}", "perplexity")
+    best = f"Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}.{last}"
+    prose(f"{start} may miss the best text. {best}", "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))
     scene.chart(

@@ -176,14 +176,8 @@ class Writer:
         """Play or pause, back, one step, the slider over all steps, and what can be done with the text."""
 
         def button(name: str, label: str, icon: str, on_click: Any, disabled: bool, **more: Any) -> None:
-            st.button(
-                label,
-                key=f"generate_{name}",
-                icon=f":material/{icon}:" if icon else None,
-                on_click=on_click,
-                disabled=disabled,
-                **more,
-            )
+            more |= {"icon": f":material/{icon}:"} if icon else {}
+            st.button(label, key=f"generate_{name}", on_click=on_click, disabled=disabled, **more)
 
         count, last = len(written.steps), {"type": "tertiary"}
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):

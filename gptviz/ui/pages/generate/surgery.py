@@ -66,8 +66,7 @@ def draw(scene: Scene, written: Written) -> None:
     before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
     after = found.map(lambda one: one.after.double().softmax(0))
     tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
-    (first, *_), (last, *_) = tops
-    ids = list(dict.fromkeys([*tops[0], *tops[1]]))
+    first, last, ids = tops[0][0], tops[1][0], list(dict.fromkeys(tops[0] + tops[1]))
     tokens = {i: show_id(lm, i) for i in ids}
 
     def p(chances: Both[torch.Tensor], token: int) -> Both[str]:
@@ -161,9 +160,8 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
             f"**Swapped whole:** {at} and {other} have changed places in the cache. Attention does not know "
             "the cache's order, so nothing may change but the last digits."
         )
-    read = (
-        f"the text was read anew with {as_code(show_id(scene.lm, operation.token))} in the place of {other}"
-    )
+    put = as_code(show_id(scene.lm, operation.token))
+    read = f"the text was read anew with {put} in the place of {other}"
     if at.position < other.position:
         itself = " Position 0 is frozen where it has itself another token." * (at.position == 0)
         return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it.{itself}"

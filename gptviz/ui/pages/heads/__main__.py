@@ -59,7 +59,8 @@ general = wait_for(
     "What every head does in general, texts read",
     "The general scores were stopped: what you see is of this text alone.",
 )
-here = Both(heads.measured(scene.run), heads.measured(plain) if scene.run.edits else None)
+runs = Both(scene.run, scene.other)
+here, table = runs.map(heads.measured), runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
 labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
 usual = None if general is None else general.row(block, head)
@@ -101,9 +102,8 @@ def cell_here(role: HeadRole) -> Cell:
     if usually not in hidden:
         return cell(role.block, role.head, role.kind, role.share)
     start = f"in general {ROLES[usually].label}, which this text cannot show; here "
-    return replace(
-        cell(role.block, role.head, role.kind, role.share, start), role=usually, verdict="", hidden=True
-    )
+    found = cell(role.block, role.head, role.kind, role.share, start)
+    return replace(found, role=usually, verdict="", hidden=True)
 
 
 def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
@@ -161,7 +161,6 @@ example_row("A copied passage", "A name comes back", "A quotation closes", "Once
 # ---- all heads as points, and the opened one ----
 
 left, right = st.columns([6, 5], gap="medium")
-table = Both(heads.role_table(scene.run), heads.role_table(plain) if scene.run.edits else None)
 
 
 def on_this_text(name: str) -> pd.Series:
@@ -183,9 +182,8 @@ def axis(name: str) -> tuple[str, pd.Series]:
 
 with left:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
-        chosen = []
-        for param, label in ((ACROSS, "Across"), (UP, "Up")):
-            chosen.append(param.choose(label, TITLES, st.selectbox, width=238))
+        boxes = {"Across": ACROSS, "Up": UP}.items()
+        chosen = [param.choose(label, TITLES, st.selectbox, width=238) for label, param in boxes]
     (across, x), (up, y) = map(axis, chosen)
     points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
     points["role"] = table.now["role"] if general is None else general.table["role"]
@@ -281,11 +279,7 @@ sheet.numbers_of(
     what="every head on this text",
     missing="–",
 )
-sheet.code_of(
-    scene,
-    [MultiHeadAttention.forward, role_keys, shares],
-    head_table,
-)
+sheet.code_of(scene, [MultiHeadAttention.forward, role_keys, shares], head_table)
 if general is not None:
     in_numbers(
         general.table,

@@ -34,6 +34,7 @@ from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.slow import several
 from gptviz.ui.shell.target import TARGET, target_input
@@ -210,17 +211,13 @@ if row == last:
     text = f"In the last row the lens and the model are the same. Its entropy is {bits('entropy', last)}. "
     text += "Click a cell of another row to set that one beside it."
 else:
-    text = (
-        f"Stopped after {place(row)} the model would say {as_code(show(first))}, {chance(0, first)}; in the "
-    )
-    text += f"end that has {chance(1, first)}, rank {rank(1, first)}. "
+    text = f"Stopped after {place(row)} the model would say {as_code(show(first))}, {chance(0, first)}; "
+    text += f"in the end that has {chance(1, first)}, rank {rank(1, first)}. "
     if first != end:
         text += f"Its final answer {as_code(show(end))} has {chance(0, end)} there, rank {rank(0, end)}, and "
         text += f"{chance(1, end)} in the end. "
-    text += (
-        f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the distance "
-    )
-    text += f"to the end (KL divergence) is {bits('kl', row)}."
+    text += f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the "
+    text += f"distance to the end (KL divergence) is {bits('kl', row)}."
 prose(text, "entropy", "KL divergence")
 
 
@@ -261,9 +258,8 @@ def beside(key: str, side: int, where: str) -> None:
 
 
 pictures = (("lens_cell", 0, f"after {place(row)}"), ("lens_end", 1, "in the end"))[row == last :]
-for column, picture in zip(st.columns(len(pictures)), pictures, strict=True):
-    with column:
-        beside(*picture)
+for picture in side_by_side(pictures, "small"):
+    beside(*picture)
 
 # ---- tokens through the depth ----
 
