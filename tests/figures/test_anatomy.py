@@ -54,6 +54,10 @@ def test_every_tensor_is_drawn_once_and_to_scale(config):
         assert box.x >= 0 and box.x + box.width <= WIDTH + 1e-6
         assert box.y + box.height <= layout.height
     assert layout.height <= TALLEST + 1e-6
+    count = square_parameters(layout.scale)
+    assert layout.square.width * layout.square.height / layout.scale**2 == pytest.approx(count)
+    assert layout.square.width <= SQUARE + 1e-6 or count == 1
+    assert str(count).strip("0") in ("1", "2", "5")
 
 
 @settings(max_examples=40, deadline=None)
@@ -68,15 +72,6 @@ def test_no_box_lies_on_another(vocab_size, context_length, emb_dim, n_layers):
     boxes = block_boxes(anatomy(config).block(0), emb_dim)
     for a, b in itertools.combinations(boxes, 2):
         assert not overlap(a, b)
-
-
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_the_square_says_how_large_the_scale_is(config):
-    layout = lay_out(anatomy(config))
-    count = square_parameters(layout.scale)
-    assert layout.square.width * layout.square.height / layout.scale**2 == pytest.approx(count)
-    assert layout.square.width <= SQUARE + 1e-6 or count == 1
-    assert str(count).strip("0") in ("1", "2", "5")
 
 
 def test_the_bars_are_the_boxes_and_say_what_they_are():
@@ -96,24 +91,12 @@ def test_the_bars_are_the_boxes_and_say_what_they_are():
     )
     fills = dict(zip([box.tensors[0].local_name for box in layout.boxes], bar.marker.color, strict=True))
     colors = palette("light")  # which mean what they mean everywhere
-    of = (
-        ("W_query", colors.query),
-        ("W_key", colors.key),
-        ("W_value", colors.value),
-        ("out_proj", colors.output),
-    )
-    assert all(fills[f"att.{name}.weight"] == color for name, color in of)
-    hatched = [
-        box.tensors[0].name
-        for box, shape in zip(layout.boxes, bar.marker.pattern.shape, strict=True)
-        if shape
-    ]
-    assert hatched == ["out_head.weight"]
+    names = [f"att.{name}.weight" for name in ("W_query", "W_key", "W_value", "out_proj")]
+    assert [fills[name] for name in names] == [colors.query, colors.key, colors.value, colors.output]
+    patterns = dict(zip(said, bar.marker.pattern.shape, strict=True))
+    assert [name for name, shape in patterns.items() if shape] == ["out_head.weight"]
     assert fig.layout.yaxis.scaleanchor == "x"  # squares are squares on every screen
-
-
-def test_what_is_thinner_than_a_pixel_is_outlined():
-    bar = model_map(anatomy(GPT2), "light").data[0]
+    # what is thinner than a pixel is outlined
     thin = np.minimum(bar.width, bar.y) < 1
     assert thin.any() and (bar.marker.line.width[thin] == 1).all()
     solid = ~thin & (np.array(bar.marker.pattern.shape) == "")

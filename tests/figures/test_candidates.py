@@ -56,9 +56,8 @@ def test_a_cut_row_names_its_filter():
 def test_temperature_zero_divides_by_nothing():
     _, rows, rest = rows_of(Sampling(0.0))
     assert rows[0]["p_text"] == "1" and "the largest" in rows[0]["sentence"]
-    assert all(row["scaled_text"] == "" for row in rows)
     assert all(row["p_text"] == "0" and "not the largest" in row["sentence"] for row in rows[1:])
-    assert rest["p_text"] == "0"
+    assert rest["p_text"] == "0" and {row["scaled_text"] for row in rows} == {""}
     assert column_heads(Sampling(0.0))["scaled"] == "÷ 0"
 
 
@@ -81,11 +80,6 @@ def test_rows_and_rest_and_tokens():
     assert [row["whole"] for row in rows] == [i % 2 == 0 for i in found.table["id"]]
     assert [row["first"] for row in rows] == [True] + [False] * 11
     assert column_heads(Sampling(0.5))["scaled"] == "÷ 0.5"
-
-
-def test_a_table_of_everything_leaves_no_rest():
-    _, rows, rest = rows_of(Sampling(), k=500)
-    assert len(rows) == 500 and rest is None
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 40), Sampling(0)])

@@ -18,6 +18,8 @@ STEPS = np.linspace(0, 1, 1001)
 def test_contrast_is_that_of_wcag():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=0.001)  # the grey that just fails
+    of_red_green_blue = [contrast(color, "#ffffff") for color in ("#ff0000", "#00ff00", "#0000ff")]
+    assert of_red_green_blue == pytest.approx([3.998, 1.372, 8.592], abs=0.001)
 
 
 @pytest.mark.parametrize("mode", PALETTES)
@@ -56,3 +58,11 @@ def test_words_can_be_read_on_what_they_stand_on(mode):
     pairs |= {("ink", ground): (colors.ink, ground) for ground in grounds}
     found = {name: contrast(*pair) for name, pair in pairs.items()}
     assert {name: round(value, 2) for name, value in found.items() if value < READABLE} == {}
+
+
+@pytest.mark.parametrize("mode", PALETTES)
+def test_a_ghost_is_seen_on_paper_and_panel_and_is_no_ink(mode):
+    """WCAG 2: a contrast of 3 for what is no text; and it must not be taken for a value of the model's."""
+    colors = palette(mode)
+    assert min(contrast(colors.ghost, ground) for ground in (colors.paper, colors.panel)) >= 3
+    assert contrast(colors.ink, colors.paper) > 2 * contrast(colors.ghost, colors.paper)

@@ -43,27 +43,18 @@ def test_an_axis_has_a_grid_unless_bars_stand_on_it_and_no_line():
     assert not any(layout[name].showline for name in axes)
 
 
-def test_reading_or_drawing_it_changes_nothing():
+def test_only_what_changes_it_changes_what_is_drawn():
     fig = figure([BAR], {}, "light", height=200)
     first = sent(fig)
-    assert sent(fig) == first
-    assert list(fig.data[0].y) == BAR["y"].tolist()
-    assert list(decoded(sent(fig))["data"][0]["y"]) == BAR["y"].tolist()
+    assert sent(fig) == first  # drawing, and reading, leave it as it is
+    assert list(fig.data[0].y) == BAR["y"].tolist() == list(decoded(sent(fig))["data"][0]["y"])
     assert sent(fig)["layout"] == first["layout"]
-
-
-def test_what_changes_it_afterwards_is_drawn():
-    fig = figure([BAR], {}, "light", height=200)
+    assert sent(fig.laid_out(datarevision=1))["layout"] == first["layout"] | {"datarevision": 1}
+    assert fig.layout.datarevision is None
     fig.update_layout(height=333)
     fig.add_trace(BAR)
     assert sent(fig)["layout"]["height"] == 333 and len(sent(fig)["data"]) == 2
     assert figure([BAR], {}, "light", height=200).layout.height == 200  # what all share is as it was
-
-
-def test_it_may_be_laid_out_in_another_way():
-    fig = figure([BAR], {}, "light", height=200)
-    assert sent(fig.laid_out(datarevision=1))["layout"] == sent(fig)["layout"] | {"datarevision": 1}
-    assert fig.layout.datarevision is None  # as it was
 
 
 def test_what_plotly_does_not_know_is_refused_when_it_is_read(figures):
@@ -100,12 +91,8 @@ def test_arrays_arrive_as_they_are(array):
         assert np.array_equal(np.asarray(found, dtype=some.dtype), some)
 
 
-def test_what_is_no_number_is_a_gap():
-    values = np.array([[0.5, np.nan], [-np.inf, 0]], np.float32)
-    assert packed(values) == [[0.5, None], [None, 0]]
-
-
-def test_numbers_of_numpy_are_numbers():
+def test_what_is_no_number_is_a_gap_and_numbers_of_numpy_are_numbers():
+    assert packed(np.array([[0.5, np.nan], [-np.inf, 0]], np.float32)) == [[0.5, None], [None, 0]]
     assert packed((np.float32(0.5), np.int64(3), None, "x")) == [0.5, 3, None, "x"]
 
 

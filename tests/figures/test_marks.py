@@ -31,7 +31,9 @@ def test_a_map_draws_what_is_shown_of_both_runs(scale):
         axis = fig.layout[fig.data[0].coloraxis]
         low, high = axis.colorbar.tickvals[0], axis.colorbar.tickvals[-1]
         assert (axis.cmin, axis.cmax) == (low, high) and low < high
-        if shown == DIFFERENCE or scale in ("signed", "log"):
+        signed = shown == DIFFERENCE or scale in ("signed", "log")
+        assert (axis.colorscale[0][1] == palette("light").paper) == (not signed)
+        if signed:
             assert low == -high and high >= np.abs(values).max() - 1e-9
     assert drawn("log", DIFFERENCE).layout.coloraxis.colorbar.ticktext[1] == "as it was"
 
@@ -55,6 +57,8 @@ def test_a_map_of_nothing_or_of_gaps_can_be_drawn_and_one_that_does_not_fit_cann
         assert np.isnan(drawn(scale, cells=Both(gaps)).data[0].z[:, 1]).all()
     square = Map("w", Both(2 * np.eye(4)), "weight", written=True)
     assert maps([square], LABELS, LABELS, None, "light").data[1].text[:2] == ("2.00", "0.00")
+    cut = maps([Map("w", Both(2 * np.eye(4)), ends=(-1, 1))], LABELS, LABELS, None, "light").layout.coloraxis
+    assert cut.colorbar.ticktext == ("−1.0", "0", "≥ 1.0")
     with pytest.raises(ValueError, match=r"3 rows and 2 tokens do not fit \(3, 4\)"):
         maps([Map("size", Both(NOW))], ROWS, LABELS[:2], None, "light")
 
@@ -143,9 +147,9 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
 
 def test_lying_bars_have_their_texts_and_reach_below_zero_where_a_number_does():
     fig = bars(
-        Both(np.array([0.1, -0.4])), ["·dog", "<b>"], "light", "dot", lying=True, text=Both(["1", "<"])
+        Both(np.array([0.1, -0.4])), ["·dog", "<b>"], "light", "dot", lying=True, text=Both(["1", '<"'])
     )
-    assert list(fig.data[0].text) == ["1", "&lt;"] and fig.layout.yaxis.ticktext == ("·dog", "&lt;b&gt;")
+    assert list(fig.data[0].text) == ["1", '&lt;"'] and fig.layout.yaxis.ticktext == ("·dog", "&lt;b&gt;")
     assert fig.layout.yaxis.range == (1.5, -0.5)  # the first on top
     low, high = fig.layout.xaxis.range
     assert low < -0.4 and high > 0.1

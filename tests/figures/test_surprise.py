@@ -14,10 +14,12 @@ TABLE = pd.DataFrame(
         "rank": pd.array([None, 3, 1, 4321], dtype="Int64"),
     }
 )
+TABLE["nats"] = TABLE["bits"] * math.log(2)
+SHOWN = ["The", "·cat", "·sat", "·zz"]
 
 
 def test_sentences_numbers_and_colours():
-    chips, legend = surprise_rows(TABLE, ["The", "·cat", "·sat", "·zz"], 8192, "light")
+    chips, legend = surprise_rows(TABLE, SHOWN, 8192, "light")
     assert chips[3]["sentence"] == (
         "came with 19.9 bits of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321."
     )
@@ -28,9 +30,8 @@ def test_sentences_numbers_and_colours():
 
 
 def test_chips_in_nats_have_the_same_colours():
-    table = TABLE.assign(nats=TABLE["bits"] * math.log(2))
-    bits, _ = surprise_rows(table, ["The", "·cat", "·sat", "·zz"], 8192, "light")
-    nats, legend = surprise_rows(table, ["The", "·cat", "·sat", "·zz"], 8192, "light", "nats")
+    bits, _ = surprise_rows(TABLE, SHOWN, 8192, "light")
+    nats, legend = surprise_rows(TABLE, SHOWN, 8192, "light", "nats")
     assert [chip["bits_text"] for chip in nats] == ["–", "2.1", "0.0", "13.8"]
     assert [chip["color"] for chip in nats] == [chip["color"] for chip in bits]
     assert nats[1]["sentence"] == "came with 2.1 nats of surprise: the model gave it 0.117, rank 3."
@@ -38,13 +39,11 @@ def test_chips_in_nats_have_the_same_colours():
 
 
 def test_the_unchanged_surprise_is_the_ghost_of_a_chip():
-    table = TABLE.assign(nats=TABLE["bits"] * math.log(2))
-    unchanged = table.assign(bits=table["bits"] / 2, nats=table["nats"] / 2)
-    shown = ["The", "·cat", "·sat", "·zz"]
-    chips, legend = surprise_rows(table, shown, 8192, "light", unchanged=unchanged)
-    plain, _ = surprise_rows(unchanged, shown, 8192, "light")
+    unchanged = TABLE.assign(bits=TABLE["bits"] / 2, nats=TABLE["nats"] / 2)
+    chips, legend = surprise_rows(TABLE, SHOWN, 8192, "light", unchanged=unchanged)
+    plain, _ = surprise_rows(unchanged, SHOWN, 8192, "light")
     assert "ghost" not in chips[0] and "ghost" in legend
-    for chip, was, bits in zip(chips[1:], plain[1:], table["bits"][1:], strict=True):
+    for chip, was, bits in zip(chips[1:], plain[1:], TABLE["bits"][1:], strict=True):
         assert chip["bits"] == bits
         assert chip["ghost"] == {"bits": was["bits"], "text": was["bits_text"], "color": was["color"]}
         assert chip["sentence"].endswith(f"Unchanged, it {was['sentence']}")

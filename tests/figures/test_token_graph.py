@@ -66,22 +66,13 @@ def test_paths_are_drawn_as_they_are_found(trace, lm):
     assert names == ["to the word", "value", "query, first order", "key, first order"]
     ticks = fig["layout"]["xaxis"]["ticktext"]
     assert ticks[-1] == "<b>e</b>" and "·c <sub>3</sub>" in ticks
-    assert not any("<b>'" in tick for tick in fig["layout"]["xaxis"]["ticktext"])
-
-
-def test_what_is_exact_is_full_and_what_is_first_order_dotted(trace, lm):
-    drawn = paths(lm, trace, 50, least=0.0).above(0.0001)
-    fig = spec(paths_graph(drawn, LABELS, 5, "w", 3, "dark"))
-    for shape, says in zip(fig["layout"]["shapes"], fig["data"][0]["hovertext"], strict=True):
+    for shape, says in zip(shapes, middles["hovertext"], strict=True):  # what is exact is full
         assert (shape["line"]["dash"] == "dot") == says.endswith("to first order")
-    colors = palette("dark")
-    used = {shape["line"]["color"] for shape in fig["layout"]["shapes"]}
+    colors = palette("light")
+    used = {shape["line"]["color"] for shape in shapes}
     assert used == {colors.output, colors.value, colors.query, colors.key}
-
-
-def test_nothing_but_the_word_is_a_picture_too(trace, lm):
-    fig = spec(paths_graph(paths(lm, trace, 50).above(2.0), LABELS, 5, "w", 3, "light"))
-    assert len(fig["data"][1]["x"]) == 1 and not fig["layout"].get("shapes")
+    nothing = spec(paths_graph(found.above(2.0), LABELS, 5, "w", 3, "light"))  # but the word
+    assert len(nothing["data"][1]["x"]) == 1 and not nothing["layout"].get("shapes")
 
 
 def test_the_flow_is_drawn_as_it_is_found(trace, lm):
