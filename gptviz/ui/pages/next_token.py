@@ -159,9 +159,8 @@ def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
     if sampling.changes_nothing:
         said += " Lower the temperature, and the largest logits pull away from the others."
     else:
-        said += (
-            f" With your settings it is {bits} bits: what is cut has 0, and the others grow to a sum of 1."
-        )
+        said += f" With your settings it is {bits} bits: what is cut has 0, "
+        said += "and the others grow to a sum of 1."
     if scene.other is not None:
         said += (
             " A grey outline is the unchanged model: a bar that ends inside lost, one that runs past gained."
@@ -237,22 +236,17 @@ def go_on(sampling: Sampling) -> None:
 def details(sampling: Sampling, found: Both[Candidates]) -> None:
     lm, ids = scene.lm, tuple(int(i) for i in found.now.table["id"])
 
-    def rows() -> Both[pd.DataFrame]:
-        def table(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
-            logits, shown = logits_at(run, scene.position), torch.tensor(ids)
-            frame = frame.astype({"rank": "Int64", "id": "Int64"})
-            frame.insert(1, "token", [show_id(lm, i) for i in ids])
-            settings = {"probability": sampling, "model_probability": AS_IT_IS}
-            others = {
-                name: rest_of(distribution(logits, how).probabilities, shown)
-                for name, how in settings.items()
-            }
-            rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
-            return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
-
-        own = sheet.of(scene, next_table, scene.position, sampling, ids)
-        *was, now = [table(run, frame) for run, frame in zip(runs_of.all, own.all, strict=True)]
-        return Both(now, was[0] if was else None)
+    def rows(run: Run) -> pd.DataFrame:
+        frame = sheet.once(run, next_table, scene.position, sampling, ids)
+        frame = frame.astype({"rank": "Int64", "id": "Int64"})
+        frame.insert(1, "token", [show_id(lm, i) for i in ids])
+        logits, shown = logits_at(run, scene.position), torch.tensor(ids)
+        settings = {"probability": sampling, "model_probability": AS_IT_IS}
+        others = {
+            name: rest_of(distribution(logits, how).probabilities, shown) for name, how in settings.items()
+        }
+        rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
+        return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
 
     def unsure(one: Candidates) -> pd.DataFrame:
         def row(name: str, entropy: Entropy) -> dict[str, object]:
@@ -264,7 +258,7 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
         "From logit to probability, for the bars above. `filter` says which filter cut a token; "
         "`model_probability` is without any settings. The last row is the sum over all other tokens."
     )
-    sheet.numbers_of("next_token", rows, told, what="the next token")
+    sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
     told = "How unsure the model is by itself, and with your settings."
     sheet.numbers_of("entropy", lambda: found.map(unsure), told, what="how unsure")
 
